@@ -76,7 +76,7 @@ def select(
         seeds: How many, from 0, or which.
         backbone: A folder or hub name that replaces the scale's own.
         changes: Field -> value, as `--set` has them, such as {"training.rounds": 2}.
-        include: A folder with tables of your own, as `--include` has it.
+        include: A folder with your tables, tasks and methods, as for `--include`; name it in `settings` too.
     """
     if include is not None:
         include_folder(Path(include))
@@ -113,7 +113,8 @@ def settings(
         count = cells or available_cores()
         workers = default_workers(options.device, count, options.executor or None, options.client_workers)
     address = options.ray_address or os.environ.get("RAY_ADDRESS") or None
-    return replace(options, workers=workers, ray_address=address, slurm=tuple(options.slurm))
+    slurm, include = tuple(options.slurm), tuple(options.include)  # the command line has lists
+    return replace(options, workers=workers, ray_address=address, slurm=slurm, include=include)
 
 
 def run(

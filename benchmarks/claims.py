@@ -58,6 +58,7 @@ class Better:
     verdict.
     target: for "rounds"; None for a rival's best score after any round.
     over_failed: whether a rival counts that has learned nothing, because the claim is that it fails.
+    since: rows before training; compared is how much each side has improved on its own one, in percent of that.
     table: for "p_value", where the paper's p-values are published, with the score P_VALUE.
     """
 
@@ -72,6 +73,7 @@ class Better:
     some: bool = False
     target: Target | None = None
     over_failed: bool = False
+    since: tuple[At, At] | None = None
     table: str = ""
 
 
@@ -123,9 +125,11 @@ class CostBound:
 
     of: bytes of a "round" or of a whole "run" in the directions of the paper's convention, or "flops" of training on a
     text, all by the shapes of the paper's encoder at every scale; or "seconds" of a round's training, which decide
-    nothing. With a target: uploaded bytes until a row reaches it.
+    nothing; or seconds of all clients' "epoch" in a deployment, modelled from timings, which decide nothing either.
+    With a target: uploaded bytes until a row reaches it.
     share: whether the bounds are percent. places: decimals to which the paper rounds; None for exact bounds.
-    costs: where the paper has that cost.
+    costs: where the paper has that cost. texts: of all clients together, where bytes depend on their number.
+    A table that starts from earlier runs has their cost, with its own encoder.
     """
 
     rows: tuple[At, ...]
@@ -133,11 +137,12 @@ class CostBound:
     tasks: tuple[str, ...]
     least: float = -math.inf
     most: float = math.inf
-    of: Literal["round", "run", "flops", "seconds"] = "round"
+    of: Literal["round", "run", "flops", "seconds", "epoch"] = "round"
     share: bool = False
     target: Target | None = None
     places: int | None = None
     costs: PublishedColumn | None = None
+    texts: int | None = None
 
     def compare(self, row: Any, than: Any) -> Any:
         """The quotient of two costs that is bounded."""

@@ -187,6 +187,10 @@ class Benchmark:
         """Whether it is a table or figure of the paper, not a study of ours."""
         return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
 
+    def counts(self, column: Column) -> bool:
+        """Whether a column is the paper's, so that coverage counts it; of a study of ours, every column is."""
+        return not self.is_printed or SCALES[-1] in column.scales
+
     @property
     def units(self) -> Mapping[str, LayerUnit]:
         """Field -> the unit in which rows, sweeps and users write it."""

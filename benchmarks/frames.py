@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.errors import UserError
+from benchmarks.experiment import Row
 from benchmarks.measures import metric
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import POOLED, RunResult, among, run_bytes, stage_bytes
-from benchmarks.run_config import JSON, canonical_json
+from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.selection import Selection
 from reports.pages.plots import method_mark, new_figure, tidy
 
@@ -78,7 +80,9 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
 
     A method is left out if another one has at least its score for at most its bytes, and is better in one of them.
     """
-    means = frame.dropna(subset=["score", "uplink"]).groupby([*SCORE, "method"], as_index=False)[["score", "uplink"]]
+    means = frame.dropna(subset=["score", "uplink"]).groupby([*SCORE, "method", "name"], as_index=False)[
+        ["score", "uplink"]
+    ]
     fronts = []
     for keys, group in means.mean().groupby(SCORE):
         gain = metric(str(keys[-1])).sign * group["score"]
@@ -93,7 +97,8 @@ def plot(frame: pd.DataFrame) -> Figure:
 
     Lines and marks are means over seeds; the grey line is the Pareto front.
     """
-    frame = frame[frame["evaluation"] != POOLED].dropna(subset=["score"])
+    if not frame.empty:
+        frame = frame[frame["evaluation"] != POOLED].dropna(subset=["score"])
     if frame.empty:
         raise UserError("plot: expected lines of `scores` or `curves` with a score, found none")
     panels = frame.drop_duplicates(["scale", "task"])[SCORE]
@@ -103,10 +108,10 @@ def plot(frame: pd.DataFrame) -> Figure:
         axes = figure.add_subplot(-(-len(panels) // 3), min(len(panels), 3), place)
         tidy(axes)
         by_round = "train_loss" in frame
-        for method, lines in shown.groupby("method", sort=False):
+        for name, lines in shown.groupby("name", sort=False):
             means = lines.groupby("round")["score"].mean() if by_round else lines[["score", "uplink"]].mean()
             xs, ys = (means.index, means) if by_round else ([means["uplink"] / MEGABYTE], [means["score"]])
-            axes.plot(xs, ys, **method_mark(str(method)), label=str(method), linestyle="-" if by_round else "none")
+            axes.plot(xs, ys, **method_mark(str(name)), label=name, linestyle="-" if by_round else "none")
         if not by_round:
             front = pareto(shown)
             axes.plot(front["uplink"] / MEGABYTE, front["score"], color="0.6", zorder=0, label="Pareto front")
@@ -118,15 +123,21 @@ def plot(frame: pd.DataFrame) -> Figure:
 
 
 def _with_keys(records: Iterable[RunResult], chosen: Selection | None) -> Iterator[tuple[RunResult, dict[str, JSON]]]:
-    """Each record with the columns that identify its cell. method: the row's id, else the algorithm."""
+    """Each record with the columns that identify its cell. method, name: of the row, else the algorithm."""
     records = list(records)
-    methods = {cell.place_id: row.id for row, _, cell in chosen.cells()} if chosen else _methods(records)
+    rows = ((row, cell) for row, _, cell in chosen.cells()) if chosen else _defined(records)
+    methods: dict[str, tuple[str, str]] = {}
+    for row, cell in rows:
+        for key in (cell.place_id, _method(cell)):
+            methods.setdefault(key, (row.id, row.name))
     for record in records:
         cell = record.cell
+        method, name = methods.get(cell.place_id) or methods.get(_method(cell), (cell.algorithm, cell.algorithm))
         yield (
             record,
             {
-                "method": methods.get(cell.place_id, cell.algorithm),
+                "method": method,
+                "name": name,
                 "cell": record.cell_id,
                 "scale": cell.scale,
                 "task": cell.task,
@@ -140,17 +151,20 @@ def _with_keys(records: Iterable[RunResult], chosen: Selection | None) -> Iterat
         )
 
 
-def _methods(records: Sequence[RunResult]) -> dict[str, str]:
-    """A cell's place_id -> the id of the first row, of any table, that defines it."""
+def _method(cell: RunConfig) -> str:
+    """What a changed cell has in common with its row."""
+    return f"{cell.task} {cell.algorithm} {cell.head} {canonical_json(cell.options)}"
+
+
+def _defined(records: Sequence[RunResult]) -> Iterator[tuple[Row, RunConfig]]:
+    """The rows and cells that have the scale, task and algorithm of some record, of the largest tables first."""
     recorded = {(record.cell.scale, record.cell.task, record.cell.algorithm) for record in records}
-    methods: dict[str, str] = {}
-    for definition in map(benchmark, benchmark_ids()):
+    tables = map(benchmark, benchmark_ids())
+    for definition in sorted(tables, key=lambda table: -len(table.rows) * len(table.columns)):
         for scale in definition.scales:
-            for row in definition.rows_at(scale):
-                for column in definition.columns_at(scale):
-                    if (scale.id, column.task, row.algorithm) in recorded:
-                        methods.setdefault(definition.cell(row, column, scale, 0).place_id, row.id)
-    return methods
+            for row, column in product(definition.rows_at(scale), definition.columns_at(scale)):
+                if (scale.id, column.task, row.algorithm) in recorded:
+                    yield row, definition.cell(row, column, scale, 0)
 
 
 def _scored(record: RunResult, keys: dict[str, JSON]) -> Iterator[tuple[str, str, dict[str, JSON]]]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from benchmarks.dry_run.shapes import derive_client, derive_for
+from benchmarks.dry_run.shapes import derive_client, derive_flops, derive_for
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
-from benchmarks.registry import benchmark, benchmark_ids, claims_of
+from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
 from benchmarks.results import RunResult
 from benchmarks.selection import FinishedCells, tables_of
 from reports.audit.sources import PaperFacts
@@ -24,7 +24,7 @@ from reports.views import has_finding, page
 
 def benchmarks_of(paper: str) -> dict[str, Benchmark]:
     """Every benchmark of a paper by id, with those of other papers that its claims or columns need."""
-    tables = [name for name in benchmark_ids() if name.startswith(f"{paper}-")]
+    tables = ids_of(paper)
     named = sorted({name for claim in claims_of(paper) for name in claim.benchmarks})
     benchmarks = [benchmark(name) for name in dict.fromkeys([*tables, *named])]
     return {table.id: table for table in [*benchmarks, *(table.gate for table in benchmarks if table.gate is not None)]}
@@ -49,7 +49,7 @@ def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[J
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
     published = published_of(tables.values())
-    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_client)
+    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_flops)
 
 
 def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
@@ -86,7 +86,7 @@ def standings_at(
     """How far each paper that has this scale is reproduced at it, with the findings of its additional studies."""
     standings = []
     for paper, tables in by_paper.items():
-        at = {table.id: found for table in tables for found in table.scales if found.id == scale}
+        at = {table.id: each for table in tables for each in table.scales if each.id == scale}
         if not at:
             continue
         studies = []

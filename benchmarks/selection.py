@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.publication import SCALES
-from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
+from benchmarks.registry import benchmark, columns_of, ids_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
@@ -105,7 +105,7 @@ class Selection:
 
 def tables_of(name: str) -> list[str]:
     """The ids of a paper's tables, or the name itself if it is not a paper."""
-    return [table for table in benchmark_ids() if table.startswith(f"{name}-")] or [name]
+    return ids_of(name) or [name]
 
 
 def part_of(
@@ -143,8 +143,8 @@ class FinishedCells:
         self._methods = {(cell.task, cell.algorithm) for cell in cells}
 
     def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
-        """How many cells of a table have a record of any seed, and how many cells it has."""
-        columns = table.columns_at(scale)
+        """How many cells of the paper's columns have a record of any seed, and how many there are."""
+        columns = [column for column in table.columns_at(scale) if table.counts(column)]
         return self.run(table, scale, columns), len(table.rows_at(scale)) * len(columns)
 
     def published(self, table: Benchmark, scale: Scale) -> tuple[int, int]:

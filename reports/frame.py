@@ -18,11 +18,11 @@ from reports.evidence.records import Request
 from reports.pages.page import Grid, long_form, one_line
 from reports.pages.text import NOTHING, notes_under, number, row_name
 
-Numbers = Mapping[str, JSON]  # one line of a frame: field -> value
+FrameLine = Mapping[str, JSON]  # one line of a frame: field -> value
 Parsed = TypeVar("Parsed")
 
 
-class View:
+class TableView:
     """A benchmark's records as a frame, tables, notes and a figure.
 
     fields: the frame's columns, of which some are integers or floats where they have a value. ranks: whether it shows
@@ -37,7 +37,7 @@ class View:
     def __init__(self, request: Request) -> None:
         self.request = request
 
-    def lines(self) -> Iterable[Numbers]:
+    def lines(self) -> Iterable[FrameLine]:
         """The frame's lines."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class View:
         return f"{self.request.benchmark.paper.name}, {self.request.benchmark.place} · {about}"
 
 
-Place = tuple[str, ...]  # how a quantity is counted, its name, and what a ratio is over, where it is one
+Place = tuple[str, ...]  # such as how a quantity is counted, its name, and what a ratio is over, where it is one
 
 
 class Shown(NamedTuple):
@@ -82,17 +82,18 @@ class Shown(NamedTuple):
     field: str = "value"
 
 
-class Quantities(View):
-    """A view whose lines are quantities of rows, each counted in some way."""
+class Quantities(TableView):
+    """A view whose lines are quantities of rows. place_fields: what tells a row's lines apart."""
 
     ranks = False
+    place_fields: ClassVar[Sequence[str]] = ("counted", "quantity", "over")
 
     @cached_property
-    def by_place(self) -> dict[tuple[str, Place], Numbers]:
+    def by_place(self) -> dict[tuple[str, Place], FrameLine]:
         """(row id, place) -> the frame's line."""
 
-        def place(line: Numbers) -> Place:
-            return tuple(line[name] for name in ("counted", "quantity", "over") if line.get(name))
+        def place(line: FrameLine) -> Place:
+            return tuple(line[name] for name in self.place_fields if line.get(name))
 
         return {(line.get("row", ""), place(line)): line for line in self.lines()}
 

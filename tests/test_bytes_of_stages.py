@@ -99,9 +99,9 @@ def test_tables_csv_and_terminal(results: Path, capsys: pytest.CaptureFixture[st
 
 def test_site(records: dict[str, RunResult]) -> None:
     find = among(records.values())
-    costs = [list(_costs(records[name], run_bytes(records[name], find)))[:2] for name in METHODS]
+    costs = [list(_costs(records[name], find))[:2] for name in METHODS]
     assert costs[1][0][0] == costs[0][0][0] != "0 B"
-    assert costs[1][0][2].endswith("this stage alone 0 B")
+    assert costs[1][0][2].endswith("0 B in this stage")
     changed = with_settings(TABLE, ["training.rounds=2", "training.local_epochs=1"])
     request = request_for(changed, changed.scale("demo"), records.values())
     marks = {mark.row.id: mark for mark in marks_of(request, TABLE.columns[0], "test/f1")}

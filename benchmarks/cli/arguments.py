@@ -199,7 +199,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--seed": option("only this seed", type=seed),
         "--backbone": option("another encoder: folder or hub name", type=filled, default=default("BACKBONE")),
         "--set": several("change a field of every cell; a critical layer counts the paper's layers", "FIELD=VALUE"),
-        "--include": several("also read the tables in this folder", "FOLDER", folder),
+        "--include": several("also read the tables, tasks and methods in this folder", "FOLDER", folder),
         "--from-sweep": flag("use the best settings of a sweep in the results folder"),
         # where
         "--data-dir": option("your datasets", type=folder, default=default("DATA_DIR")),

@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,16 +19,17 @@ from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.registry import benchmark
+from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.process import describe_environment
-from benchmarks.running.run_options import available_cores, require_writable
+from benchmarks.running.requirements import check_data, check_encoder, problem
+from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.selection import tables_of
 from benchmarks.tasks import DataSource, task, tasks
 from benchmarks.tracking.store import default_tracking_uri, serve, without_password
 from fedsim.precision import resolve_precision
 
-# Where to download datasets; files as they lie in DATA_DIR.
+# Where to download datasets; files as DATA_DIR has them.
 SOURCES = {
     "GLUE": "nyu-mll/glue on the hub, or the GLUE download: MRPC/train.tsv, also under glue_data/",
     "ArSarcasm-v2": "arbml/ArSarcasm_v2 on the hub, or github.com/iabufarha/ArSarcasm-v2: ArSarcasm-v2/*.csv",
@@ -74,20 +76,29 @@ def _checks(args: argparse.Namespace) -> Iterator[Check]:
     except UserError as error:
         yield "results", False, str(error)
     yield "tracking", True, without_password(default_tracking_uri(args.results_dir))
-    missing = []
-    for backbone, known in KNOWN.items():
-        try:
-            origin = locate(backbone, True, args.data_dir, args.results_dir).origin
-            how = f"; trained by {known.made_by[0]}, which is run first" if known.made_by else ""
-            yield f"encoder {backbone}", True, ", ".join(origin.values()) + how
-        except ValueError:
-            missing.append(backbone)
-    if missing:
-        yield "encoders", False, f"runs fetch these from the Hugging Face hub: {', '.join(missing)}"
-    if args.data_dir is None:
+    yield from _scales(args)
+
+
+def _scales(args: argparse.Namespace) -> Iterator[Check]:
+    """Every scale, whether its encoders and data are here, and which are missing."""
+    options = RunOptions(args.results_dir, args.data_dir)
+    needs: dict[str, dict[tuple[str, str], None]] = {}  # scale -> its encoders and tasks, by their first use
+    for table in map(benchmark, benchmark_ids()):
+        for scale in table.scales:
+            cells = [each for _, _, cell in table.cells(scale, [0]) for each in [*earlier_stages(cell), cell]]
+            needs.setdefault(scale.id, {}).update(dict.fromkeys(("encoders", cell.backbone) for cell in cells))
+            needs[scale.id] |= dict.fromkeys(("data", cell.task) for cell in cells if cell.source != "generated")
+    in_folder = args.data_dir is not None  # otherwise, data come from the hub
+    for scale_id, used in needs.items():
+        missing: dict[str, list[str]] = {"encoders": [], "data": []}
+        for kind, name in used:
+            check = partial(check_encoder if kind == "encoders" else check_data, name, options, True)
+            if (kind == "encoders" or in_folder) and problem(check):
+                missing[kind].append(name)
+        text = "; ".join(f"{kind} {', '.join(names)}" for kind, names in missing.items() if names)
+        yield f"scale {scale_id}", not text, f"missing {text}" if text else "ready"
+    if not in_folder:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
-    else:
-        yield from ((f"task {name}", good, text) for name, good, text in _datasets(args))
 
 
 def _datasets(args: argparse.Namespace) -> Iterator[Check]:
@@ -172,9 +183,9 @@ def _fetched_encoder(name: str, args: argparse.Namespace) -> tuple[str, bool]:
     if args.data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
         vocabulary = args.data_dir / "vocab" / KNOWN[name].tokenizer
         copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)
-    found = locate(name, False, folder, folder / EXTRACTS)
-    build_tokenizer(found)  # check that it can be read
-    return ", ".join(found.origin.values()), True
+    encoder = locate(name, False, folder, folder / EXTRACTS)
+    build_tokenizer(encoder)  # check that it can be read
+    return ", ".join(encoder.origin.values()), True
 
 
 def bench_command(args: argparse.Namespace) -> int:

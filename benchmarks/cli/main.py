@@ -51,10 +51,10 @@ def _run(arguments: Sequence[str]) -> int:
             parser.print_help()
             return 0
         args = parser.parse_args(arguments)
-        for folder in getattr(args, "include", ()):
-            include(folder)
         if getattr(args, "data_dir", None) is not None:
             importlib.import_module("benchmarks.encoders.fetched").use(args.data_dir)
+        for folder in getattr(args, "include", ()):  # its methods may load the hub's libraries
+            include(folder)
         # Each command is imported when it is chosen, so that `list` does not wait for other commands' libraries.
         module = importlib.import_module(f"benchmarks.cli.{COMMANDS[args.command].module}")
         with surviving_logout() if args.command in COMPUTING else nullcontext():

@@ -19,7 +19,7 @@ from benchmarks.experiment import Benchmark
 from benchmarks.papers import cells_at, standings_at, tables_by_paper
 from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
-from benchmarks.results import RunResult, among, read_folders, run_bytes, write_bytes
+from benchmarks.results import RunResult, read_folders, write_bytes
 from benchmarks.running.process import code_revision
 from fedsim.files import read_text
 from reports.evidence.records import request_for
@@ -92,10 +92,10 @@ def site_command(args: argparse.Namespace) -> int:
     for tables in by_paper.values():
         for table in tables:
             for scale in table.scales:
-                own = args.results_dir / "reports" / table.id / scale.id / "sweep"
+                here = args.results_dir / "reports" / table.id / scale.id / "sweep"
                 committed = folder_of(table.paper.id) / "sweeps" / table.id / scale.id
-                if found := next((folder for folder in (own, committed) if (folder / "trials.csv").is_file()), None):
-                    texts = sorted(path for path in found.iterdir() if path.suffix in (".csv", ".svg"))
+                for folder in (folder for folder in (committed, here) if (folder / "trials.csv").is_file()):
+                    texts = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".svg"))
                     sweeps[table.id, scale.id] = {path.name: read_text(path) for path in texts}
     index, pages, size = build(site_data(shown, by_paper, args.scale, sweeps), out)
     print(f"{pages} pages of {len(shown)} records, {size / 1e6:.1f} MB: open {index}")
@@ -112,17 +112,15 @@ def site_data(
     counts = Counter(record.cell.scale for record in records)
     scales = tuple(sorted((name for name in SCALES if counts[name]), key=lambda name: -counts[name]))
     scales = scales or (scale or UNRUN,)
-    by_scale = {name: {own.paper.id: own for own in standings_at(name, by_paper, records)} for name in scales}
+    by_scale = {name: {each.paper.id: each for each in standings_at(name, by_paper, records)} for name in scales}
     dossiers = []
     for paper, tables in by_paper.items():
-        standings = {name: found[paper] for name, found in by_scale.items() if paper in found}
+        standings = {name: at[paper] for name, at in by_scale.items() if paper in at}
         if standings:
             dossiers.append(_dossier(tables, standings, records, sweeps))
-    find = among(records)
-    sent = {record.cell_id: found for record in records if (found := run_bytes(record, find)) is not None}
     revision = str(code_revision()["revision"] or "")
     run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0])
-    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps, sent)
+    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps)
 
 
 def _dossier(

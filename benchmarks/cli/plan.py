@@ -16,7 +16,6 @@ from rich.table import Table
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
-from benchmarks.cli.run import why_absent
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.client_costs import cell_flops
 from benchmarks.dry_run.rounds import wire_plan
@@ -32,6 +31,7 @@ from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
 from benchmarks.running.federation import counted_clients, training_examples
+from benchmarks.running.requirements import why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
 from benchmarks.selection import Selection
@@ -311,18 +311,19 @@ def show_needs(args: argparse.Namespace) -> int:
 def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
     """Use a stand-in for each task without records whose data are missing from the data directory.
 
-    Without a data directory the hub may have all data; it is not asked.
+    Without a data directory the hub may have all data, so nothing is replaced.
     """
     if args.data_dir is None:
         return runs
     recorded = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
+    options = RunOptions(args.results_dir, args.data_dir)
     fetched, instead = contents(args.data_dir).tasks, dict(runs.tables.instead)
     columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
     for task, other in {column.instead_of: column.task for column in columns}.items():
-        if task in recorded or task in fetched or not (why := why_absent(task, args.data_dir)):
+        if task in recorded or task in fetched or not (why := why_absent(task, options)):
             continue
-        if other in fetched or not why_absent(other, args.data_dir):
-            print(f"{other} stands in for {task}: {why}")
+        if other in fetched or not why_absent(other, options):
+            print(f"{other} replaces {task}: {why}")
             instead[task] = other
     return replace(runs, tables=replace(runs.tables, instead=instead))
 

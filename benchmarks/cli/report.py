@@ -25,7 +25,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Scale
 from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_predictions, has_predictions
-from benchmarks.publication import SCALES
+from benchmarks.publication import SCALES, Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders, write_result, write_text
 from benchmarks.running.completed import earlier_stages
@@ -65,16 +65,16 @@ def report_command(args: argparse.Namespace) -> int:
         if len(chosen) == 1 and not args.tables:
             print(*summary(page), sep="\n")
         print_page(page, Console(), tables=args.tables, notes=args.notes)
-        print(f"{part.title}: {page.run} of {page.cells} cells run; {folder}/table.md")
+        print(f"{part.title}: {page.request.coverage}; {folder}/table.md")
         pages.append(page)
         if args.readme and args.pictures and page.figure is not None:
             pictures[part.benchmark.id] = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"
             drawings.append((page.figure, {pictures[part.benchmark.id]: "png"}))
     _draw_all(drawings)
     claims, checks = list[Sequence[Judgement]](), list[Finding]()
-    for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
-        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
-        folder = results_dir / "reports" / paper
+    for paper in {part.benchmark.paper.id: part.benchmark.paper for part in chosen}.values():
+        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper.id}
+        folder = results_dir / "reports" / paper.id
         claims += [_claims(paper, scale, records, folder, args.tables) for scale in scales.values()]
         checks += _audit(paper, records, folder)
     if args.readme:
@@ -116,35 +116,45 @@ def _with_records(
 ) -> list[Selection]:
     """Each benchmark, at each scale that has some of the records, as a table's id and a scale choose it.
 
-    A scale that was named is skipped for benchmarks without it, unless none of them has it.
+    A scale that was named is skipped for benchmarks without it, unless none of them has it. A table of closed forms
+    needs no run: shapes give its sizes wherever its paper has a record.
     """
     at = {record.cell.scale for record in records}
     places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
     existing = [place for place in places if place[1] in {scale.id for scale in benchmark(place[0]).scales}]
     seeds, index = sorted({record.cell.seed for record in records}) or [0], indexed(records)
+    parts = [replace(choose(*place), seeds=seeds) for place in existing or places]
+
+    def is_run(part: Selection) -> bool:
+        cells = product(part.rows, part.columns)
+        return any(select(part.benchmark, part.scale, *cell, index).is_run for cell in cells)
+
+    run = {(part.benchmark.id, part.scale.id): part.benchmark.paper.id for part in parts if is_run(part)}
+    known = {(paper, scale_id) for (_, scale_id), paper in run.items()}
     return [
-        replace(part, seeds=seeds)
-        for part in (choose(*place) for place in existing or places)
-        if any(select(part.benchmark, part.scale, *place, index).is_run for place in product(part.rows, part.columns))
+        part
+        for part in parts
+        if (part.benchmark.id, part.scale.id) in run
+        or (part.benchmark.closed_forms and (part.benchmark.paper.id, part.scale.id) in known)
     ]
 
 
-def _claims(paper: str, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
+def _claims(paper: Paper, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
     """Judge a paper's claims at a scale and write them. prints: each of them."""
-    if judgements := judged(paper, at, records):
+    if judgements := judged(paper.id, at, records):
         path = folder / f"claims-{at.id}.md"
         write_text(path, claims_markdown(judgements))
         if prints:
             print_claims(judgements)
-        print(f"{claims_summary(judgements)} {path}")
+        print(f"{paper.name}, {claims_summary(judgements)} {path}")
     return judgements
 
 
-def _audit(paper: str, records: Sequence[RunResult], folder: Path) -> Sequence[Finding]:
+def _audit(paper: Paper, records: Sequence[RunResult], folder: Path) -> Sequence[Finding]:
     """Check a paper's published numbers against each other and write the findings; () without an audit."""
-    if findings := audited(paper, records):
+    if findings := audited(paper.id, records):
         write_text(folder / "audit.md", audit_markdown(findings))
-        print(f"{audit_summary(findings)} {folder / 'audit.md'}")
+        print(f"{paper.name}, {audit_summary(findings)} {folder / 'audit.md'}")
     return findings
 
 

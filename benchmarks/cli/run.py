@@ -6,24 +6,22 @@ import argparse
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
 from benchmarks.cli.progress import ProgressDisplay, warn
 from benchmarks.cli.summary import show_run
 from benchmarks.cli.tracked import open_mirror
-from benchmarks.encoders.fetched import source_of
-from benchmarks.errors import NoDataError, UserError
+from benchmarks.errors import UserError
 from benchmarks.executors.jobs import staged_jobs
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.running.completed import Completed
 from benchmarks.running.events import CellFinished, Event
+from benchmarks.running.requirements import require_inputs, why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken_in
 from benchmarks.selection import Selection, tables_of
-from benchmarks.tasks import task
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -51,9 +49,10 @@ def _run_table(args: argparse.Namespace) -> None:
     chosen = selection(args)
     options = api.settings(**machine(args), cells=len(chosen.runs()))
     if not args.tasks:
-        chosen = with_stand_ins(chosen, args.data_dir, args.lenient)
+        chosen = with_stand_ins(chosen, options)
     records: list[RunResult] = []
     completed = Completed(options)
+    require_inputs(chosen.runs(), options, completed)  # before MLflow and torch are loaded
     problem: UserError | None = None
     with ExitStack() as stack:
         mirror = None if args.no_tracking else stack.enter_context(open_mirror(chosen, options, warn))
@@ -90,21 +89,12 @@ def _display(chosen: Selection, options: RunOptions, completed: Completed) -> Pr
     return ProgressDisplay(chosen.title, [job.cell for job in jobs], chosen.names(), timings=timings, log=log)
 
 
-def with_stand_ins(chosen: Selection, data_dir: Path | None = None, lenient: bool = False) -> Selection:
+def with_stand_ins(chosen: Selection, options: RunOptions) -> Selection:
     """The selection with stand-ins only in place of tasks whose data are missing."""
     tasks = {column.task for column in chosen.columns}
     left_out = []
     for stand_in in (column for column in chosen.columns if column.instead_of in tasks):
-        if why := why_absent(stand_in.instead_of, data_dir, lenient):
-            warn(f"{stand_in.name} stands in for {stand_in.instead_of}: {why}")
+        if why := why_absent(stand_in.instead_of, options):
+            warn(f"{stand_in.name} replaces {stand_in.instead_of}: {why}")
         left_out.append(stand_in.instead_of if why else stand_in.task)
     return replace(chosen, columns=[column for column in chosen.columns if column.task not in left_out])
-
-
-def why_absent(task_id: str, data_dir: Path | None, lenient: bool = False) -> str:
-    """Why a task has no data; "" if it has. UserError if they are damaged."""
-    try:
-        task(task_id).load(source_of(task_id, data_dir, lenient))
-    except NoDataError as error:
-        return str(error)
-    return ""

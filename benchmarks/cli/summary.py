@@ -80,9 +80,10 @@ def summary(page: Page, width: int | None = None) -> list[str]:
     width: of the matrix; None for the terminal's.
     """
     request, console = page.request, Console()
-    lines = [f"{request.heading}: {page.run} of {page.cells} cells run"]
+    width = width or (console.width if console.is_terminal else WIDTH)
+    lines = [f"{request.heading}: {request.coverage}"]
     if page.ranks and page.run:
-        lines += [*_matrix(page, width or (console.width if console.is_terminal else WIDTH)), *_worth(request)]
+        lines += [*_matrix(page, width), *_worth(request)]
     lines += [": ".join(page.finding)] if page.finding else []
     diverged = [
         f"{row_name(row)} on {column.name} {selection.divergence}"
@@ -91,7 +92,7 @@ def summary(page: Page, width: int | None = None) -> list[str]:
         if (selection := request.selections[row.id, column.task]).diverged
     ]
     lines += [f"Diverged: {'; '.join(diverged)}"] if diverged else []
-    return [*lines, *_sent(request)]
+    return [*lines, *_sent(request), *_gains(page, width)]
 
 
 def _matrix(page: Page, width: int) -> Iterator[str]:
@@ -115,7 +116,12 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
         frame = frame[(frame["column"] == AVERAGE) & frame["ours"].notna()]
         averages = dict(zip(frame["row"], frame["ours"], strict=True))  # over tasks, by the paper's rule
         texts += [["Average", *(number(averages.get(row.id)) for row in rows)]] if averages else []
-    names, *blocks = [[f"{text:{max(map(len, block))}}" for text in block] for block in texts]
+    yield from _in_columns(texts, width)
+
+
+def _in_columns(columns: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Lines of texts: the first column to the left, the others to the right, in several blocks if they are too wide."""
+    names, *blocks = [[f"{text:{max(map(len, column))}}" for text in column] for column in columns]
     lines = names
     for block in ([f"  {text.strip():>{len(text)}}" for text in block] for block in blocks):
         if lines is not names and len(lines[0]) + len(block[0]) > width:
@@ -123,6 +129,25 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
             lines = names
         lines = [line + text for line, text in zip(lines, block, strict=True)]
     yield from lines
+
+
+def _gains(page: Page, width: int) -> Iterator[str]:
+    """The quantity of a table of bytes: how many times fewer a method sends than its baselines, as measured."""
+    frame = page.frame()
+    if "quantity" not in frame:
+        return
+    is_measured = frame["counted"] == "wire, measured" if "counted" in frame else frame["target"] == "baseline"
+    gains = frame[is_measured & (frame["quantity"] == "gain") & frame["value"].notna()]
+    if gains.empty:
+        return
+    rows, by = page.request.benchmark.row, "over" if "over" in gains else "task"
+    yield "Gain: the bytes of the baseline divided by those of the method."
+    texts = [["", *(row_name(rows(name))[:_LONGEST_NAME] for name in gains["row"].unique())]]
+    for name in gains[by].unique():
+        values = gains[gains[by] == name].set_index("row")["value"]
+        heading = f"over {rows(name).name}" if by == "over" else name
+        texts.append([heading, *(number(values.get(row)) for row in gains["row"].unique())])
+    yield from _in_columns(texts, width)
 
 
 def _values(request: Request, row: Row, column: Column) -> tuple[float, ...]:

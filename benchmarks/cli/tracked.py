@@ -16,10 +16,9 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
 from benchmarks.tracking.store import default_tracking_uri
 from benchmarks.tracking.table import Table, TableCell
-from reports.evidence.published import published_for
+from reports.evidence.published import is_comparable, published_for
 from reports.evidence.records import request_for
 from reports.pages.text import row_name
-from reports.views.reproduced import is_comparable
 
 Cells = Sequence[tuple[Row, Column, RunConfig]]
 

@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.dry_run.stand_ins import META, Features, NoStore, OneText, States, Texts
-from benchmarks.encoders.loading import architecture
+from benchmarks.encoders.files import architecture
 from benchmarks.errors import RoundRefusedError, UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task

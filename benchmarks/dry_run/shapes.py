@@ -15,6 +15,7 @@ from typing import TypeVar
 from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.registry import included_code
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
@@ -66,7 +67,9 @@ def key_of(what: str, cell: RunConfig, examples: int | None = None) -> str:
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
     decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
-    return f"{what}-{digest(json.loads(canonical_json([ENGINE_VERSION, libraries, *decisive, *of_task, examples])))}"
+    code = included_code(cell.algorithm)  # a user's, which may change
+    parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
+    return f"{what}-{digest(json.loads(canonical_json(parts)))}"
 
 
 def _answer(
@@ -132,3 +135,14 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
         return client_costs(cell)
 
     return _answer(key_of("client", cell), derive, asdict, lambda value: ClientCosts(**value))
+
+
+def derive_flops(cell: RunConfig) -> float | None:
+    """FLOPs of one client's training on a text; None where shapes do not give them."""
+
+    def derive() -> float | None:
+        from benchmarks.dry_run.client_costs import client_flops  # loads torch
+
+        return client_flops(cell)
+
+    return _answer(key_of("flops", cell), derive, float, float)

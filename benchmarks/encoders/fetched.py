@@ -9,19 +9,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from threading import Thread
 
 from pydantic import BaseModel, ValidationError
 
 from benchmarks.errors import UserError
 from benchmarks.results import write_text
-from benchmarks.tasks import DataSource
+from benchmarks.tasks.base import DataSource
 from fedsim.files import MissingFileError, read_json
 
 FILE = "fetched.json"
 EXTRACTS = "extracts"  # passages of large texts
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+PATIENCE = 3  # seconds for the hub to answer, unless HF_HUB_ETAG_TIMEOUT says otherwise
 
 
 class Contents(BaseModel):
@@ -62,6 +67,33 @@ def use(folder: Path | None) -> None:
     """Have the hub's libraries, in this process and its children, read a folder that `fetch` has filled."""
     if folder is not None and contents(folder) != Contents():
         os.environ.update(places(folder) | OFFLINE)
+
+
+@cache
+def hub_answers() -> bool:
+    """Whether the Hugging Face hub answers, by one short request of this process and its children.
+
+    If not, its libraries are set offline: they read their caches, and fail at once instead of trying again for minutes.
+    """
+    if any(os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in OFFLINE):
+        return False
+    answers: list[int] = []
+    thread = Thread(target=_request, args=[answers], daemon=True)  # a name lookup may take longer than its timeout
+    thread.start()
+    thread.join(float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or PATIENCE))
+    if not answers:
+        os.environ.update(OFFLINE)
+        sys.modules["huggingface_hub.constants"].HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+        if config := sys.modules.get("datasets.config"):
+            config.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+    return bool(answers)
+
+
+def _request(answers: list[int]) -> None:
+    from huggingface_hub import constants, get_session  # read the environment, which `use` sets
+
+    with suppress(Exception):  # any failure means that the hub does not answer
+        answers.append(get_session().head(constants.ENDPOINT, timeout=constants.HF_HUB_ETAG_TIMEOUT).status_code)
 
 
 def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:

@@ -1,11 +1,9 @@
-"""Find a backbone's files, identify their content, and load its encoder and its tokenizer."""
+"""Identify the content of a backbone's files, and load its encoder and its tokenizer."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +13,7 @@ from torch import nn
 
 from benchmarks.encoders import tokenization
 from benchmarks.encoders.backbones import KNOWN, TRAINED, Backbone, backbone_name, is_folder
+from benchmarks.encoders.files import find_files
 from benchmarks.errors import UserError
 from benchmarks.run_config import canonical_json, digest
 from benchmarks.running.run_options import RunOptions
@@ -22,8 +21,6 @@ from fedsim.files import open_file
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, read_config
 from fedsim.rng import SERVER, torch_seeded
 
-TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
-FILES = ("*.safetensors", *TOKENIZER_FILES)
 # Notes of a configuration that do not change what the encoder computes.
 _NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
 
@@ -65,16 +62,9 @@ def locate(
     if known and known.id == requested and not known.hub and not known.bpe:
         content = digest({"config": dict(known.config), "seed": 0})
         return Located(requested, known.config, content, {"from": "built in"}, heads=False)
-    if is_folder(requested):
-        folder, origin = Path(requested).expanduser().resolve(), {"from": "folder"}
-    elif known and (known.tokenizer or known.bpe):
+    if known and (known.tokenizer or known.bpe) and not is_folder(requested):
         return _drawn(known, data_dir, local_only, results_dir or RunOptions().results_dir)
-    elif known and known.package and (installed := _packaged(known.package)):
-        folder, origin = installed, {"from": f"package {known.package[0]}"}
-    elif known:
-        folder, origin = fetch(known.hub or known.id, known.revision, local_only)
-    else:
-        folder, origin = fetch(requested, None, local_only)
+    folder, origin = find_files(requested, local_only, data_dir)
     config = read_config(folder)
     heads = known.heads if known else True
     return Located(backbone_name(requested), config, _content_digest(folder, config), origin, folder, heads)
@@ -105,57 +95,20 @@ def build_tokenizer(located: Located) -> Any:
     return tokenizer
 
 
-def fetch(
-    name: str, revision: str | None, local_only: bool = False, files: Sequence[str] = FILES
-) -> tuple[Path, dict[str, str]]:
-    """The files of a hub repository, in the cache, and their origin; UserError if the hub does not deliver them."""
-    import huggingface_hub  # reads the environment, which `fetched.use` sets
-
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # not a line for each retry
-    try:
-        folder = Path(
-            huggingface_hub.snapshot_download(
-                name, revision=revision, allow_patterns=list(files), local_files_only=local_only
-            )
-        )
-    except Exception as error:  # noqa: BLE001 - the client raises many kinds; each means the same to the user
-        raise UserError(
-            f"backbone {name!r}: expected a known id ({', '.join(KNOWN)}), a folder, or a name on the Hugging Face "
-            f"hub; it was not found ({type(error).__name__}: {str(error).splitlines()[0]}). "
-            f"Without internet, set BACKBONE to a folder that holds config.json, model.safetensors and the tokenizer."
-        ) from None
-    return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
-
-
-def _packaged(package: tuple[str, str]) -> Path | None:
-    """A folder of an installed package, whose code is not run."""
-    spec = importlib.util.find_spec(package[0])
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(spec.submodule_search_locations[0]) / package[1]
-
-
 def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path) -> Located:
     """A backbone whose weights are drawn here; its tokenizer is trained here, in the data directory, or on the hub."""
-    in_data = f"vocab/{known.tokenizer}"
-    try:
-        if known.bpe == TRAINED:
+    if known.bpe != TRAINED:
+        folder, origin = find_files(known.id, local_only, data_dir)
+    else:
+        try:
             if data_dir is None and local_only:
                 raise UserError("the data directory is not set")
             folder, origin = tokenization.trained_files(data_dir, results_dir), {"from": "trained here on Wikipedia"}
-        elif data_dir is not None and (data_dir / in_data).is_dir():
-            folder, origin = data_dir / in_data, {"from": f"folder {in_data}"}
-        else:
-            folder, origin = fetch(known.hub or "", known.revision, local_only, TOKENIZER_FILES)
-    except UserError as error:
-        if known.bpe == TRAINED:
-            problem = f"its vocabulary is trained here on the text of the task wikitext, which is missing: {error}"
-        else:
-            problem = (
-                f"expected its tokenizer in {in_data} of the data directory ({data_dir or 'not set'}) or on the hub as "
-                f"{known.hub}, found none. Put {known.hub}'s vocabulary there, and set DATA_DIR."
-            )
-        raise UserError(f"backbone {known.id!r}: {problem}") from None
+        except UserError as error:
+            raise UserError(
+                f"backbone {known.id!r}: its vocabulary is trained here on the text of the task wikitext, which is "
+                f"missing: {error}"
+            ) from None
     origin = {**origin, "from": f"drawn here; tokenizer: {origin['from']}"}
     located = Located(known.id, known.config, "", origin, heads=False, tokenizer=folder, bpe=bool(known.bpe))
     tokenizer = digest(build_tokenizer(located).backend_tokenizer.to_str(), 64)

@@ -83,7 +83,7 @@ TABLE2 = another(
         "split",
         {
             "baseline": FEDAVG.id,
-            "blocks": 256 * paper.UPDATES_AN_EPOCH,  # of WikiText-103, of 512 tokens
+            "blocks": paper.BLOCKS,  # of WikiText-103, of 512 tokens
             "encoders": {"RoBERTa-small": "roberta-small-fresh", "RoBERTa-base": "roberta-base-fresh"},
         },
     ),

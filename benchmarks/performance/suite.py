@@ -20,7 +20,7 @@ from statistics import median
 import numpy as np
 import torch
 
-from benchmarks.encoders.loading import architecture
+from benchmarks.encoders.files import architecture
 from benchmarks.errors import UserError
 from benchmarks.executors.processes import end_with_parent
 from benchmarks.run_config import JSON

@@ -7,7 +7,7 @@ from statistics import median
 
 import torch
 
-from benchmarks.encoders.loading import architecture
+from benchmarks.encoders.files import architecture
 from benchmarks.performance import suite
 from benchmarks.performance.suite import BACKBONE, MRPC_LENGTHS, Bar, Section, timed_in_turn, workload_of
 from benchmarks.run_config import JSON

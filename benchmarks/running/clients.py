@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.encoders.fetched import use
 from benchmarks.errors import UserError
+from benchmarks.registry import include_once
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import KeptWeights
 from benchmarks.running.run_options import RunOptions, thread_limits
@@ -104,6 +105,7 @@ def _train(work: Work, *client: Any) -> tuple[UpdateOutcome, int, str, int]:
     if work.cell_id not in _trainers:  # a process builds the federation of its run once
         os.environ.update(thread_limits(work.settings.threads))
         use(work.settings.data_dir)
+        include_once(work.settings.include)
         from benchmarks.running.federation import client_trainer  # loads torch, which reads the environment
 
         _trainers.clear()

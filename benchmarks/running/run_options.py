@@ -33,6 +33,7 @@ class RunOptions:
     executor: str = ""  # a name of benchmarks.executors; "": processes
     ray_address: str | None = None  # of a running Ray cluster; None: one starts on this machine
     slurm: tuple[str, ...] = ()  # requests to SLURM, such as "partition=gpu"
+    include: tuple[Path, ...] = ()  # folders with tables, tasks and methods of the user
 
     @property
     def cores(self) -> int:
@@ -63,7 +64,10 @@ class RunOptions:
         if backbone is not None and Path(backbone).is_dir():
             backbone = str(Path(backbone).resolve())
         data_dir = self.data_dir and self.data_dir.resolve()
-        return replace(self, results_dir=self.results_dir.resolve(), data_dir=data_dir, backbone=backbone)
+        include = tuple(folder.resolve() for folder in self.include)
+        return replace(
+            self, results_dir=self.results_dir.resolve(), data_dir=data_dir, backbone=backbone, include=include
+        )
 
     def check(self) -> None:
         """Raise UserError where the machine or a folder cannot work, before anything is computed."""

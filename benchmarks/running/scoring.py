@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measures import metric
-from benchmarks.metrics import DEFINITIONS, LocalMetric
+from benchmarks.metrics import DEFINITIONS, LocalMetric, f1_of_counts
 from benchmarks.results import RoundRecord, chosen_round
 from fedsim.data import Client, Subset
 from fedsim.engine import Answers, RoundResult, Scores, part_name
@@ -61,7 +61,7 @@ def sampling_error(
     """Standard error of one client's score from the size of its test set; None where undefined.
 
     Binomial for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the texts, without those
-    for which the metric is undefined. A module with `from_counts` sums counts over texts, each counted once.
+    for which the metric is undefined. F1 of entities sums counts over texts, each counted once.
     """
     if not _is_answered(objective, answers, subset):
         return None
@@ -71,10 +71,9 @@ def sampling_error(
         share = float(np.mean(predictions == references))
         return math.sqrt(share * (1 - share) / n)
     draws = (rng.integers(n, size=n) for _ in range(RESAMPLES))
-    module = _modules()[metric]
-    if hasattr(module, "from_counts"):
-        counts = module.counts(predictions, references)
-        resampled = [module.from_counts(*counts[draw].sum(axis=0)) for draw in draws]
+    if count := DEFINITIONS[metric].counts:
+        counts = count(predictions, references)
+        resampled = [f1_of_counts(*counts[draw].sum(axis=0)) for draw in draws]
     else:
         resampled = [_value(metric, predictions[draw], references[draw]) for draw in draws]
     defined = [value for value in resampled if math.isfinite(value)]

@@ -1,4 +1,4 @@
-"""The outcome of a sweep's trials: chosen from, and kept in the sweep's file."""
+"""The results of a sweep's trials: which one is best, and the file that keeps them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ Trial = Mapping[str, Any]  # as the sweep's file has it: number, values, mean, u
 def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial | None, list[Trial], str]:
     """Choose the trial with the best mean validation score.
 
-    Of equals the definition's own setting is taken, else the fewest uplink bytes of those that exchange something.
+    A tie goes to the definition's setting, else to the fewest uplink bytes among trials that exchange something.
 
     Args:
         trials: The trials of a study.
         by: The metric of the scores.
-        default: The definition's own settings.
+        default: The definition's settings.
 
     Returns:
-        The trial, or None if no trial that ran to its end has a score; all that tie with it; and why it was taken.
+        The trial, or None if no complete trial has a score; all trials that tie with it; and the reason for the
+        choice.
     """
     ended = [trial for trial in trials if "given_up_after" not in trial and trial["mean"] is not None]
     best = by.best([trial["mean"] for trial in ended]) if ended else None
@@ -82,7 +83,7 @@ def result_of(study: TunedStudy) -> dict[str, JSON]:
 
 
 def _trial(tuning: Tuning, trial: FrozenTrial, values: Values) -> dict[str, JSON]:
-    """A trial as the sweep's file has it; of a pruned one the score at its rung."""
+    """A trial as the sweep's file has it; a pruned trial has the score at its rung."""
     scores = trial.user_attrs.get("scores", [*(trial.values or ())][:1])  # studies of earlier versions lack them
     mean, uplinks = mean_of(scores), trial.user_attrs.get("uplinks")
     outcome = {

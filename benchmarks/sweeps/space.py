@@ -56,7 +56,7 @@ class Tuning:
 
     @property
     def budget(self) -> int:
-        """The number of trials: the whole grid, or fewer if fewer are asked for."""
+        """The number of trials: the whole grid, or fewer."""
         if not self.is_grid:
             return self.trials or 0
         points = math.prod(len(values) for values in self.space.values() if not isinstance(values, Range))
@@ -134,7 +134,7 @@ def _range(name: str, text: str) -> Range:
 
 
 def spaces(
-    benchmark: Benchmark, scale: Scale, rows: Sequence[Row], columns: Sequence[Column], named: bool, asked: Space
+    benchmark: Benchmark, scale: Scale, rows: Sequence[Row], columns: Sequence[Column], named: bool, fields: Space
 ) -> dict[tuple[str, str], Space]:
     """What is tried of each task and row that has something to tune: (task, row id) -> fields.
 
@@ -144,7 +144,7 @@ def spaces(
         rows: The rows to tune.
         columns: The columns to tune them on.
         named: Whether the user named the rows.
-        asked: The user's fields, for every row that has them all; if it is empty, the definition's or the default.
+        fields: The user's fields, for every row that has them all; if it is empty, the definition's or the default.
 
     Raises:
         UserError: Nothing is left, or a named row has nothing to tune.
@@ -153,10 +153,10 @@ def spaces(
     tuned = [row.id for row in benchmark.rows_at(scale) if row.id in declared]
     tried: dict[tuple[str, str], Space] = {}
     for column in columns:
-        for row in rows if named or not asked else _without_equals(rows, asked):
+        for row in rows if named or not fields else _without_equals(rows, fields):
             cell = benchmark.cell(row, column, scale, 0)
-            if asked:
-                space = asked if all(_has(benchmark, row, cell, name) for name in asked) else {}
+            if fields:
+                space = fields if all(_has(benchmark, row, cell, name) for name in fields) else {}
             else:
                 space = declared.get(row.id, {}) if tuned else default_space(benchmark, row, cell)
             if space:
@@ -164,9 +164,9 @@ def spaces(
     missing = [row.id for row in rows if row.id not in {row_id for _, row_id in tried}]
     if not tried or (named and missing):
         place = ", ".join(missing) if named else "it"
-        if asked:
-            fields = ", ".join(changeable(benchmark.cell(rows[0], columns[0], scale, 0)))
-            raise UserError(f"{benchmark.id}: no {' and '.join(asked)} to tune in {place}; {rows[0].id} has {fields}")
+        if fields:
+            has = ", ".join(changeable(benchmark.cell(rows[0], columns[0], scale, 0)))
+            raise UserError(f"{benchmark.id}: no {' and '.join(fields)} to tune in {place}; {rows[0].id} has {has}")
         methods = ", ".join(tuned) or "no method, as none is trained"
         raise UserError(f"{benchmark.id}: nothing to tune in {place}; it tunes {methods}; --grid tunes other fields")
     return tried
@@ -175,8 +175,8 @@ def spaces(
 def default_space(benchmark: Benchmark, row: Row, cell: RunConfig) -> Space:
     """The critical layer and the learning rate of a row that has both, or its learning rate; empty without training.
 
-    A row that takes over another row's settings is not tuned. If a row differs from another one in its layer alone,
-    that layer is what makes the row, and stays.
+    A row that takes over another row's settings is not tuned. If a row differs from another one only in its
+    layer, the layer defines the row and is not tuned.
     """
     takes_over = row.tuned_as in {other.id for other in benchmark.rows if other.id != row.id}
     if row.is_fixed(RATE) or takes_over or not trains(cell.algorithm):
@@ -193,11 +193,11 @@ def _rest(row: Row, names: Sequence[str] | Space) -> list[tuple[str, str]]:
     return sorted((name, repr(value)) for name, value in row.changes.items() if name not in names)
 
 
-def _without_equals(rows: Sequence[Row], asked: Space) -> list[Row]:
-    """Without rows that differ from another one in the swept fields alone: their trials would be the same cells."""
+def _without_equals(rows: Sequence[Row], fields: Space) -> list[Row]:
+    """The rows, without those that differ from another row only in the swept fields and so have the same trials."""
     first: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (not row.printed, bool(row.tuned_as))):
-        first.setdefault(f"{_rest(row, asked)} {row.begins} {row.backbone}", row)
+        first.setdefault(f"{_rest(row, fields)} {row.begins} {row.backbone}", row)
     return [row for row in rows if row in first.values()]
 
 

@@ -43,7 +43,7 @@ def journal(results_dir: Path) -> JournalStorage:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return JournalStorage(JournalFileBackend(str(path)))
-    except Exception as error:  # noqa: BLE001 - whatever Optuna makes of a line that it did not write
+    except Exception as error:  # noqa: BLE001 - Optuna raises many kinds for a line that it did not write
         raise UserError(
             f"{path}: expected Optuna's journal, found a damaged one ({type(error).__name__}: {error}). "
             f"Move it away: finished cells are kept as records, and a sweep finds them there."
@@ -118,7 +118,7 @@ class TunedStudy:
 
 
 def in_order(space: Space) -> list[Values]:
-    """A grid's points in a seeded order: that of Optuna's own grid sampler, which cannot extend a study."""
+    """A grid's points in the seeded order of Optuna's grid sampler, which cannot extend a study."""
     listed: Mapping[str, Any] = dict(sorted(space.items()))
     points = [dict(zip(listed, values, strict=True)) for values in itertools.product(*listed.values())]
     np.random.RandomState(ORDER_SEED).shuffle(points)  # type: ignore[arg-type]
@@ -269,6 +269,6 @@ def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, 
 
 
 def mean_of(scores: Sequence[float | None]) -> float | None:
-    """The mean over seeds; None if one is undefined, or there is none."""
+    """The mean over seeds; None if a score is undefined, or without scores."""
     defined = [score for score in scores if score is not None]
     return statistics.fmean(defined) if defined and len(defined) == len(scores) else None

@@ -43,7 +43,7 @@ class Search:
     al. 2020); until then it ran under the schedule of a whole run. seeds: of data and training that no table uses;
     empty: the table's own. changes: fields in which trials differ from the table's cells, such as fewer epochs.
     chosen: the file of the choices that definitions read, as a sweep writes it. swept: (task, row) -> the best of a
-    user's own sweep (--from-sweep), which comes before `chosen`.
+    user's sweep (--from-sweep), which comes before `chosen`.
     """
 
     grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> its tuned fields

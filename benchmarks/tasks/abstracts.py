@@ -33,6 +33,7 @@ def _task(
     task_id: str, name: str, shares: dict[str, float], folders: tuple[str, ...], page: str, repository: str = ""
 ) -> Task:
     labels = tuple(shares)
+    files = official(name, folders, page, abstract_reader(labels), repository=repository)
     make = partial(generated.classified, generated.Recipe(tuple(shares.values()), MARKERS), nouns=generated.NOUNS)
     return Task(
         id=task_id,
@@ -40,7 +41,8 @@ def _task(
         family="scientific",
         labels=labels,
         metrics=("accuracy",),
-        load=official(name, folders, page, abstract_reader(labels), repository=repository).load,
+        load=files.load,
+        find=files.find,
         generate=partial(generated.generated_data, task_id, make, GENERATED_EXAMPLES),
         evaluations=("test", "validation"),
     )

@@ -50,6 +50,7 @@ SENTIMENT = Task(
     labels=("negative", "neutral", "positive"),
     metrics=("f1_pn", "accuracy"),
     load=FILES.load,
+    find=FILES.find,
     generate=generate,
 )
 TASKS = (

@@ -99,6 +99,8 @@ class Task:
         labels: Names in the order of the label ids, which partitions use; None for texts without labels.
         metrics: Names in `benchmarks/metrics.py`, computed for every evaluation; the first one chooses a round.
         load: Loads the examples.
+        find: Looks for the files in a data directory without reading them; raises as `load` does if some are missing.
+            None: not checked before a run.
         generate: Generates examples of the same schema with a learnable signal, from a seed; None: no demo scale.
         evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
             name; the others are held-out or central sets.
@@ -116,6 +118,7 @@ class Task:
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
     load: Callable[[DataSource], TaskData]
+    find: Callable[[DataSource], object] | None = None
     generate: Callable[[int], TaskData] | None = None
     evaluations: tuple[str, ...] = ("test",)
     objective: str = "classification"

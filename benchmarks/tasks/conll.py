@@ -110,13 +110,15 @@ def _strays(tags: tuple[int, ...]) -> int:
 
 def _task(name: str, kinds: tuple[str, ...], page: str, repository: str = "", revision: str | None = None) -> Task:
     reader, task_id = SentenceReader(iob2(kinds)), name.lower()
+    files = official(name, (name,), page, reader, repository=repository, revision=revision, notes=_notes)
     return Task(
         id=task_id,
         name=name,
         family="scientific",
         labels=None,
         metrics=("entity_f1", "entity_f1_concatenated"),
-        load=official(name, (name,), page, reader, repository=repository, revision=revision, notes=_notes).load,
+        load=files.load,
+        find=files.find,
         generate=partial(generated_data, task_id, partial(tagged, len(kinds)), GENERATED_EXAMPLES),
         evaluations=("test", "validation"),
         objective="token_classification",

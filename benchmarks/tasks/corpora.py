@@ -66,34 +66,44 @@ class Corpus:
         if source.folder is None:
             texts = [text_of_hub(self.repository, self.revision, each, self.limit) for each in self.shards]
             return self._load(texts, source, f"{self.repository}{f'@{self.revision}' if self.revision else ''}")
-        require_folder(source.folder)
-        places = [[source.folder / name for name in place] for place in self.places]
+        files, is_release = self.find(source)
+        folder = require_folder(source)
+        if is_release:
+            release = folder / "s2orc"
+            stamps = [stamp(path, path.relative_to(release).as_posix()) for path in files]
+            text = Text(
+                f"{release}, {self.name}",
+                ["s2orc", stamps, self.field, LIMIT],
+                lambda log: first_lines(papers(files, release, self.field, log), LIMIT, log),
+            )
+            return self._load([text], source, f"folder: s2orc, {len(files)} files, field {self.field}", files)
+        names = [f"{file.parent.name}/{file.name}" for file in files]
+        texts = [text_of_file(file, name) for file, name in zip(files, names, strict=True)]
+        data = self._load(texts, source, f"folder: {', '.join(names)}", files)
+        is_small = files[0].parent.name.startswith("wikitext-2")
+        return replace(data, notes=("partial: WikiText-2",)) if is_small else data
+
+    def find(self, source: DataSource) -> tuple[list[Path], bool]:
+        """The text's files in a data directory, the training text first, and whether they are S2ORC's metadata."""
+        if source.folder is None:
+            return [], False
+        folder = require_folder(source)
+        places = [[folder / name for name in place] for place in self.places]
         train, *others = next((place for place in places if place[0].is_file()), places[0])
         if train.is_file():
             files = [train, *filter(Path.is_file, others)]
             if self.kind == "articles" and len(files) == 1:
                 tests = ", ".join(map(str, others))
                 raise UserError(f"{train}: expected a test text next to it, found none of {tests}")
-            names = [f"{file.parent.name}/{file.name}" for file in files]
-            texts = [text_of_file(file, name) for file, name in zip(files, names, strict=True)]
-            data = self._load(texts, source, f"folder: {', '.join(names)}", files)
-            is_small = train.parent.name.startswith("wikitext-2")
-            return replace(data, notes=("partial: WikiText-2",)) if is_small else data
-        release = source.folder / "s2orc"
-        if self.field and (metadata := metadata_files(release)):
-            stamps = [stamp(path, path.relative_to(release).as_posix()) for path in metadata]
-            text = Text(
-                f"{release}, {self.name}",
-                ["s2orc", stamps, self.field, LIMIT],
-                lambda log: first_lines(papers(metadata, release, self.field, log), LIMIT, log),
-            )
-            origin = f"folder: s2orc, {len(metadata)} files, field {self.field}"
-            return self._load([text], source, origin, metadata)
-        other = f", or S2ORC's metadata (*.jsonl or *.jsonl.gz) in {release}" if self.field else ""
+            return files, False
+        if self.field and (metadata := metadata_files(folder / "s2orc")):
+            return metadata, True
+        other = ", or S2ORC's metadata (*.jsonl or *.jsonl.gz) in s2orc" if self.field else ""
         form = 'with a line as " = Title = " before each article' if self.kind == "articles" else "one passage a line"
+        names = ", ".join(place[0] for place in self.places)
         raise NoDataError(
-            f"no text of {self.name}: looked for {', '.join(str(place[0]) for place in places)}{other}; put a text "
-            f"there, {form}, or leave DATA_DIR unset to read the Hugging Face hub"
+            f"no text of {self.name}: looked in {folder}/ for {names}{other}; put a text there, {form}, or leave "
+            "DATA_DIR unset to read the Hugging Face hub"
         )
 
     def _load(self, texts: list[Text], source: DataSource, origin: str, files: Sequence[Path] = ()) -> TaskData:
@@ -139,6 +149,7 @@ class Corpus:
             labels=None,
             metrics=("perplexity",),
             load=self.load,
+            find=self.find,
             generate=self.generate,
             evaluations=("test", *self.evaluations),
             objective="masked_lm",
@@ -250,6 +261,7 @@ ARTICLES_TASK = Task(
     labels=None,
     metrics=("perplexity",),
     load=WIKITEXT.load,
+    find=WIKITEXT.find,
     generate=WIKITEXT.generate,
     evaluations=(TEST, VALIDATION),
     objective="masked_lm",

@@ -42,11 +42,12 @@ class Glue:
         """The hub's configuration."""
         return self.id.partition("-")[0]
 
-    def load(self, source: DataSource) -> TaskData:
-        """The examples of a task, or a random subset of its pool."""
+    @property
+    def files(self) -> Files:
+        """The files of the task."""
         codes, names = (self.codes, self.labels) if self.labels else ((), ())
         hub = (*(self.hub_texts or self.texts), "label")
-        data = Files(
+        return Files(
             self.name,
             self.parts,
             layouts=(
@@ -59,7 +60,11 @@ class Glue:
             config=self.configuration,
             revision=REVISION,
             partial=True,
-        ).load(source)
+        )
+
+    def load(self, source: DataSource) -> TaskData:
+        """The examples of a task, or a random subset of its pool."""
+        data = self.files.load(source)
         if self.subset is None or len(data.pool) <= self.subset:
             return data
         rng = np.random.default_rng([0, *self.id.encode()])
@@ -86,6 +91,7 @@ class Glue:
             labels=self.labels,
             metrics=self.metrics,
             load=self.load,
+            find=self.files.find,
             generate=self.generate,
             evaluations=("test", *(part.evaluation for part in self.parts if part.evaluation not in ("", "test"))),
             objective="regression" if self.labels is None else "classification",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow.parquet
 
+from benchmarks.encoders import fetched
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks.base import DataSource, TaskData, TextExamples
 from benchmarks.tasks.rows import Location, Log, RawRow, Reader
@@ -76,7 +77,7 @@ class Files:
             revision = f"@{self.revision}" if self.revision else ""
             origin = f"{self.repository}{revision}{f', {self.config}' if self.config else ''}"
         else:
-            files = self._files(source.folder, source.lenient)
+            files = self.find(source)
             locations = {part: Location(str(path), f"{path.parent.name}/{path.name}") for part, path in files.items()}
             rows = {part: (self._rows(path), locations[part]) for part, path in files.items()}
             origin = f"folder: {', '.join(location.name for location in locations.values())}"
@@ -97,9 +98,12 @@ class Files:
             return self.reader.read_split(load_parquet(path), str(path))
         return self.reader.read_file(path)
 
-    def _files(self, folder: Path, lenient: bool) -> dict[Part, Path]:
-        """The files of the parts, in the first layout that holds a required part."""
-        require_folder(folder)
+    def find(self, source: DataSource) -> dict[Part, Path]:
+        """The files of the parts in a data directory, in the first layout with a required part; {} for the hub."""
+        if source.folder is None:
+            self._require_repository()
+            return {}
+        folder = require_folder(source)
         layouts = [{part: folder / layout.format(**part._asdict()) for part in self.parts} for layout in self.layouts]
         name, first = folder.resolve().name, self.parts[0]
         layouts += [
@@ -111,19 +115,23 @@ class Files:
         for paths, pool in zip(layouts, pools, strict=True):
             if any(map(Path.is_file, pool if self.partial else paths.values())):
                 missing = ", ".join(path.name for path in paths.values() if not path.is_file())
-                if missing and not (self.partial and lenient):
+                if missing and not (self.partial and source.lenient):
                     accept = ", or accept a partial dataset with --lenient" if self.partial else ""
                     raise UserError(f"{pool[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
                 return {part: path for part, path in paths.items() if path.is_file()}
         hub = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""
-        candidates = ", ".join(str(path) for pool in pools for path in pool)
-        raise NoDataError(f"no data of {self.name}: looked for {candidates}; put {self.wanted} there{hub}")
+        candidates = ", ".join(str(pool[0].relative_to(folder)) for pool in pools)
+        raise NoDataError(f"no data of {self.name}: looked in {folder}/ for {candidates}; put {self.wanted} there{hub}")
 
-    def _splits(self) -> dict[Part, tuple[Iterator[RawRow], Location]]:
-        """The rows of each part's split on the hub."""
+    def _require_repository(self) -> str:
         instead = f"set DATA_DIR to a folder that holds {self.wanted}"
         if not self.repository:
             raise NoDataError(f"{self.name}: no copy on the Hugging Face hub is known to hold all its parts; {instead}")
+        return instead
+
+    def _splits(self) -> dict[Part, tuple[Iterator[RawRow], Location]]:
+        """The rows of each part's split on the hub."""
+        instead = self._require_repository()
         splits = load_config(self.repository, self.config, self.revision)
         repository = "/".join(filter(None, (self.repository, self.config)))
         if any(part.split not in splits for part in self.parts):
@@ -142,16 +150,19 @@ def official(name: str, folders: tuple[str, ...], page: str, reader: Reader, **f
     return Files(name, OFFICIAL, tuple(f"{folder}/{{file}}" for folder in folders), wanted, reader, **fields)
 
 
-def require_folder(folder: Path) -> None:
-    """UserError if a data directory is not a folder."""
-    if not folder.is_dir():
-        raise UserError(f"the data directory {folder} is not a folder; set DATA_DIR to the folder that holds the data")
+def require_folder(source: DataSource) -> Path:
+    """The data directory; UserError if it is not a folder."""
+    if source.folder is None or not source.folder.is_dir():
+        raise UserError(
+            f"the data directory {source.folder} is not a folder; set DATA_DIR to the folder that holds the data"
+        )
+    return source.folder
 
 
 def load_config(repository: str, config: str | None, revision: str | None) -> DatasetDict:
     """All splits of a dataset's configuration; None is its only one. NoDataError if the hub does not deliver them."""
     try:
-        return _library().load_dataset(repository, config, revision=revision)
+        return _hub().load_dataset(repository, config, revision=revision)
     except Exception as error:  # of four libraries without a common base; all mean the same to the user
         raise _unavailable(repository, config, revision, error) from error
 
@@ -163,7 +174,7 @@ def stream_texts(repository: str, files: str, revision: str | None, log: Log) ->
     """
     place = f"{repository}/{files}"
     try:
-        rows = _library().load_dataset(
+        rows = _hub().load_dataset(
             repository, data_files={"all": files}, split="all", revision=revision, streaming=True
         )
         for number, row in enumerate(rows, start=1):
@@ -197,6 +208,11 @@ def _library() -> ModuleType:
     import datasets  # takes half a second, and reads the environment that `fetched.use` sets
 
     return datasets
+
+
+def _hub() -> ModuleType:
+    fetched.hub_answers()  # if not, the library reads its cache alone
+    return _library()
 
 
 def _unavailable(repository: str, part: str | None, revision: str | None, error: Exception) -> NoDataError:

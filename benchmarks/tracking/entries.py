@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from benchmarks.measures import metric
 from benchmarks.predictions import predictions_file, read_predictions
 from benchmarks.results import POOLED, RoundRecord, RunBytes, RunResult
-from benchmarks.run_config import JSON, RunConfig, canonical_json
+from benchmarks.run_config import RunConfig, canonical_json
 from benchmarks.tasks import task
 from benchmarks.tracking.table import Table
 
@@ -26,10 +26,8 @@ Points = dict[tuple[str, int], float]  # (metric, round) -> value
 
 def params(cell: RunConfig, table: Table) -> dict[str, str]:
     """The method, a user's changes, and all fields of a run, nested ones with dots: `training.rounds`."""
-    named: dict[str, JSON] = {"method": table.shown(cell).method} | (
-        {"changes": table.changes} if table.changes else {}
-    )
-    fields = {**named, **dict(_flat(cell.to_json()))}
+    (fields,) = pd.json_normalize(cell.to_json(), sep=".").to_dict("records")
+    fields |= {"method": table.shown(cell).method} | ({"changes": table.changes} if table.changes else {})
     return {name: value if isinstance(value, str) else canonical_json(value) for name, value in fields.items()}
 
 
@@ -161,11 +159,3 @@ def _at(step: int, values: Mapping[str, float | None]) -> Points:
     """The points of a round, under names that MLflow allows."""
     names = {name: re.sub(r"[^\w\-. :/]", "_", name)[:MAX_LENGTH] for name in values}
     return {(names[name], step): float(value) for name, value in values.items() if value is not None}
-
-
-def _flat(values: Mapping[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value

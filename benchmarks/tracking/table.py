@@ -16,9 +16,9 @@ from benchmarks.run_config import RunConfig, canonical_json
 PREFIX = "mlflow.sharedViewState."  # of the experiment tags in which MLflow keeps views, before a view's key
 ALL_RUNS = "all-runs"  # key of the view of everything in an experiment
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # no traces of language models
-# Column -> width in points, so narrow that method, score and bytes fit a laptop's first screen.
-_FIRST = {"tags.`method`": 155, "tags.`task`": 62}
-_REST = {"metrics.`uplink_MB`": 105, "metrics.`downlink_MB`": 120, "tags.`published`": 150}
+# Column -> width in points: method, score and bytes fit a screen of 1440 points next to MLflow's assistant.
+_FIRST = {"tags.`method`": 140, "tags.`task`": 58}
+_REST = {"metrics.`uplink_MB`": 98, "metrics.`downlink_MB`": 120, "tags.`published`": 185}
 _REST |= {"metrics.`difference_to_published`": 160, "tags.`scale`": 70, "tags.`seed`": 60, "tags.`status`": 90}
 _REST |= {"tags.`changes`": 160}
 
@@ -108,7 +108,7 @@ def link(address: str, experiment_id: str, key: str = ALL_RUNS) -> str:
 def _state(condition: str, score: str = "") -> dict[str, Any]:
     """A table of runs: the best score first, or by task if the runs have no common score."""
     shown = "score" if score and metric(score).unit != "%" else "score_percent"
-    columns = {**_FIRST, f"metrics.`{shown}`": 110, **_REST}
+    columns = {**_FIRST, f"metrics.`{shown}`": 106, **_REST}
     return {
         "datasetsFilter": [],
         "runsExpanded": {},
@@ -127,12 +127,14 @@ def _state(condition: str, score: str = "") -> dict[str, Any]:
 
 
 def _curves(score: str) -> dict[str, Any]:
-    """One chart of a score by round: a line for each method, the mean over its seeds."""
+    """One chart of a score by round: a line for each method, its mean over seeds."""
     chart = {"uuid": "score", "type": "LINE", "metricSectionId": "scores", "runsCountToCompare": 100, "range": {}}
     x_axis = {"xAxisKey": "step", "xAxisScaleType": "linear", "selectedXAxisMetricKey": "", "useGlobalXaxisKey": True}
     y_axis = {"yAxisKey": "metric", "yAxisExpressions": [], "scaleType": "linear", "useGlobalLineSmoothing": True}
+    section = {"uuid": "scores", "name": "Score by round", "display": True, "isReordered": False, "columns": 1}
     return {
         "compareRunCharts": [{**chart, **x_axis, **y_axis, "metricKey": score, "selectedMetricKeys": [score]}],
-        "compareRunSections": [{"uuid": "scores", "name": "Score by round", "display": True, "isReordered": False}],
+        "compareRunSections": [section],
+        "isAccordionReordered": True,  # keeps it above the sections that MLflow adds and would sort by name
         "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "method"}]},
     }

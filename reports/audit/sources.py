@@ -50,10 +50,10 @@ class NotAvailableError(Exception):
     """A number that needs shapes or records that were not given; its statement is left out."""
 
 
-def _available(found: Known | None) -> Known:
-    if found is None:
+def _available(value: Known | None) -> Known:
+    if value is None:
         raise NotAvailableError
-    return found
+    return value
 
 
 def _decimal(value: float) -> Decimal:
@@ -69,8 +69,8 @@ class Sources:
 
     def number(self, source: str, *arguments: str) -> Value:
         """The number or numbers of one of SOURCES."""
-        found: Value = getattr(self, source.replace(" ", "_"))(*arguments)
-        return found
+        value: Value = getattr(self, source.replace(" ", "_"))(*arguments)
+        return value
 
     def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
         """Bytes of a part of the encoder that another benchmark has at the scale of the paper."""
@@ -86,11 +86,11 @@ class Sources:
     def client(self, benchmark: str, rows: str, quantity: str) -> Value:
         """A quantity of ClientCosts, of one row or of several."""
         table, derive = self.facts.benchmarks[benchmark], _available(self.facts.derive_client)
-        found: Series = {}
+        values: Series = {}
         for row in rows.split(", "):
             costs = _available(derive(table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)))
-            found["", row, ""] = _decimal(getattr(costs, quantity))
-        return found if len(found) > 1 else next(iter(found.values()))
+            values["", row, ""] = _decimal(getattr(costs, quantity))
+        return values if len(values) > 1 else next(iter(values.values()))
 
     @cached_property
     def _label_ranges(self) -> Mapping[str, Range]:
@@ -118,7 +118,7 @@ class Sources:
 
     def equation_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:
         """Gain by closed forms with sizes by shapes, every byte counted alike."""
-        closed = {found.row.id: found for found in self._derived(benchmark).equations}
+        closed = {equation.row.id: equation for equation in self._derived(benchmark).equations}
         return _decimal(closed[row].consistent_gains[baseline])
 
     def wire_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:

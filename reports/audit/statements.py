@@ -124,7 +124,7 @@ def _inserted(content: Any, variables: Mapping[str, str]) -> Any:
     if isinstance(content, list):
         return [_inserted(one, variables) for one in content]
     is_text = isinstance(content, str)
-    return re.sub(r"\{([\w.]+)\}", lambda found: variables.get(found[1], found[0]), content) if is_text else content
+    return re.sub(r"\{([\w.]+)\}", lambda match: variables.get(match[1], match[0]), content) if is_text else content
 
 
 class Audit:
@@ -163,15 +163,15 @@ class Audit:
         rows, places = (self._listed(part) for part in parts)
         if len(rows) == len(places) == 1 and "*" not in text:
             return self.numbers.at(table, rows[0], *places[0].split("/", 1))
-        found: dict[str, dict[Key, Decimal]] = {}
+        by_place: dict[str, dict[Key, Decimal]] = {}
         for place, row in product(places, rows):
             if "*" not in row + place + table:
                 self.numbers.at(table, row, *place.split("/", 1))  # names what is missing
             for (of, at, column, score), number in self.numbers.values.items():
                 key = of, at, f"{column}/{score}" if score else column
                 if all(map(fnmatchcase, key, (table, row, place))):
-                    found.setdefault(key[2], {})[key] = number
-        return {key: number for numbers in found.values() for key, number in numbers.items()}
+                    by_place.setdefault(key[2], {})[key] = number
+        return {key: number for numbers in by_place.values() for key, number in numbers.items()}
 
     def _listed(self, part: str) -> list[str]:
         names = part.split(", ")
@@ -207,7 +207,7 @@ class Evaluation:
 
     def text(self, template: str) -> str:
         """A text with the values of its expressions."""
-        return _TEMPLATE.sub(lambda found: self._format(self.value(found[1]), found[2] or ""), template)
+        return _TEMPLATE.sub(lambda match: self._format(self.value(match[1]), match[2] or ""), template)
 
     def _format(self, value: Value, form: str) -> str:
         kind, _, decimals = form.rpartition(" ")
@@ -294,9 +294,9 @@ def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
     parts = [summary(findings)]
     for subject in dict.fromkeys(finding.subject for finding in findings):
         lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
-        for found in (finding for finding in findings if finding.subject == subject):
-            verdict = found.verdict if found.agrees else f"**{found.verdict}**"
-            texts = map(escape, (found.statement, found.printed, found.recomputed))
-            lines.append(table_line([*texts, verdict, escape(found.explanation)]))
+        for one in (finding for finding in findings if finding.subject == subject):
+            verdict = one.verdict if one.agrees else f"**{one.verdict}**"
+            texts = map(escape, (one.statement, one.printed, one.recomputed))
+            lines.append(table_line([*texts, verdict, escape(one.explanation)]))
         parts += [f"{'#' * level} {escape(subject)}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 from benchmarks.claims import At
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
+from benchmarks.run_config import RunConfig
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
 from reports.evidence.records import Index, by_definition, is_partial, paired, select
@@ -83,6 +84,11 @@ class Tables:
         """The chosen tasks, or all that are not replacements; each replaced if it has a replacement."""
         every = (column.task for column in self.benchmark(at).columns if not column.instead_of)
         return tuple(self.instead.get(task, task) for task in tuple(chosen) or every)
+
+    def costed(self, at: At, task: str) -> tuple[At, str]:
+        """The row and task whose runs cost what a row's do: its earlier runs' where it has such."""
+        stage = self.benchmark(at).stage
+        return (at, task) if stage is None else (At(stage.benchmark.id, at.row), stage.tasks[task])
 
     def pairs(
         self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
@@ -169,12 +175,26 @@ class Runs:
         yardstick = home(self.tables.benchmark(at)).yardstick
         return failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
 
+    def _place(self, at: At, task: str) -> tuple[Row, Column, Scale] | None:
+        """A row, a column and the scale; None where the table does not have them all."""
+        column, scale, row = self.tables.column(at, task), self._scale(at), self.tables.row(at)
+        if column is None or scale is None or scale.id not in row.scales or scale.id not in column.scales:
+            return None
+        return row, column, scale
+
+    @once
+    def cell(self, at: At, task: str) -> RunConfig | None:
+        """The configuration of a row on a task with seed 0; None where the scale does not have it."""
+        place = self._place(at, task)
+        return None if place is None else self.tables.benchmark(at).cell(*place, 0)
+
     @once
     def of(self, at: At, task: str) -> tuple[RunResult, ...]:
         """The records of a row on a task, one a seed in the order of seeds."""
-        column, scale, row = self.tables.column(at, task), self._scale(at), self.tables.row(at)
-        if column is None or scale is None or scale.id not in row.scales or scale.id not in column.scales:
+        place = self._place(at, task)
+        if place is None:
             return ()
+        row, column, scale = place
         return select(self.tables.benchmark(at), scale, row, column, self._index).records
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:

@@ -28,17 +28,39 @@ MEANS_NOTHING = "vacuous target: with another encoder all methods reach some lev
 
 def relative_difference(pairs: Pairs, score: str) -> Estimate:
     """By how much the first records of pairs are better, in percent of the second ones' mean, taken as exact."""
-    found, values = difference(pairs, score), known(scores_of([its for _, its in pairs], score).at())
+    estimate, values = difference(pairs, score), known(scores_of([second for _, second in pairs], score).at())
     level = abs(mean(values)) if values else 0.0
     if not level:
-        return Estimate(None, None, found.n, found.note)
+        return Estimate(None, None, estimate.n, estimate.note)
     by = 100 / level
     return replace(
-        found,
-        value=None if found.value is None else found.value * by,
-        interval=None if found.interval is None else (found.interval[0] * by, found.interval[1] * by),
-        components=None if found.components is None else scaled(found.components, by),
+        estimate,
+        value=None if estimate.value is None else estimate.value * by,
+        interval=None if estimate.interval is None else (estimate.interval[0] * by, estimate.interval[1] * by),
+        components=None if estimate.components is None else scaled(estimate.components, by),
     )
+
+
+def difference_of_gains(pairs: Pairs, before: Pairs, score: str) -> Estimate | None:
+    """By how much more the first records of pairs have improved on a state before training than the second ones.
+
+    Args:
+        pairs: After training, one pair a seed.
+        before: Before training, on the same held-out data as the same side of `pairs`.
+        score: The score, whose gains are in percent of the score before training.
+
+    Returns:
+        The mean over the seeds of both, in percentage points; None without a shared seed.
+    """
+    start, measured = {first.cell.seed: pair for pair in before for first in pair[:1]}, metric(score)
+    values = []
+    for pair in pairs:
+        if (first := start.get(pair[0].cell.seed)) is None:
+            continue
+        scores = [[scores_of([record], score).at()[0] for record in side] for side in zip(pair, first, strict=True)]
+        gain = [100 * measured.sign * (after / at_start - 1) for after, at_start in scores if after and at_start]
+        values.append(gain[0] - gain[1] if len(gain) == len(scores) else None)
+    return resampled(values, resplit_ratio([first for first, _ in pairs])) if values else None
 
 
 def unpaired_p(pairs: Pairs, score: str) -> Estimate:
@@ -46,20 +68,20 @@ def unpaired_p(pairs: Pairs, score: str) -> Estimate:
 
     Papers do it so. No value below two seeds, or if no score varies.
     """
-    own, its = (known(scores_of([pair[side] for pair in pairs], score).at()) for side in (0, 1))
-    sds, n = [sample_sd(own), sample_sd(its)], [len(own), len(its)]
+    first, second = (known(scores_of([pair[side] for pair in pairs], score).at()) for side in (0, 1))
+    sds, n = [sample_sd(first), sample_sd(second)], [len(first), len(second)]
     spread = [sd for sd in sds if sd is not None]
     if len(spread) < 2 or not any(spread):
         return Estimate(None, None, min(n))
-    t, freedom, p = welch_test(mean(own) - mean(its), spread, n)
+    t, freedom, p = welch_test(mean(first) - mean(second), spread, n)
     note = f"p = {number(p, places=4)}: Welch's t = {number(t)} with {number(freedom)} degrees of freedom"
     return Estimate(p, None, min(n), note)
 
 
 def unpaired_error(records: Sequence[RunResult], score: str) -> float | None:
     """The sampling error of a difference to another score on the same test sets, as if that had other examples."""
-    found = scores_of(records, score)
-    return None if found.error is None or None in found.errors else found.error * 2**0.5
+    scores = scores_of(records, score)
+    return None if scores.error is None or None in scores.errors else scores.error * 2**0.5
 
 
 def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
@@ -68,18 +90,18 @@ def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
     Redrawn splits are averaged seed by seed. Where seeds share their test set, errors are added as if they were fully
     correlated, which is wider. None without a shared seed.
     """
-    shared = set.intersection(*({own.cell.seed for own, _ in pairs} for pairs in of_rows))
+    shared = set.intersection(*({first.cell.seed for first, _ in pairs} for pairs in of_rows))
     if not shared:
         return None
     kept = [[pair for pair in pairs if pair[0].cell.seed in shared] for pairs in of_rows]
     if len(kept) == 1:
         return difference(kept[0], score)
-    if ratio := resplit_ratio([own for pairs in kept for own, _ in pairs]):
+    if ratio := resplit_ratio([first for pairs in kept for first, _ in pairs]):
         by_row = [gains(pairs, score) for pairs in kept]
         values = [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)]
-        found = resampled(values, ratio)
-        if not is_flat(found):
-            return found
+        estimate = resampled(values, ratio)
+        if not is_flat(estimate):
+            return estimate
         floors = [paired_error(pairs, score) for pairs in kept]
         return resampled(values, ratio, floor=None if None in floors else mean(known(floors)))
     return average_together([difference(pairs, score) for pairs in kept])
@@ -125,13 +147,15 @@ def _gain(runs: Runs, rows: Sequence[At], rival: At, task: str) -> Estimate | No
     return mean_difference(pairs, column.averaged) if all(pairs) else None
 
 
-def _part(runs: Runs, row: At, every: Sequence[str], counted: Sequence[str], found: Mapping[str, Estimate]) -> str:
+def _part(
+    runs: Runs, row: At, every: Sequence[str], counted: Sequence[str], gains_by_task: Mapping[str, Estimate]
+) -> str:
     """A table's part of the sum in words, with the tasks that it is of."""
-    place, value = runs.tables.benchmark(row).place, mean([gain.value or 0.0 for gain in found.values()])
+    place, value = runs.tables.benchmark(row).place, mean([gain.value or 0.0 for gain in gains_by_task.values()])
     left_out = ", ".join(runs.tables.task(row, task) for task in every if task not in counted)
     part = f" without {left_out}" if left_out else ""
-    if len(found) < len(counted):
-        part = f" on {len(found)} of {len(every)} tasks"
+    if len(gains_by_task) < len(counted):
+        part = f" on {len(gains_by_task)} of {len(every)} tasks"
     return f"{place} {number(value, '+')}{part}"
 
 
@@ -159,15 +183,20 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
     if runs.scale.id != PAPER and target.only_published:
         return Goal(by_seed, text, MEANS_NOTHING)
     majority = _majority(runs, target, task, score)
-    known = {seed: value for seed, value in by_seed.items() if seed in majority}
-    if not known:
+    with_majority = {seed: value for seed, value in by_seed.items() if seed in majority}
+    if not with_majority:
         return Goal(by_seed, text, NO_MAJORITY)
-    met = sum(own is not None and measured.reaches(own, known[seed]) for seed, own in majority.items() if seed in known)
-    why = f"vacuous target: the majority-class baseline, which sends nothing, meets it in {met} of {len(known)} seeds"
+    met = sum(
+        level is not None and measured.reaches(level, by_seed[seed])
+        for seed, level in majority.items()
+        if seed in with_majority
+    )
+    in_seeds = f"{met} of {len(with_majority)} seeds"
+    why = f"vacuous target: the majority-class baseline, which sends nothing, meets it in {in_seeds}"
     if not met and sets_target:  # a baseline that has learned nothing sets no target
         idle = [runs.failed(at, task) for at in target.baselines]
-        return Goal(known, text, idle[0] if all(idle) else runs.untuned(target.baselines, task))
-    return Goal(known, text, why if met else "")
+        return Goal(with_majority, text, idle[0] if all(idle) else runs.untuned(target.baselines, task))
+    return Goal(with_majority, text, why if met else "")
 
 
 def _levels(
@@ -198,8 +227,8 @@ def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, fl
 def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Evidence:
     """Rounds that the other needs to the target, minus those that the row needs."""
     bounds, is_late = [], False
-    for own, its in _with_goal(pairs, wanted):
-        (low, high), (least, most) = (_rounds(run, score, wanted) for run in (its, own))
+    for first, second in _with_goal(pairs, wanted):
+        (low, high), (least, most) = (_rounds(run, score, wanted) for run in (second, first))
         bounds.append((low - most, high - least))
         is_late = is_late or math.isinf(most)
     note = f"not within {len(pairs[0][0].rounds)} rounds; {wanted.text}" if is_late else wanted.text
@@ -208,21 +237,21 @@ def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Evidence:
 
 def _rounds(record: RunResult, score: str, wanted: Goal) -> tuple[float, float]:
     """The least and the largest number of rounds until the target."""
-    found = attempt(record, score, wanted.by_seed[record.cell.seed])
-    return (found.rounds, found.rounds) if found.is_reached else (found.rounds + 1, math.inf)
+    run = attempt(record, score, wanted.by_seed[record.cell.seed])
+    return (run.rounds, run.rounds) if run.is_reached else (run.rounds + 1, math.inf)
 
 
 def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]) -> Evidence:
     """The other's bytes until the target over the row's; a bound for runs that never reach it."""
     bounds: list[tuple[float, float]] = []
-    when: dict[str, list[str]] = {"own": [], "other": []}
-    for own, its in _with_goal(pairs, wanted):
-        mine, theirs = (attempt(run, score, wanted.by_seed[run.cell.seed], directions) for run in (own, its))
+    when: dict[str, list[str]] = {"row": [], "other": []}
+    for first, second in _with_goal(pairs, wanted):
+        mine, theirs = (attempt(run, score, wanted.by_seed[run.cell.seed], directions) for run in (first, second))
         ratio = theirs.bytes / mine.bytes if mine.bytes else math.inf
         bounds.append((ratio if mine.is_reached else 0.0, ratio if theirs.is_reached else math.inf))
-        when["own"].append(mine.when)
+        when["row"].append(mine.when)
         when["other"].append(theirs.when)
-    note = f"{_once(when['other'])} against {_once(when['own'])}; {wanted.text}"
+    note = f"{_once(when['other'])} against {_once(when['row'])}; {wanted.text}"
     return median_evidence(bounds, _ratio(pairs), note)
 
 
@@ -241,11 +270,11 @@ def above(runs: Sequence[RunResult], limits: Sequence[int], wanted: Goal, score:
 
 
 def _ratio(pairs: Pairs) -> float:
-    return resplit_ratio([own for own, _ in pairs])
+    return resplit_ratio([first for first, _ in pairs])
 
 
 def _with_goal(pairs: Pairs, wanted: Goal) -> Pairs:
-    return [(own, its) for own, its in pairs if own.cell.seed in wanted.by_seed]
+    return [(first, second) for first, second in pairs if first.cell.seed in wanted.by_seed]
 
 
 def _once(texts: Iterable[str]) -> str:

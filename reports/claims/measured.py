@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Sends, Target
 from benchmarks.experiment import Benchmark
@@ -12,30 +13,30 @@ from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
 from reports import ReportError
 from reports.claims.cells import Pair, Runs, Tables, once
+from reports.claims.costs import DeriveFlops, RowCosts
 from reports.claims.criterion import Evidence, derived, evidence
 from reports.claims.estimates import (
     above,
     average_margin,
     byte_ratio,
+    difference_of_gains,
     fewer_rounds,
     goal,
     relative_difference,
     unpaired_p,
 )
-from reports.evidence.equations import Costs
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, DeriveClient, machine, request_for
+from reports.evidence.records import PAPER, Derive, machine
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
-from reports.evidence.traffic import Cost, bytes_until, derived_cost
+from reports.evidence.traffic import bytes_until
 from reports.pages.text import number
 
 NO_EVIDENCE = "p-values prove no equality"
 ABOVE = "one round is above the limit"
 SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
-BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ class MeasuredNumbers:
     Args:
         numbers: Paper id -> its published numbers, for limits in bytes.
         derive: What a benchmark's rounds send by shapes, for bytes without a run.
-        derive_client: What one client's training costs by shapes.
+        derive_flops: FLOPs of one client's training on a text by shapes.
     """
 
     runs: Runs
     numbers: Mapping[str, Numbers]
     derive: Callable[[Benchmark], Derive] | None = None
-    derive_client: DeriveClient | None = None
+    derive_flops: DeriveFlops | None = None
 
     @property
     def tables(self) -> Tables:
@@ -88,15 +89,25 @@ class MeasuredNumbers:
         pairs = self._pairs(pair)
         if not pairs:
             return self._checked(pair, None)
+        if len({*self.identities(pair)}) == 1:
+            return derived(0.0, len(pairs), "one run")
         failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
         if relation.measure == "rounds":
             target = relation.target or Target({}, relation.than, pair.score)
             wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
             return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
+        if relation.since:
+            before = self.runs.paired(*relation.since, pair.task)
+            return self._checked(pair, difference_of_gains(pairs, before, pair.score), failed)
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
         return self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
+
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        """The ids of the two rows' runs with seed 0; () unless both exist at the scale."""
+        cells = [self.runs.cell(at, pair.task) for at in (pair.row, pair.other)]
+        return tuple(cell.spec_id for cell in cells if cell is not None) if None not in cells else ()
 
     def _pairs(self, pair: Pair) -> Pairs:
         return self.runs.paired(pair.row, pair.other, pair.task)
@@ -141,10 +152,10 @@ class MeasuredNumbers:
     def gap(self, pair: Pair) -> Evidence | None:
         """The largest difference of any number of any round. Machines may differ in last bits: no verdict over two."""
         every = self._pairs(pair)
-        pairs = [(own, its) for own, its in every if machine(own) == machine(its)] or every
+        pairs = [(first, second) for first, second in every if machine(first) == machine(second)] or every
         if not pairs:
             return None
-        largest = max((_gap(own, its) for own, its in pairs), key=abs)
+        largest = max((_gap(first, second) for first, second in pairs), key=abs)
         if largest and machine(pairs[0][0]) != machine(pairs[0][1]):
             return Evidence(largest, None, len(pairs), "run on different machines")
         return derived(largest, len(pairs), "equal scores, but other losses or bytes" if math.isinf(largest) else "")
@@ -200,79 +211,30 @@ class MeasuredNumbers:
 
     # ---- costs -------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _costs(self) -> RowCosts:
+        return RowCosts(self.runs, self.derive, self.derive_flops)
+
     def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        """Two rows' costs compared; what training takes in seconds depends on what else a machine did."""
-        rows, task = (pair.row, pair.other), pair.task
-        if relation.of == "flops":
-            flops = [self._flops(at, task) for at in rows]
-            return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
-        if relation.of == "seconds":
-            costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
-            times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
-            if len(times) < 2:
-                return None
-            reasons = ((self.tables.task(pair.row, task), BESIDE_OTHERS),)
-            return Evidence(relation.compare(*times), None, min(cost.seeds for cost in costs), reasons=reasons)
-
-        def compare(*costs: Cost) -> float:
-            quotient: float = relation.compare(*(getattr(cost, f"{relation.of}_bytes") for cost in costs))
-            return quotient
-
-        return self._by_bytes(rows, task, compare, " %" if relation.share else " ×")
+        return self._costs.compared(relation, pair)
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
-        """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
-        if not self.is_paper and self._derived(row, task) is None:
-            return None
-        gigabyte = self.tables.benchmark(row).paper.gigabyte
-        return self._by_bytes((row,), task, lambda cost: relation.rounds * cost.round_bytes / gigabyte, " GB")
-
-    def _by_bytes(self, rows: Sequence[At], task: str, compare: Callable[..., float], unit: str) -> Evidence | None:
-        """By the paper's own encoder: measured at its scale, else by its shapes, with our runs' value as a note."""
-        costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
-        is_run = len(costs) == len(rows)
-        measured, n = (compare(*costs), min(cost.seeds for cost in costs)) if is_run else (None, 0)
-        shapes = [cost for at in rows if (cost := self._derived(at, task)) is not None]
-        if len(shapes) < len(rows) or (measured is not None and self.is_paper):
-            return None if measured is None else derived(measured, n)
-        ours = "no run" if measured is None else f"{number(measured)}{unit} in our runs"
-        return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
-
-    def _flops(self, at: At, task: str) -> float | None:
-        """Of one client's training on a text, with the paper's own encoder."""
-        table, column = self.tables.benchmark(at), self.tables.column(at, task)
-        if self.derive_client is None or column is None or PAPER not in {scale.id for scale in table.scales}:
-            return None
-        found = self.derive_client(table.cell(self.tables.row(at), column, table.scale(PAPER), 0))
-        return None if found is None else found.flops
-
-    def _by_shapes(self, at: At) -> str:
-        return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
-
-    @once
-    def _derived(self, at: At, task: str) -> Cost | None:
-        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
-        table, column = self.tables.benchmark(at), self.tables.column(at, task)
-        if self.derive is None or column is None or PAPER not in {scale.id for scale in table.scales}:
-            return None
-        scale, row = table.scale(PAPER), self.tables.row(at)
-        request = request_for(replace(table, columns=(column,)), scale, (), derive=self.derive(table))
-        return Costs(request).derived_run(row) if at.row in table.closed_forms else derived_cost(request, row)
+        return self._costs.total(relation, row, task)
 
 
 def _seeds(pairs: Pairs) -> list[int]:
-    return [own.cell.seed for own, _ in pairs]
+    return [first.cell.seed for first, _ in pairs]
 
 
-def _gap(own: RunResult, its: RunResult) -> float:
+def _gap(first: RunResult, second: RunResult) -> float:
     """The largest difference of two runs' scores, in their units; infinite if only other numbers differ."""
-    if own.rounds == its.rounds:
+    if first.rounds == second.rounds:
         return 0.0
-    scores = {f"{evaluation}/{name}" for evaluation, found in own.rounds[-1].scores.items() for name in found}
+    scores = {f"{evaluation}/{name}" for evaluation, scored in first.rounds[-1].scores.items() for name in scored}
     differences = (
-        metric(score).shown(first - second)
+        metric(score).shown(one - other)
         for score in sorted(scores)
-        for first, second in zip(round_scores(own, score), round_scores(its, score), strict=False)
-        if first is not None and second is not None
+        for one, other in zip(round_scores(first, score), round_scores(second, score), strict=False)
+        if one is not None and other is not None
     )
     return max(differences, key=abs, default=0.0) or math.inf

@@ -42,11 +42,11 @@ class PublishedNumbers:
             return None
         return self._numbers(at).values.get((place.table, at.published or at.row, place.column, ""))
 
-    def _marked(self, found: Evidence, rows: Sequence[At], column: str, score: str) -> Evidence:
+    def _marked(self, evidence: Evidence, rows: Sequence[At], column: str, score: str) -> Evidence:
         """With a note if a number was derived from the paper's prose."""
         if not any(self._place(at, column, score) in self._numbers(at).derived for at in rows):
-            return found
-        return replace(found, note="; ".join(filter(None, (found.note, FROM_PROSE))))
+            return evidence
+        return replace(evidence, note="; ".join(filter(None, (evidence.note, FROM_PROSE))))
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
         """By how much the row is better. Losses and rounds are in curves, which have no numbers."""
@@ -54,11 +54,15 @@ class PublishedNumbers:
 
     def _difference(self, pair: Pair, relative: bool = False) -> Evidence | None:
         rows = pair.row, pair.other
-        own, other = (self._score(at, pair.task, pair.score) for at in rows)
-        if own is None or other is None:
+        score, other = (self._score(at, pair.task, pair.score) for at in rows)
+        if score is None or other is None:
             return None
-        value = metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)
+        value = metric(pair.score).sign * (100 * (score / other - 1) if relative else score - other)
         return self._marked(_exact(value), rows, pair.task, pair.score)
+
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        """No runs: a number that two tables publish is two numbers."""
+        return ()
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """Not asked of published numbers: a sentence agrees with them or does not."""
@@ -67,11 +71,11 @@ class PublishedNumbers:
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
         margins: dict[str, list[Decimal]] = {}
         for row in relation.rows:
-            own, other = (self._score(at, AVERAGE, "") for at in (row, rivals[row.benchmark]))
-            if own is None or other is None:
+            average, other = (self._score(at, AVERAGE, "") for at in (row, rivals[row.benchmark]))
+            if average is None or other is None:
                 return None
             table = self.tables.benchmark(row)
-            margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (own - other))
+            margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (average - other))
         means = {place: sum(values, Decimal(0)) / len(values) for place, values in margins.items()}
         parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
         return _exact(sum(means.values()) / len(means), ", ".join(parts))
@@ -132,6 +136,7 @@ class PublishedNumbers:
 
     def gap(self, pair: Pair) -> Evidence | None:
         """The largest difference over all scores."""
-        found = [self._difference(each) for each in self.tables.pairs((pair.row,), (pair.other,), (pair.task,))]
-        known = [each for each in found if each is not None]
-        return max(known, key=lambda each: abs(each.value or 0.0)) if known and len(known) == len(found) else None
+        every = [self._difference(each) for each in self.tables.pairs((pair.row,), (pair.other,), (pair.task,))]
+        published = [each for each in every if each is not None]
+        is_whole = bool(published) and len(published) == len(every)
+        return max(published, key=lambda each: abs(each.value or 0.0)) if is_whole else None

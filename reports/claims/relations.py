@@ -20,7 +20,7 @@ from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
-_QUANTITIES = {"round": "communication", "run": "communication", "flops": "computation", "seconds": "time"}
+_QUANTITIES = {"round": "communication", "run": "communication", "flops": "computation"}  # of others: time
 
 
 def _assertion(source: Source, row: At, task: str, name: str, criterion: Criterion, evidence: Any) -> Assertion:
@@ -35,13 +35,14 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
 
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
     tables, unit, measure = source.tables, " %" if relation.relative else "", relation.measure
+    since = " since before training" if relation.since else ""
     is_p = measure == "p_value"
     criterion = Criterion(relation.by, relation.most, strict=is_p or relation.by == 0, unit=unit, is_signed=not is_p)
     names = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         rows = pair.row, pair.other
         name = {
-            "score": f"{_difference(tables, *rows, pair.score)}, {tables.score_name(pair)}",
+            "score": f"{_difference(tables, *rows, pair.score)}{since}, {tables.score_name(pair)}",
             "p_value": f"p of {_difference(tables, *rows, pair.score)}, {tables.score_name(pair)}",
             "rounds": f"{tables.row(rows[1]).name} − {tables.row(rows[0]).name}, rounds on {tables.score_name(pair)}",
             "loss": f"{_difference(tables, *rows, TRAIN_LOSS)}, loss on {tables.task(pair.row, pair.task)}",
@@ -51,7 +52,7 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
         names.add(name)
         evidence = source.p_value(pair, relation.table) if is_p else source.difference(pair, relation)
         place, leads = tables.benchmark(pair.row).place, tuple(_leads(pair, relation, source))
-        yield Assertion(place, (pair.task,), name, criterion, evidence, leads)
+        yield Assertion(place, (pair.task,), name, criterion, evidence, leads, source.identities(pair))
 
 
 def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Assertion]:
@@ -86,10 +87,13 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
     criterion = Criterion(relation.least, relation.most, places=relation.places, unit=unit, is_signed=False)
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
         first, second = tables.row(row).name, tables.row(than).name
-        names = f"{first} of {second}, {_QUANTITIES[relation.of]}" if relation.share else f"{second} / {first}"
+        names = (
+            f"{first} of {second}, {_QUANTITIES.get(relation.of, 'time')}" if relation.share else f"{second} / {first}"
+        )
         pair = Pair(row, than, task)
         evidence = source.bytes_to_target(relation, pair) if relation.target else source.cost(relation, pair)
-        yield _assertion(source, row, task, f"{names}, {tables.task(row, task)}", criterion, evidence)
+        name = f"{names}, {tables.task(*tables.costed(row, task))}"
+        yield _assertion(source, row, task, name, criterion, evidence)
 
 
 def _sends(relation: Sends, source: Source) -> Iterator[Assertion]:
@@ -132,10 +136,12 @@ _RELATIONS: dict[type, Callable[[Any, Source], Iterator[Assertion]]] = {
 
 
 def hypotheses_of(relations: Iterable[Relation], source: Source) -> list[Hypothesis]:
-    """What relations assert, with what a source of numbers says about it."""
-    hypotheses = []
+    """What relations assert, with what a source of numbers says about it; runs that two tables share count once."""
+    hypotheses, compared = [], set()
     for relation in relations:
-        assertions = tuple(_RELATIONS[type(relation)](relation, source))
+        every = [(one, (one.name, one.criterion, one.runs)) for one in _RELATIONS[type(relation)](relation, source)]
+        assertions = tuple(one for one, key in every if not one.runs or key not in compared)
+        compared |= {key for _, key in every}
         if assertions:
             one_is_enough = isinstance(relation, Better) and relation.some
             hypotheses += [Hypothesis(assertions)] if one_is_enough else [Hypothesis((one,)) for one in assertions]

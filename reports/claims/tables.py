@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from reports.claims.judge import Judgement
-from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS
+from reports.evidence.inference import FEWEST_SEEDS, MOST_SEEDS
 from reports.pages.render import escape, table_line
 
 HEADERS = (
@@ -41,14 +41,14 @@ def summary(judgements: Sequence[Judgement]) -> str:
         "published numbers": [each.published_word for each in judgements],
         "verdicts": [each.word for each in judgements],
     }
-    counts = {where: Counter(words).most_common() for where, words in verdicts.items()}
-    parts = (f"{where} {', '.join(f'{n} {word}' for word, n in words)}" for where, words in counts.items())
+    counts = {where: Counter(given).most_common() for where, given in verdicts.items()}
+    parts = (f"{where} {', '.join(f'{n} {word}' for word, n in given)}" for where, given in counts.items())
     beyond = sum(each.more.startswith(">") for each in judgements)
     rest = f" At their effects and spreads, {beyond} of these need more than {MOST_SEEDS} seeds." if beyond else ""
     if any(each.at_last for each in judgements):
         others = [each.claim.id for each in judgements if each.depends_on_round]
-        found = f"these are decided otherwise: {', '.join(others)}" if others else "none is decided otherwise"
-        rest += f" Scored at the last round instead of the one that is best on validation data, {found}."
+        which = f"these are decided otherwise: {', '.join(others)}" if others else "none is decided otherwise"
+        rest += f" Scored at the last round instead of the one that is best on validation data, {which}."
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
 
 
@@ -60,9 +60,9 @@ def _heading(judgements: Sequence[Judgement]) -> str:
 def _line(judgement: Judgement) -> str:
     """One claim as a line of the table."""
     claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
-    words = judgement.published_word, judgement.verdict
-    said, effect = (f"“{claim.quotation}”", claim.place), (judgement.effect, n)
-    cells = ((claim.id,), said, words[:1], words[1:], effect, (judgement.remarks,))
+    verdicts = judgement.published_word, judgement.verdict
+    sentence, effect = (f"“{claim.quotation}”", claim.place), (judgement.effect, n)
+    cells = ((claim.id,), sentence, verdicts[:1], verdicts[1:], effect, (judgement.remarks,))
     return table_line("<br>".join(map(escape, filter(None, cell))) for cell in cells)
 
 

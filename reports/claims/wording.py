@@ -7,12 +7,28 @@ from collections.abc import Iterable, Sequence
 
 from reports.claims.criterion import Evidence, seeds_for_sign_test
 from reports.claims.hypothesis import Assertion, State, Verdict
-from reports.evidence.inference import LEVEL, smallest_effect
-from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS, seeds_needed
+from reports.evidence import gate
+from reports.evidence.inference import FEWEST_SEEDS, LEVEL, MOST_SEEDS, seeds_needed, smallest_effect
 from reports.pages.text import number
 
 LISTED = 3  # comparisons that a table shows of a claim
-TOO_FEW, NOT_RUN = "too few seeds", "not run"
+TOO_FEW, NOT_RUN, NOT_TUNED = "too few seeds", "not run", "not tuned yet"
+BASELINE_FAILED, LEAK = "baseline failed", "test data leak"
+OPEN = (TOO_FEW, NOT_RUN, NOT_TUNED)  # more runs would remove these reasons
+# Beginnings of reasons not to judge a column -> the reason in a few words; any other is that a baseline failed.
+_IN_SHORT = {
+    gate.NO_ERROR.partition(",")[0]: TOO_FEW,
+    gate.NOT_RUN: NOT_RUN,
+    gate.NOT_TUNED: NOT_TUNED,
+    "its test examples": LEAK,
+    "not tuned": NOT_TUNED,
+    "target not checked": NOT_RUN,
+    "vacuous target": "vacuous target",
+    "as tuned": "one round above the limit",
+    "sends nothing": "sends nothing as tuned",
+    "times": "times are not comparable",
+    "p-values": "p-values prove no equality",
+}
 
 
 def _listed(shown: Sequence[Assertion], verdict: Verdict) -> str:
@@ -89,17 +105,28 @@ def why(verdict: Verdict) -> str:
 def full_reasons(verdict: Verdict) -> list[str]:
     """Why columns are not testable, with all numbers."""
     every = [*verdict.left_out, *(one for one, _ in verdict.comparisons)]
-    return [f"{name} not testable: {reason}" for name, reason in dict.fromkeys(r for one in every for r in one.reasons)]
+    reasons = dict.fromkeys(reason for one in every for reason in one.reasons)
+    return [f"{name} {'undecided' if _in_short(why) in OPEN else 'not testable'}: {why}" for name, why in reasons]
 
 
 def short_reason(verdict: Verdict) -> str:
-    """Why a claim is open, in about five words."""
+    """Why a claim is open, in about five words: of several reasons one that more runs would not remove."""
     if verdict.state is State.MISSING:
         return NOT_RUN
-    reasons = [_short(_open_reason(one, verdict.tests)) for one in verdict.of(State.UNDECIDED)]
     if verdict.state is State.NOT_JUDGED:
-        reasons = [_short(reason) for one, _ in verdict.comparisons for _, reason in one.reasons]
+        reasons = [_in_short(reason) for one, _ in verdict.comparisons for _, reason in one.reasons]
+        return next((reason for reason in reasons if reason not in OPEN), reasons[0])
+    reasons = [_short(_open_reason(one, verdict.tests)) for one in verdict.of(State.UNDECIDED)]
     return next(iter(reasons), "not all of it run" if verdict.of(State.MISSING) else "columns not testable here")
+
+
+def is_testable(verdict: Verdict) -> bool:
+    """Whether more runs would decide the claim."""
+    return verdict.state is not State.NOT_JUDGED or short_reason(verdict) in OPEN
+
+
+def _in_short(reason: str) -> str:
+    return next((short for start, short in _IN_SHORT.items() if reason.startswith(start)), BASELINE_FAILED)
 
 
 def _reasons(comparisons: Iterable[Assertion], what: str) -> list[str]:
@@ -107,7 +134,8 @@ def _reasons(comparisons: Iterable[Assertion], what: str) -> list[str]:
     columns: dict[str, list[str]] = {}
     for name, reason in dict.fromkeys((name, _short(reason)) for one in comparisons for name, reason in one.reasons):
         columns.setdefault(reason, []).append(name)
-    return [f"{', '.join(names)} {what}: {reason}" for reason, names in columns.items()]
+    states = {reason: "undecided" if _in_short(reason) in OPEN else what for reason in columns}
+    return [f"{', '.join(names)} {states[reason]}: {reason}" for reason, names in columns.items()]
 
 
 def _short(reason: str) -> str:

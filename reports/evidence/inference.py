@@ -1,8 +1,8 @@
-"""What may be concluded from paired differences over seeds. `docs/statistics.md` says why each rule is the one it is.
+"""Inference from paired differences over seeds; `docs/statistics.md` gives the reasons for each rule.
 
-A verdict is a one-sided test at LEVEL, so an interval's two ends are the two one-sided bounds: a 90 % interval. Of a
-true statement only "contradicted" is wrong, of a false one only "supported", and each is as rare as LEVEL. Where a
-statement has several ways of being contradicted, these share the LEVEL.
+A verdict is a one-sided test at LEVEL, so an interval's ends are two one-sided bounds: a 90 % interval. For a true
+statement only "contradicted" is wrong, for a false one only "supported"; each has probability LEVEL at most. Where a
+statement can be contradicted in several ways, these share the LEVEL.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # not scipy.stats, 
 
 from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 
+FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
+MOST_SEEDS = 100  # the most that is advised to run
 LEVEL = 0.05  # of wrong verdicts, at most
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
@@ -34,7 +36,7 @@ def tail(t: float, freedom: float) -> float:
 
 
 def reach(components: Iterable[Component], level: float = LEVEL) -> float:
-    """How far from a value its one-sided bound lies.
+    """The distance between a value and its one-sided bound.
 
     Each component has its own quantile and their squares add up (Howe 1974): with two or three seeds one t for all, by
     Satterthwaite's degrees of freedom, errs too often.
@@ -113,7 +115,7 @@ def resampled(
 
 
 def is_flat(found: Estimate) -> bool:
-    """Whether seeds agree to the last digit, so that the test sets' error has to be asked for: it takes its time."""
+    """Whether seeds agree to the last digit, so that the slower error of the test sets is needed."""
     return found.interval is None and found.n > 1
 
 
@@ -265,3 +267,17 @@ def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -
     if found.components is None:
         return None
     return sum(reach(found.components, each) for each in (level, (1 - power) / 2))
+
+
+def seeds_needed(found: Estimate, effect: float, level: float = LEVEL, most: int = MOST_SEEDS) -> int | None:
+    """The fewest seeds whose one-sided bound reaches an effect, at this estimate's spread.
+
+    With n seeds the bound lies t(1 - level; n - 1) sqrt(1/n + n_test/n_train) s from the value. None where no number
+    up to `most` is enough, as redrawn splits overlap, or where fewer than FEWEST_SEEDS show the spread.
+    """
+    if not found.components or found.n < FEWEST_SEEDS:
+        return None
+    for n in range(2, most + 1):
+        if reach([part.with_seeds(n, found.n) for part in found.components], level) <= abs(effect):
+            return n
+    return None

@@ -1,4 +1,4 @@
-"""Numbers over seeds, what is known of them, and the papers' decimal arithmetic."""
+"""Means and estimates over seeds, and the papers' decimal arithmetic."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal
 
 @dataclass(frozen=True)
 class Component:
-    """An independent part of a standard error, and how well it is known: infinite where a large test set leaves it.
+    """An independent part of a standard error, with its degrees of freedom: infinite for a large test set.
 
     ratio: n_test / n_train of the splits that seeds redraw (0: they redraw none), where more seeds leave less of it.
     """

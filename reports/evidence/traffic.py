@@ -24,7 +24,7 @@ def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up
 
 
 def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
-    """Numbers sent in the first rounds, whatever a codec made of them; counted as `bytes_until` counts."""
+    """Numbers sent in the first rounds, before the codec; without set-up."""
     return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
 
 
@@ -43,10 +43,9 @@ class Cost:
 
     seeds: 0 where bytes are derived. round_bytes, run_bytes: of a round and of the whole run, in the directions of the
     paper's convention. up_bytes, down_bytes: of the whole run. A whole run includes the earlier runs from which it
-    starts; its round is that of the stage whose rounds send most, also in up_round_bytes and down_round_bytes.
-    setup_bytes: sent once, before the first round, and in none of the others. kinds: kind of payload -> its bytes, of
-    both directions. rounds, test_examples, train_seconds: of the last stage; train_seconds is None where no record
-    holds them.
+    starts; its round is that of the stage whose rounds send most. setup_bytes: sent once, before the first round, and
+    in none of the others. kinds: kind of payload -> its bytes, of both directions. rounds, test_examples,
+    train_seconds: of the last stage; train_seconds is None where no record holds them.
     """
 
     seeds: int
@@ -59,12 +58,23 @@ class Cost:
     kinds: Mapping[str, float]
     test_examples: float = 0
     train_seconds: float | None = None
-    up_round_bytes: float = 0
-    down_round_bytes: float = 0
 
     @property
     def total_bytes(self) -> float:
         return self.up_bytes + self.down_bytes
+
+
+def bytes_of_a_round(records: Sequence[RunResult], find: Find) -> tuple[float, float]:
+    """Bytes up and down in a round of the stage that sends most, summed over clients; means over runs."""
+    by_run = [
+        [
+            tuple(size / max(len(stage.rounds), 1) for size in stage_bytes(stage))
+            for stage in all_stages(record, find) or ()
+        ]
+        for record in records
+    ]
+    up, down = (mean([max(stage[way] for stage in stages) for stages in by_run if stages]) for way in (0, 1))
+    return up, down
 
 
 def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult], find: Find) -> Cost | None:
@@ -77,9 +87,6 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
         return None
     paper = benchmark.paper
 
-    def rounds_of(stage: RunResult) -> int:
-        return max(len(stage.rounds), 1)  # training may diverge in the first round
-
     def counted(stage: RunResult) -> float:
         ways = stage_bytes(stage)._asdict()
         return sum(ways[way] for way in paper.directions) / paper.counted_over(stage.cell)
@@ -91,7 +98,7 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
     return Cost(
         seeds=len(records),
         rounds=mean([len(record.rounds) for record in records]),
-        round_bytes=mean([max(counted(stage) / rounds_of(stage) for stage in stages) for stages in runs]),
+        round_bytes=mean([max(counted(stage) / max(len(stage.rounds), 1) for stage in stages) for stages in runs]),
         run_bytes=mean([sum(map(counted, stages)) for stages in runs]),
         up_bytes=mean([sum(stage_bytes(stage).up for stage in stages) for stages in runs]),
         down_bytes=mean([sum(stage_bytes(stage).down for stage in stages) for stages in runs]),
@@ -99,8 +106,6 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
         kinds={kind: size / len(records) for kind, size in kinds.items()},
         test_examples=mean([record.examples(column.evaluation) for record in records]),
         train_seconds=mean(seconds) if seconds else None,
-        up_round_bytes=mean([max(stage_bytes(stage).up / rounds_of(stage) for stage in stages) for stages in runs]),
-        down_round_bytes=mean([max(stage_bytes(stage).down / rounds_of(stage) for stage in stages) for stages in runs]),
     )
 
 

@@ -13,9 +13,9 @@ from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
-from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement
+from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, counted
 from reports.claims.tables import claims_markdown
-from reports.front.state import claims_counted, deviations_of
+from reports.front.state import deviations_of
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
 from reports.pages.text import NOTHING, human_seconds
@@ -91,7 +91,7 @@ def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> s
     parts = [
         f"# {heading}",
         f"**{escape(shows)}**",
-        f"{escape(page.request.benchmark.title)}: {page.run} of {page.cells} cells run. [Back](../README.md)",
+        f"{escape(page.request.benchmark.title)}: {page.request.coverage}. [Back](../README.md)",
         f"![{heading}]({link})" if picture else "",
         *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),
         f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
@@ -123,7 +123,7 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
         judged = min(decided, key=lambda each: len(each.claim.benchmarks))
         return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
     open_claims = f"; none of the {len(about)} claims about it is decided" if about else ""
-    return f"{page.run} of {page.cells} cells have been run{open_claims}."
+    return f"{page.request.coverage}{open_claims}."
 
 
 def _state(
@@ -137,14 +137,14 @@ def _state(
         if found := [each for each in judged if each.word in words]:
             parts += [f"**{title}**", "\n".join(map(_claim_line, found))]
     if judged:
-        counts = ", ".join(f"{count} {word}" for word, count in claims_counted(judged).items())
+        counts = ", ".join(f"{count} {word}" for word, count in counted(judged).items())
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
     if findings:
         parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
     lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
     for page, shows in tables:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
-        lines.append(table_line((name, f"{page.run} of {page.cells}", _trained(page), escape(shows))))
+        lines.append(table_line((name, "{} of {}".format(*page.request.run), _trained(page), escape(shows))))
     scales = groupby(sorted({(page.request.scale.id, page.request.label) for page, _ in tables}), lambda pair: pair[0])
     labels = "; ".join(f"{scale}: {'; '.join(label for _, label in group)}" for scale, group in scales)
     parts += [f"Scale {labels}.", "\n".join(lines)]

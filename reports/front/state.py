@@ -12,12 +12,10 @@ from reports.audit.statements import Finding
 from reports.claims.judge import (
     CONSISTENT,
     CONTRADICTED,
-    DEPENDS,
     INCONSISTENT,
-    PARTLY,
     SUPPORTED,
-    WORDS,
     Judgement,
+    counted,
 )
 from reports.evidence.records import DEMO, PAPER
 from reports.pages.render import escape, table_line
@@ -109,15 +107,9 @@ def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture:
     return "\n\n".join(filter(None, (*parts, "\n".join(lines))))
 
 
-def claims_counted(judgements: Iterable[Judgement]) -> dict[str, int]:
-    """How many claims got each verdict, with zeros for the four main ones."""
-    verdicts = Counter(each.word for each in judgements)
-    return {word: verdicts[word] for word in WORDS if verdicts[word] or word not in (PARTLY, DEPENDS)}
-
-
 def _line(standing: Standing) -> str:
     agreeing = Counter(found.agrees for found in standing.findings)
-    counts = ", ".join(f"{count} {word}" for word, count in claims_counted(standing.judgements).items())
+    counts = ", ".join(f"{count} {word}" for word, count in counted(standing.judgements).items())
     checks = f"{agreeing[True]} consistent, {agreeing[False]} inconsistent" if standing.findings else "–"
     run, of = standing.counted
     return table_line([f"[{standing.paper.name}]({standing.page})", f"{run} of {of}", counts, checks])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 
 from reports.pages.page import Grid, Group, Line, Page
 from reports.pages.text import NOT_RUN, NOTHING, REPORTED, REPRODUCED
@@ -50,9 +49,11 @@ def latex_escape(text: str) -> str:
 
 
 def _filled(grid: Grid) -> Grid:
-    """The grid without rows and columns that have no number."""
+    """The grid without lines and columns that have no number; a method's scores are one line."""
     empty = {"", NOTHING, NOT_RUN}
-    groups = [group for group in grid.groups if not all(empty.issuperset(line.cells) for line in group.lines)]
+    lines = {group.name: [line for line in group.lines if not empty.issuperset(line.cells)] for group in grid.groups}
+    filled = (group for group in grid.groups if lines[group.name])
+    groups = [group if _has_scores(grid) else replace(group, lines=tuple(lines[group.name])) for group in filled]
     columns = [[line.cells[place] for group in groups for line in group.lines] for place in range(len(grid.headers))]
     places = [place for place, cells in enumerate(columns) if not empty.issuperset(cells)]
     if not places:
@@ -76,16 +77,8 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _labelled(group: Group, label: str) -> Line | None:
-    """A group's line of that label, whatever follows it in brackets."""
+    """A group's line of that label, whatever stands behind it in brackets."""
     return next((line for line in group.lines if line.label.partition(" (")[0] == label), None)
-
-
-def _of_scores(group: Group) -> Iterator[tuple[str, list[str]]]:
-    """The two lines of a method's scores: reproduced, with the deviation over seeds as an index, and reported."""
-    main, spread, reported = (_labelled(group, label) for label in (REPRODUCED, "± sd", REPORTED))
-    for line, sds in ((main, spread), (reported, None)):
-        if line is not None:
-            yield line.label.partition(" (")[0], [_score(line, sds, place) for place in range(len(line.cells))]
 
 
 def _score(line: Line, spread: Line | None, place: int) -> str:
@@ -93,41 +86,71 @@ def _score(line: Line, spread: Line | None, place: int) -> str:
     values = line.text(place, lambda text: latex_escape(text).replace("$-$", "-"), lambda text: f"\\mathbf{{{text}}}")
     sds = _SEEDS.sub("", spread.cells[place]).split("/") if spread else []
     parts = values.split("/")
-    shown = []
+    found = []
     for number, value in enumerate(parts):
         is_number = re.fullmatch(r"(\\mathbf\{)?-?[\d.]+\}?", value)
         has_sd = len(sds) == len(parts) and sds[number] != NOTHING
         index = f"_{{\\pm {sds[number]}}}" if has_sd else ""
-        shown.append(f"${value}{index}$" if is_number else value)
-    return "/".join(shown)
+        found.append(f"${value}{index}$" if is_number else value)
+    return "/".join(found)
+
+
+def _of_scores(grid: Grid) -> Iterator[str]:
+    """A line for each method: what is reproduced, and next to it what is reported, where a column has any of it."""
+    wide = _wide(grid)
+    for texts in _stacked(grid.headers):
+        headers = zip(wide, map(latex_escape, texts), strict=True)
+        yield _row(["", *(f"\\multicolumn{{2}}{{c}}{{{text}}}" if is_wide else text for is_wide, text in headers)])
+    if any(wide):
+        yield _row([latex_escape(grid.stub), *(name for each in wide for name in (REPRODUCED, REPORTED)[: 1 + each])])
+    yield r"\midrule"
+    for group in grid.groups:
+        main, spread, reported = (_labelled(group, label) for label in (REPRODUCED, "± sd", REPORTED))
+        cells = [latex_escape(group.name)]
+        for place, is_wide in enumerate(wide):
+            cells.append(_score(main, spread, place) if main else "")
+            if is_wide:
+                cells.append(_score(reported, None, place) if reported else latex_escape(NOTHING))
+        yield _row(cells)
+
+
+def _wide(grid: Grid) -> list[bool]:
+    """Whether each column has a reported value."""
+    lines = [line for group in grid.groups if (line := _labelled(group, REPORTED))]
+    return [any(line.cells[place] not in ("", NOTHING) for line in lines) for place in range(len(grid.headers))]
+
+
+def _line_by_line(grid: Grid) -> Iterator[str]:
+    for number, texts in enumerate(_stacked(grid.headers)):
+        yield _row([latex_escape(grid.stub) if number == 0 else "", "", *map(latex_escape, texts)])
+    for group in grid.groups:
+        yield r"\midrule"
+        for number, line in enumerate(group.lines):
+            cells = (line.text(place, latex_escape, _bold) for place in range(len(line.cells)))
+            yield _row([latex_escape(group.name) if number == 0 else "", latex_escape(line.label), *cells])
+
+
+def _stacked(headers: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
+    for number in range(max(map(len, headers))):
+        texts = [header[number] if number < len(header) else "" for header in headers]
+        if any(texts):
+            yield texts
 
 
 def _has_scores(grid: Grid) -> bool:
     return any(_labelled(group, REPRODUCED) for group in grid.groups)
 
 
-def _rows(grid: Grid) -> Iterator[str]:
-    stub = latex_escape(grid.stub)
-    for texts in filter(any, zip_longest(*grid.headers, fillvalue="")):
-        yield _row([stub, "", *map(latex_escape, texts)])
-        stub = ""
-    for group in grid.groups:
-        yield r"\midrule"
-        name, every = latex_escape(group.name), range(len(grid.headers))
-        lines: Iterable[tuple[str, list[str]]] = _of_scores(group)
-        if not _has_scores(grid):
-            lines = ((line.label, [line.text(place, latex_escape, _bold) for place in every]) for line in group.lines)
-        for label, cells in lines:
-            yield _row([name, latex_escape(label), *cells])
-            name = ""
-
-
 def tabular(grid: Grid) -> str:
-    """A grid as one tabular environment, without its title; of scores, only what is reproduced and reported."""
-    is_long = max((len(line.label) for line in grid.lines), default=0) > _LONG
-    label = r"p{0.36\textwidth}" if is_long else "l"
-    begin = f"\\begin{{tabular}}{{l{label}{'r' * len(grid.headers)}}}"
-    return "\n".join([begin, r"\toprule", *_rows(grid), r"\bottomrule", r"\end{tabular}"])
+    """A grid as one tabular environment, without its title: of scores a line a method, else line by line."""
+    if _has_scores(grid):
+        columns, body = f"l{'r' * (len(grid.headers) + sum(_wide(grid)))}", _of_scores(grid)
+    else:
+        is_long = max((len(line.label) for line in grid.lines), default=0) > _LONG
+        label = r"p{0.36\textwidth}" if is_long else "l"
+        columns = f"l{label}{'r' * len(grid.headers)}"
+        body = _line_by_line(grid)
+    return "\n".join([f"\\begin{{tabular}}{{{columns}}}", r"\toprule", *body, r"\bottomrule", r"\end{tabular}"])
 
 
 def latex(page: Page) -> str:

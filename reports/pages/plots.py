@@ -8,11 +8,10 @@ import textwrap
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -129,7 +128,8 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
     tidy(axes, grid="x")
     for series in panel.series:
         style: Any = {"linestyle": "none", "marker": "o", "markersize": 5.5} | dict(series.style)
-        handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
+        if series.values:  # a legend explains what is drawn
+            handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
         for name in (name for name in panel.names if name in series.values):
             value, low, high = series.values[name], *series.whiskers.get(name, (series.values[name],) * 2)
             errors = [[value - low], [high - value]] if low != high else None
@@ -139,20 +139,21 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
         line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
         handles.setdefault(label, axes.axvline(level, **line))
     values = [value for series in panel.series for value in series.values.values()]
-    log_axis(axes.xaxis, values)
+    log_axis(axes, "x", values)
     if not values and not panel.texts:
         say_not_run(axes)
     for name, text in panel.texts.items():
         place: Any = {"x": 1.01, "y": panel.names.index(name), "transform": axes.get_yaxis_transform()}
-        axes.text(s=f"{text}  ", va="center", fontsize=7.5, **place)
+        axes.text(s=f"{text} ", va="center", fontsize=7.5, **place)
     if panel.texts and (layout := axes.figure.get_layout_engine()) is not None:
         layout.set(wspace=0.08)  # type: ignore[call-arg]  # so that a text does not touch the next panel
 
 
-def log_axis(axis: Axis, values: Sequence[float], ratio: float = _DECADES) -> None:
+def log_axis(axes: Axes, which: Literal["x", "y"], values: Sequence[float], ratio: float = _DECADES) -> None:
     """A logarithmic axis where the largest value is so many times the least, with plain numbers at its ticks."""
     if values and min(values) > 0 and max(values) > ratio * min(values):
-        axis.axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
+        axes.set(**{f"{which}scale": "log"})
+        axis = axes.xaxis if which == "x" else axes.yaxis
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(values) < 300 * min(values) else (1.0,)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
@@ -245,6 +246,7 @@ def render(figure: Callable[[], Figure], *kinds: str) -> list[bytes]:
     found = []
     with mpl.rc_context(_STYLE):
         drawn = figure()
+        drawn.set_dpi(150)  # before the layout, as the width of a text depends on it
         if (layout := drawn.get_layout_engine()) is not None:
             layout.execute(drawn)
             drawn.set_layout_engine("none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
@@ -56,13 +57,18 @@ def human_bytes(count: float, gigabyte: int = 10**9) -> str:
 
 
 def in_one_unit(sizes: Sequence[float], gigabyte: int = 10**9, places: int = 2) -> list[str]:
-    """Bytes of one comparison in the unit that suits the largest; a far smaller number has a unit of its size."""
+    """Bytes of one comparison in the unit that suits the largest, with two digits at least.
+
+    A number of less than a ten-thousandth of the unit, such as a few labels next to a model, has its own unit.
+    """
     size, name = byte_unit(max(sizes, default=0) / 10, gigabyte)
-    is_small = [size == 1 or 10 * count < size for count in sizes]
-    return [
-        human_bytes(count, gigabyte) if small else f"{printed(count / size, places=places)} {name}"
-        for count, small in zip(sizes, is_small, strict=True)
-    ]
+
+    def text(count: float) -> str:
+        if size == 1 or count < size / 10_000:
+            return human_bytes(count, gigabyte)
+        return f"{printed(count / size, places=max(places, 1 - math.floor(math.log10(count / size))))} {name}"
+
+    return list(map(text, sizes))
 
 
 def human_seconds(seconds: float) -> str:

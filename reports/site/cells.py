@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.measures import TRAIN_LOSS, metric
-from benchmarks.results import POOLED, RunResult, stage_bytes
+from benchmarks.results import POOLED, Find, RunResult, all_stages, run_bytes, stage_bytes
 from reports.evidence.records import is_partial
 from reports.evidence.scores import scores_of
 from reports.evidence.traffic import carried
@@ -68,7 +68,7 @@ def _page(record: RunResult, places: Sequence[TableCell], every: Sequence[RunRes
         others=list(reversed(others.values())),
         seeds=sorted((each.cell.seed, html.cell_page(each.cell_id)) for each in nearest),
         reached=list(_reached(record)),
-        costs=list(_costs(record, site.sent.get(record.cell_id))),
+        costs=list(_costs(record, site.find)),
         script=data,
         rounds=_rounds(record),
         clients=_clients(record),
@@ -114,14 +114,17 @@ def _reached(record: RunResult) -> Iterator[Shown]:
             yield text, title_of(name), "" if error is None else f"± {number(error)} test set"
 
 
-def _costs(record: RunResult, sent: tuple[int, int] | None) -> Iterator[Shown]:
-    """What the run sent and how long it took. sent: up and down, with the runs from which it starts."""
-    for place, (name, alone) in enumerate(zip(("uplink", "downlink"), stage_bytes(record), strict=True)):
-        if sent is None or sent[place] == alone:
-            yield human_bytes(alone), name, "all rounds and clients"
-        else:
-            yield human_bytes(sent[place]), name, f"with earlier stages; this stage alone {human_bytes(alone)}"
-    yield human_bytes(record.setup_bytes), "one-time model distribution", "once, not in the others"
+def _costs(record: RunResult, find: Find) -> Iterator[Shown]:
+    """What the run sent, with the earlier runs from which it starts, and how long it took."""
+    stage, whole = stage_bytes(record), run_bytes(record, find)
+    for name, own, sent in zip(("uplink", "downlink"), stage, whole or stage, strict=True):
+        note = "all rounds and clients"
+        if whole is None:
+            note += " of this stage; the record of an earlier run is missing"
+        elif len(all_stages(record, find) or ()) > 1:
+            note += f", with the earlier run from which it starts; {human_bytes(own)} in this stage"
+        yield human_bytes(sent), name, note
+    yield human_bytes(record.setup_bytes), "one-time model distribution", "once, in none of the others"
     rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
     yield str(len(record.rounds)), "rounds", rounds
     if "train_seconds" in record.timing:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.results import RunResult
-from reports.front.state import AGAINST, claims_counted
+from benchmarks.results import RunResult, run_bytes
+from reports.claims.judge import counted
+from reports.front.state import AGAINST
 from reports.pages.text import NOTHING
 from reports.site import html
 from reports.site.charts import front_chart, front_scale
@@ -37,7 +38,7 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
     scale = site.scales[0]
     standings = [dossier.standings[scale] for dossier in site.dossiers if scale in dossier.standings]
     run, of = (sum(pair[place] for each in standings for pair in each.cells.values()) for place in (0, 1))
-    claims = claims_counted([judged for each in standings for judged in each.judgements])
+    claims = counted([judged for each in standings for judged in each.judgements])
     checks = [finding.agrees for dossier in site.dossiers for finding in dossier.standing.findings]
     tables = {table.id: table.is_printed for dossier in site.dossiers for table in dossier.tables}
     published = sum(tables.values())
@@ -60,7 +61,7 @@ def _state(dossier: Dossier, scale: str) -> dict[str, Any]:
     return {
         "paper": standing.paper,
         "places": [(name, links.get(name, whole), *standing.cells[name]) for name in names if name in standing.cells],
-        "claims": claims_counted(standing.judgements),
+        "claims": counted(standing.judgements),
         "checks": [agrees.count(answer) for answer in (True, False, None)] if agrees else [],
     }
 
@@ -73,7 +74,7 @@ def _records(site: SiteData) -> html.Sheet:
 
 def _line(site: SiteData, record: RunResult) -> list[html.Entry | str]:
     """A record, with the bytes of the runs from which it starts; a dash where their records are missing."""
-    places, sent = site.places.get(record.cell_id, ()), site.sent.get(record.cell_id)
+    places, sent = site.places.get(record.cell_id, ()), run_bytes(record, site.find)
     first = places[0] if places else None
     score = html.Entry(record.divergence or NOTHING)
     if first and not record.diverged:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from reports.audit.statements import summary as audit_summary
-from reports.claims.judge import WORDS
+from reports.claims.judge import WORDS, counted
 from reports.claims.tables import RULE
 from reports.claims.tables import summary as claims_summary
-from reports.front.state import Standing, claims_counted
+from reports.front.state import Standing
 from reports.pages.text import human_bytes, human_seconds
 from reports.site import html
 from reports.site.site_data import Dossier, SiteData
@@ -41,7 +41,7 @@ def _report(dossier: Dossier) -> dict[str, Any]:
 def _tables(dossier: Dossier) -> html.Sheet:
     lines = []
     for request in dossier.requests:
-        run, of = sum(selection.is_run for selection in request.selections.values()), len(request.selections)
+        run, of = request.run
         share = str(run / of if of else 0)
         cells = html.Entry(f"{run} of {of}", share) if run else html.Entry("not run", share, kind="open")
         place = html.Entry(request.benchmark.place, link=html.table_page(request))
@@ -67,7 +67,7 @@ def _result(standing: Standing) -> str:
     run, of = (sum(pair[place] for pair in standing.cells.values()) for place in (0, 1))
     parts = [f"{run} of {of} cells have been run"]
     if standing.judgements:
-        counts = ", ".join(f"{number} {name}" for name, number in claims_counted(standing.judgements).items())
+        counts = ", ".join(f"{number} {name}" for name, number in counted(standing.judgements).items())
         parts.append(f"of {len(standing.judgements)} claims: {counts}")
     if standing.findings:
         parts.append(audit_summary(standing.findings).rstrip("."))

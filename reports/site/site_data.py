@@ -9,7 +9,7 @@ from itertools import product
 
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.publication import Deviation, Paper
-from benchmarks.results import RunResult
+from benchmarks.results import Find, RunResult, among
 from reports.evidence.records import Request
 from reports.front.state import Headline, Standing, deviations_of, headlines
 
@@ -76,7 +76,6 @@ class SiteData:
         coverage: What has been run, in a sentence.
         labels: Scale -> what it means, in words.
         sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
-        sent: Cell id -> bytes up and down of a run and the runs from which it starts, where all their records exist.
     """
 
     dossiers: tuple[Dossier, ...]
@@ -86,11 +85,15 @@ class SiteData:
     revision: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
-    sent: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def requests(self) -> tuple[Request, ...]:
         return tuple(request for dossier in self.dossiers for request in dossier.requests)
+
+    @cached_property
+    def find(self) -> Find:
+        """Finds the records of earlier runs."""
+        return among(self.records)
 
     @cached_property
     def places(self) -> Mapping[str, tuple[TableCell, ...]]:

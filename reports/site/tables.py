@@ -13,6 +13,7 @@ from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
+from reports.evidence.traffic import bytes_of_a_round
 from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, row_name
 from reports.site import html
 from reports.site.charts import curves_chart
@@ -118,9 +119,10 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
 
 def _of_stages(comparison: Comparison, row: Row, column: Column) -> tuple[float, ...]:
     """Bytes up and down in a round and of the set-up; of a run that starts from another one, the larger of the two."""
-    cell = comparison.by_place.get((row.id, column.task))
-    cost = cell.cost if cell is not None else None
-    return () if cost is None else (cost.up_round_bytes, cost.down_round_bytes, cost.setup_bytes)
+    cost, request = comparison.cell(row, column).cost, comparison.request
+    if cost is None or not cost.seeds:
+        return ()
+    return *bytes_of_a_round(request.records_of(row, column), request.find), cost.setup_bytes
 
 
 def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:

@@ -6,7 +6,7 @@ import importlib
 
 from benchmarks.experiment import Benchmark
 from reports.evidence.records import Request
-from reports.frame import View
+from reports.frame import TableView
 from reports.pages.page import Page
 
 VIEWS = {
@@ -24,20 +24,20 @@ VIEWS = {
 }
 
 
-def _view(benchmark: Benchmark) -> type[View]:
+def _view(benchmark: Benchmark) -> type[TableView]:
     module, name = VIEWS[benchmark.view.name].split(".")
-    view: type[View] = getattr(importlib.import_module(f"reports.views.{module}"), name)
+    view: type[TableView] = getattr(importlib.import_module(f"reports.views.{module}"), name)
     return view
 
 
-def view_of(request: Request) -> View:
+def view_of(request: Request) -> TableView:
     """A request as the view that its benchmark names."""
     return _view(request.benchmark)(request)
 
 
 def has_finding(benchmark: Benchmark) -> bool:
     """Whether a benchmark's view has something for the first page: most have not, and their pages take time."""
-    return _view(benchmark).finding is not View.finding
+    return _view(benchmark).finding is not TableView.finding
 
 
 def page(request: Request) -> Page:
@@ -45,7 +45,7 @@ def page(request: Request) -> Page:
     return show(view_of(request))
 
 
-def show(view: View) -> Page:
+def show(view: TableView) -> Page:
     """A view's page."""
     grids, notes = tuple(view.grids()), tuple(view.notes())
     return Page(view.request, grids, notes, view.frame, view.plot, view.ranks, view.finding())

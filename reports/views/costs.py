@@ -18,7 +18,7 @@ from benchmarks.costs import Terms, byte_unit
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports.evidence.equations import Costs, Equation
-from reports.evidence.published import is_printed_as, places_of
+from reports.evidence.published import AS_PRINTED, DIFFERS, MEGABYTE, is_printed_as, places_of
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
 from reports.frame import Place, Quantities, Shown
@@ -26,7 +26,6 @@ from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 
-AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
 KINDS = {"features": "features", "masks": "masks", "labels": "labels", "parameters": "weights"}  # and their names
 PRINTED, CONSISTENT = "equation, as printed", "equation, consistent bytes"
@@ -163,6 +162,10 @@ class CostTables(Quantities):
             f"consistent bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike."
         )
         if self.costs.derived:
+            head = [row.head for row in self.request.benchmark.rows if row.printed][-1]
+            sizes = self.costs.term_bytes(head).items()
+            named = ", ".join(f"SizeOf({term}) {number(size / MEGABYTE)} MB" for term, size in sizes)
+            yield f"Sizes by {backbone}'s shapes, W_s of the last method that the paper prints: {named}."
             yield (
                 f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
                 f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends of each text."
@@ -187,7 +190,8 @@ class CostTables(Quantities):
             over = " and ".join(f"{digits(gain)}×" for gain in gains if gain is not None)
             return ", ".join(filter(None, (human_bytes(size, self.gigabyte), over)))
 
-        for counted in reversed(self.wires):
+        drawn = [counted for counted in reversed(self.wires) if self.values(rows, (counted, "bytes"))] or [MEASURED]
+        for counted in drawn:
             encoder = request.scale.backbone if counted == MEASURED else request.paper_scale.backbone
             equations = [dots("the paper's equation", CONSISTENT, **HOLLOW, markersize=8)] if counted == DERIVED else []
             texts = {row_name(row): text(row, counted) for row in rows}

@@ -26,7 +26,7 @@ from reports.evidence.published import published_for
 from reports.evidence.records import DEMO, PAPER
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
-from reports.frame import View
+from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
@@ -47,7 +47,7 @@ _LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
 _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 
-class Curves(View):
+class Curves(TableView):
     """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
 
     fields = (*KEYS, "quantity", "status", "round", "seed", "value")
@@ -215,7 +215,7 @@ class Curves(View):
                 axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
         drawn = (self.by_cell[row.id, column.task].means for row in self.request.rows)
         if self.is_loss:  # one first round would flatten the others
-            log_axis(axes.yaxis, [value for means in drawn for value in means if value is not None], 10.0)
+            log_axis(axes, "y", [value for means in drawn for value in means if value is not None], 10.0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if not axes.has_data():
             say_not_run(axes)

@@ -1,8 +1,8 @@
 """The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
 
 Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
-by itself; told, the row whose remainder the first page reports. All are paired by seed, by the rules that verdicts rest
-on (docs/statistics.md).
+by itself; headline, the row whose remainder the first page reports. All are paired by seed, by the rules of verdicts
+(docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
-from reports.frame import View
+from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
 from reports.pages.text import NOTHING, at_round, dagger_note, in_units, not_run, number, over_clients, row_name, status
 
+ROUND = "last"  # of every row: the part has one round, which starts from the reference's last model
 INTERVAL = "95 % CI"
 _ANY = ((-float("inf"), float("inf")),)
 OVER, BEYOND = "gain", "beyond"
 
 
-class Gains(View):
+class Gains(TableView):
     """Every row's gain, also where the rows that the options name are not requested.
 
     A line holds: ours, the mean over the row's seeds; gain, how much better it is than the reference; beyond, than the
@@ -49,23 +50,25 @@ class Gains(View):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.reference, self.part, self.told = (request.rows_named(name)[0] for name in ("reference", "part", "told"))
+        self.reference, self.part, self.headline = (
+            request.rows_named(name)[0] for name in ("reference", "part", "headline")
+        )
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str], dict[str, JSON]]:
         """(row id, task) -> its line."""
-        cells = product((self.reference, self.part, self.told, *self.request.rows), self.request.columns)
+        cells = product((self.reference, self.part, self.headline, *self.request.rows), self.request.columns)
         return {(row.id, column.task): self._line(row, column) for row, column in cells}
 
     def _line(self, row: Row, column: Column) -> dict[str, JSON]:
-        score, at = column.averaged, self.request.score_at
+        score = column.averaged
         records, reference, part = (self.request.records_of(one, column) for one in (row, self.reference, self.part))
-        ours = known(scores_of(records, score).at(at))
+        ours = known(scores_of(records, score).at(ROUND))
         line = keys_of(self.request, row, column) | {"score": score, "ours": mean(ours) if ours else None}
 
         def over(some: Sequence[RunResult], others: Sequence[RunResult]) -> Estimate | None:
             pairs = paired(some, others)
-            return difference(pairs, score, at) if pairs else None
+            return difference(pairs, score, ROUND) if pairs else None
 
         if row.id == self.reference.id:
             return line
@@ -96,7 +99,7 @@ class Gains(View):
         """What gains and shares are."""
         columns = self.request.columns
         yield (
-            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(self.request.scored_at)}: means of "
+            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(ROUND)}: means of "
             f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
             "docs/statistics.md)."
         )
@@ -135,12 +138,14 @@ class Gains(View):
         """For the first page: the part's gain, and what remains of a row's gain beyond it; None without records."""
         numbers, equal = [], 0
         for at in self.columns:
-            part, told = (self.by_cell[row.id, at.task] for row in (self.part, self.told))
-            if part.get(f"n_{OVER}") and told.get(f"n_{BEYOND}"):
-                beyond = f"{number(told[BEYOND], '+')} {_interval_text(told, BEYOND)}"
+            part, headline = (self.by_cell[row.id, at.task] for row in (self.part, self.headline))
+            if part.get(f"n_{OVER}") and headline.get(f"n_{BEYOND}"):
+                beyond = f"{number(headline[BEYOND], '+')} {_interval_text(headline, BEYOND)}"
                 numbers.append(f"{at.name} {number(part[OVER], '+')}, beyond it {beyond}")
-                equal += told.get(f"{BEYOND}_low", 0) <= 0 <= told.get(f"{BEYOND}_high", 0)
-        title = f"On {equal} of {len(numbers)} tasks, {self.told.name} gains nothing measurable beyond {self.part.name}"
+                equal += headline.get(f"{BEYOND}_low", 0) <= 0 <= headline.get(f"{BEYOND}_high", 0)
+        title = (
+            f"On {equal} of {len(numbers)} tasks, {self.headline.name} gains nothing measurable beyond {self.part.name}"
+        )
         return (title, f"gains over {self.reference.name}: {'; '.join(numbers)}") if numbers else None
 
     def plot(self) -> Figure:

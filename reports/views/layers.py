@@ -103,7 +103,7 @@ class LayerFigure(ScoreTable):
         def bytes_of(way: str, **style: str) -> Dots:
             sizes = {layer.name: getattr(layer, f"{way}_bytes") for layer in self.layers.values()}
             sizes = {label: size / MEGABYTE for label, size in sizes.items() if size is not None}
-            return Dots(f"bytes, {way}", sizes, style | {"color": "black"})
+            return Dots(f"bytes, {way}", sizes, style)
 
         series = [bytes_of("measured"), *([bytes_of("derived", **HOLLOW)] if self._encoder else [])]
         names = {row_id: layer.name for row_id, layer in self.layers.items()}

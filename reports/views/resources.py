@@ -17,14 +17,13 @@ from benchmarks.costs import ClientCosts, Costing
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports import ReportError
-from reports.evidence.published import Numbers, is_printed_as, read_published
+from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_as, read_published
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
 from reports.frame import Place, Quantities, Shown, read_timings
 from reports.pages.page import KEYS, Grid, keys_of, one_line
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
-from reports.views.costs import AS_PRINTED, DIFFERS
 
 SECONDS, WORK, MEGABYTES, SENT = PRINTED = (  # the columns at which costs are published
     "computation_seconds",

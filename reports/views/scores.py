@@ -13,7 +13,7 @@ from reports.evidence.published import AVERAGE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost
-from reports.frame import View
+from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
@@ -67,7 +67,7 @@ _TEXTS: Mapping[str, Callable[[ScoreResult], str]] = {
 }
 
 
-class ScoreTable(View):
+class ScoreTable(TableView):
     """Scores of a table's methods on its tasks, and what they cost."""
 
     fields = FIELDS

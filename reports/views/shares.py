@@ -22,7 +22,7 @@ from reports.evidence.labels import label_range
 from reports.evidence.published import published_for
 from reports.evidence.records import DEMO
 from reports.evidence.statistics import mean, printed
-from reports.frame import View
+from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark, with_points
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
@@ -42,7 +42,7 @@ def _short(value: float | None) -> str:
     return NOTHING if value is None else f"{printed(value).normalize():f}"
 
 
-class Shares(View):
+class Shares(TableView):
     """Lines by client. by_cell: (row id, task) -> lines in the order of clients; none where nothing says so."""
 
     ranks = False
@@ -267,8 +267,8 @@ class LabelShares(Shares):
         for column in request.columns:
             records = self.records_of(column)
             if len(records) > 1:
-                gap = _largest_seed_gap(records)
-                others = f"differ by up to {gap:g} in a client's label count or mean score" if gap else "are the same"
+                held = [record.partition["obtained_counts"] or record.partition["scores"] for record in records]
+                others = "differ" if any(one != held[0] for one in held) else "are the same"
                 seeds = ", ".join(str(record.cell.seed) for record in records[1:])
                 yield f"{column.name}: seed {records[0].cell.seed} shown; seeds {seeds} {others}."
         yield from data_notes(request)
@@ -329,14 +329,3 @@ class LabelShares(Shares):
         labels = list(dict.fromkeys(line["label"] for line in lines))
         shown = labels[:1] if len(labels) == 2 else labels
         return {label: [line for line in lines if line["label"] == label] for label in shown}
-
-
-def _largest_seed_gap(records: Sequence[RunResult]) -> float:
-    """Largest difference between seeds: of a client's label counts in examples, or of its mean score."""
-
-    def numbers(record: RunResult) -> list[float]:
-        report = record.partition
-        rows: Iterable[Sequence[float]] = report["obtained_counts"] or [score[1:2] for score in report["scores"]]
-        return [value for row in rows for value in row]
-
-    return max(max(values) - min(values) for values in zip(*map(numbers, records), strict=True))

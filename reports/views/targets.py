@@ -6,12 +6,11 @@ round is the scale-free target; not_derivable, rows whose printed sizes no readi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Literal
 
 from matplotlib.figure import Figure
 
@@ -21,6 +20,8 @@ from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
 from reports import ReportError
 from reports.evidence.published import (
+    AS_PRINTED,
+    DIFFERS,
     MEGABYTE,
     Numbers,
     as_decimal,
@@ -31,63 +32,24 @@ from reports.evidence.published import (
 from reports.evidence.records import PAPER
 from reports.evidence.scores import best_by_seed, score_label
 from reports.evidence.statistics import mean, printed
-from reports.evidence.targets import (
-    Attempt,
-    ByteGain,
-    DerivedTarget,
-    TargetResult,
-    attempt,
-    gain_over,
-    mean_attempt,
-)
+from reports.evidence.targets import Attempt, attempt, factors, gain_over, mean_attempt
 from reports.evidence.traffic import derived_cost, measured_cost
-from reports.frame import View
+from reports.frame import Place, Quantities
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_points
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
-from reports.views.costs import AS_PRINTED, DIFFERS
 
-Kind = Literal["printed", "baseline"]
-KINDS: tuple[Kind, ...] = ("baseline", "printed")
+KINDS = ("baseline", "printed")
 NOT_DERIVABLE = "not derivable"
 _SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", "stated/megabytes_below": "<"}
 _WAYS = {("up",): "uplink", ("down",): "downlink", ("up", "down"): "uplink and downlink"}
+# Of the paper's encoder: quantities that the paper prints.
+_PRINTED = ("derived_size_gb", "derived_cost_gb", "gain_of_rounded_sizes")
 
 
-def _texts(one: TargetResult) -> Iterator[str]:
-    """n, a round's bytes, rounds, bytes, the gain and its factors, and the set-up, as a table shows them."""
-    if one.cost is None:
-        return
-    size, bound, late = one.megabytes, "≥ " if one.relation == "≥" else "", "" if one.is_complete else "> "
-    yield str(one.cost.seeds)
-    yield number(one.cost.round_bytes / MEGABYTE)
-    yield _rounds(one)
-    yield f"{late}{number(size)}" if one.is_complete or size else NOTHING
-    nothing = "sends nothing" if one.is_complete and not size else NOTHING
-    yield nothing if one.gain is None else f"{bound}{number(float(one.gain.total))}×"
-    yield _product(one.gain, bound)
-    yield number(one.cost.setup_bytes / MEGABYTE)
-
-
-def _rounds(one: TargetResult) -> str:
-    if one.sent is None:
-        return NOTHING
-    if one.is_complete:
-        return factor(one.sent.rounds)
-    reached = sum(each.is_reached for each in one.attempts)
-    most = max(each.rounds for each in one.attempts if not each.is_reached)
-    late = f"not within {most} round{'s' if most > 1 else ''}"
-    return f"{reached} of {len(one.attempts)} seeds; others {late}" if reached else late
-
-
-def factor(value: Fraction) -> str:
+def factor(value: float) -> str:
     """A whole number without decimals, another one with two."""
-    return str(value.numerator) if value.denominator == 1 else f"{printed(as_decimal(value))}"
-
-
-def _product(gain: ByteGain | None, bound: str = "") -> str:
-    factors = gain and (factor(gain.layers), f"{bound}{factor(gain.rounds)}", factor(gain.precision))
-    return " × ".join(factors) if factors else NOTHING
+    return f"{value:.0f}" if value == int(value) else number(value)
 
 
 def target_text(column: Column, target: float | None) -> str:
@@ -98,12 +60,16 @@ def target_text(column: Column, target: float | None) -> str:
     return f"{score_label(column, column.averaged)} {sign} {known}"
 
 
-class Targets(View):
+class Targets(Quantities):
     """Bytes in the paper's directions until each target: measured, derived for the paper's own encoder, and stated.
 
-    ReportError where a record, an option or the published values are damaged.
+    A line's relation is "=", ">" of a method with a seed that does not reach the target, all of whose rounds count, and
+    "≥" of a gain over a baseline of that kind. ReportError where a record, an option or the published values are
+    damaged.
     """
 
+    ranks = True
+    place_fields = ("column", "target", "quantity")
     fields = (
         *(*KEYS, "score", "encoder", "target", "target_percent", "quantity", "relation", "value", "published"),
         *("n_seeds", "n_reached"),
@@ -116,46 +82,9 @@ class Targets(View):
         return self.request.rows_named("baseline")[0]
 
     @cached_property
-    def results(self) -> dict[tuple[Kind, str], tuple[TargetResult, ...]]:
-        """(kind, task) -> every row's result."""
-        pairs = product(KINDS, self.request.columns)
-        return {(kind, column.task): tuple(self._results(column, kind)) for kind, column in pairs}
-
-    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns in which a method was run, or all where none was."""
-        run = (at for at in self.request.columns if any(one.cost for one in self.results["printed", at.task]))
-        return tuple(run) or self.request.columns
-
-    def _targets(self, column: Column, kind: Kind, records: Iterable[RunResult]) -> Mapping[int, float]:
-        """By seed, as recorded: the printed target, or the best that the baseline scores after any round."""
-        request = self.request
-        if kind == "baseline":
-            return best_by_seed(request.records_of(self.baseline, column), column.averaged)
-        try:
-            wanted = float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
-        except KeyError:
-            raise ReportError(f"{request.benchmark.id}: expected a target for {column.task}, found none.") from None
-        return {record.cell.seed: wanted for record in records}
-
-    def _results(self, column: Column, kind: Kind) -> Iterator[TargetResult]:
-        request, score = self.request, column.averaged
-        by_row = {row.id: request.records_of(row, column) for row in request.rows}
-        baseline = request.records_of(self.baseline, column)
-        records = (record for own in (baseline, *by_row.values()) for record in own)
-        targets, ways = self._targets(column, kind, records), request.benchmark.paper.directions
-
-        def attempts(own: Sequence[RunResult]) -> list[Attempt[int]]:
-            return [attempt(one, score, targets[one.cell.seed], ways) for one in own if one.cell.seed in targets]
-
-        base = mean_attempt(attempts(baseline))
-        target = metric(score).shown(mean(list(targets.values()))) if targets else None
-        for row in request.rows:
-            cost, own = measured_cost(request.benchmark, column, by_row[row.id], request.find), attempts(by_row[row.id])
-            sent = mean_attempt(own)
-            gain = gain_over(base, sent) if sent is not None and sent.is_reached and base is not None else None
-            relation = "=" if base is None or base.is_reached else "≥"
-            yield TargetResult(row, column, kind, target, cost, own, gain, relation)
+        return self.request.columns_run or self.request.columns
 
     @cached_property
     def is_comparable(self) -> bool:
@@ -170,26 +99,92 @@ class Targets(View):
         entries = ((row.id, at.task, sign, values.get((row.id, at.task, score))) for at, row, (score, sign) in places)
         return {(row, task): (sign, entry.value) for row, task, sign, entry in entries if entry is not None}
 
-    # ---- derived for the paper's encoder ---------------------------------------------------------------------------
+    # ---- the long form ---------------------------------------------------------------------------------------------
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """What is measured, derived and stated."""
+        request, papers = self.request, {"encoder": self.request.paper_scale.backbone}
+        for kind, column in product(KINDS, request.columns):
+            yield from self._measured(column, kind)
+        yield from (papers | line for line in self.derived)
+        for column, row in product(request.columns, request.rows):
+            if (row.id, column.task) in self.stated:
+                sign, size = self.stated[row.id, column.task]
+                common = keys_of(request, row, column) | papers | {"score": column.averaged, "target": "printed"}
+                yield common | {"quantity": "stated_megabytes", "relation": sign, "published": size}
+
+    def _targets(self, column: Column, kind: str) -> Mapping[int, float]:
+        """By seed, as recorded: the printed target, or the best that the baseline scores after any round."""
+        request = self.request
+        if kind == "baseline":
+            return best_by_seed(request.records_of(self.baseline, column), column.averaged)
+        try:
+            wanted = float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
+        except KeyError:
+            raise ReportError(f"{request.benchmark.id}: expected a target for {column.task}, found none.") from None
+        rows = (self.baseline, *request.rows)
+        return {record.cell.seed: wanted for row in rows for record in request.records_of(row, column)}
+
+    def _measured(self, column: Column, kind: str) -> Iterator[dict[str, JSON]]:
+        request, score, targets = self.request, column.averaged, self._targets(column, kind)
+        common: dict[str, JSON] = {"score": score, "encoder": request.scale.backbone, "target": kind}
+        common |= {"target_percent": metric(score).shown(mean(list(targets.values()))) if targets else None}
+
+        def attempts(records: Sequence[RunResult]) -> list[Attempt[int]]:
+            shared, ways = (one for one in records if one.cell.seed in targets), request.benchmark.paper.directions
+            return [attempt(one, score, targets[one.cell.seed], ways) for one in shared]
+
+        base = mean_attempt(attempts(request.records_of(self.baseline, column)))
+        for row in request.rows:
+            records = request.records_of(row, column)
+            cost, own = measured_cost(request.benchmark, column, records, request.find), attempts(records)
+            reached = sum(one.is_reached for one in own) if own else None
+            line = keys_of(request, row, column) | common | {"n_seeds": len(records), "n_reached": reached}
+            if cost is None:
+                yield line | {"quantity": "status", "relation": not_run(request, row, column)}
+                continue
+            sent = mean_attempt(own)
+            numbers = [("=", "round_bytes", cost.round_bytes), ("=", "setup_bytes", cost.setup_bytes)]
+            if sent is not None:
+                relation = "=" if sent.is_reached else ">"
+                numbers += [(relation, "rounds", float(sent.rounds)), (relation, "bytes", float(sent.bytes))]
+            if base is not None and sent is not None and sent.is_reached:
+                bound = "=" if base.is_reached else "≥"
+                for name, value in factors(gain_over(base, sent)):
+                    numbers.append((bound if name in ("gain", "gain_rounds") else "=", name, value))
+            yield from (line | {"quantity": name, "relation": sign, "value": value} for sign, name, value in numbers)
 
     @cached_property
-    def derived(self) -> tuple[DerivedTarget, ...]:
-        """Every method that sends something; none where bytes are not derived, or the paper prints no sizes."""
-        request, place = self.request, self.request.benchmark.place
+    def derived(self) -> list[dict[str, JSON]]:
+        """Lines of methods that send something, from a round's bytes by shapes and the paper's rounds.
+
+        Rounds are the baseline's for a row that is not printed. Empty where bytes are not derived, or the paper prints
+        no sizes.
+        """
+        request, place, lines = self.request, self.request.benchmark.place, list[dict[str, JSON]]()
         numbers = Numbers.of(read_published(request.benchmark.published_csv))
         if request.derive is None or not numbers.has_cost(place, self.baseline.id):
-            return ()
+            return []
         base_rounds = numbers.cost(place, self.baseline.id).rounds
-        base, found = self._derived_sent(self.baseline, base_rounds), []
-        for row in request.rows if base is not None else ():
-            published = numbers.cost(place, row.id) if numbers.has_cost(place, row.id) else None
-            sent = self._derived_sent(row, published.rounds if published else base_rounds)
+        base = self._derived_sent(self.baseline, base_rounds)
+        for row in request.rows:
+            known = numbers.cost(place, row.id) if numbers.has_cost(place, row.id) else None
+            sent = self._derived_sent(row, known.rounds if known else base_rounds)
             gain = gain_over(base, sent) if base and sent else None
-            if base and sent and gain:
-                size, base_size = (self._size_gb(one) for one in (sent, base))
-                ratio = base_size * as_decimal(base.rounds) / (size * as_decimal(sent.rounds))
-                found.append(DerivedTarget(row, sent, size, ratio, gain, published))
-        return tuple(found)
+            if base is None or sent is None or gain is None:
+                continue
+            size, base_size = (self._size_gb(one) for one in (sent, base))  # rounded, as the paper computes
+            cost, base_cost = size * as_decimal(sent.rounds), base_size * as_decimal(base.rounds)
+            values: dict[str, JSON] = dict(zip(_PRINTED, (size, cost, base_cost / cost), strict=True))
+            values |= {"derived_round_bytes": int(sent.bytes / sent.rounds), "implied_rounds": sent.rounds}
+            values |= {f"exact_{name}": value for name, value in factors(gain)}
+            published = dict(zip(_PRINTED, (known.size_gb, known.cost_gb, known.gain), strict=True)) if known else {}
+            common = keys_of(request, row, request.columns[0]) | {"relation": "="}
+            common |= {"score": request.columns[0].averaged}
+            for name, value in values.items():
+                printed_value = float(published[name]) if name in published else None
+                lines.append(common | {"quantity": name, "value": float(value), "published": printed_value})
+        return lines
 
     def _size_gb(self, sent: Attempt[Fraction]) -> Decimal:
         return printed(as_decimal(sent.bytes / sent.rounds) / self.request.benchmark.paper.gigabyte)
@@ -203,40 +198,71 @@ class Targets(View):
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
-    def _label(self, kind: Kind) -> str:
+    def _label(self, kind: str) -> str:
         if kind == "baseline":
             return f"the best that {self.baseline.name} reaches after any round"
         return f"the printed target, set for {self.request.paper_scale.backbone}"
 
-    def _measured_grid(self, kind: Kind) -> Grid:
+    def _line(self, row: Row, column: Column, kind: str, name: str) -> Mapping[str, JSON] | None:
+        return self.by_place.get((row.id, (column.task, kind, name)))
+
+    def _product(self, row: Row, place: Place, prefix: str = "gain", bound: str = "") -> str:
+        parts = [self.value(row, (*place, f"{prefix}_{name}")) for name in ("layers", "rounds", "precision")]
+        texts = [factor(part) for part in parts if part is not None]
+        return f"{texts[0]} × {bound}{texts[1]} × {texts[2]}" if texts else NOTHING
+
+    def _cells(self, row: Row, column: Column, kind: str) -> tuple[str, ...]:
+        sizes = [self.value(row, (column.task, kind, name)) for name in ("round_bytes", "setup_bytes")]
+        if None in sizes:
+            return (not_run(self.request, row, column), *[""] * 6)
+        round_size, setup = (number((size or 0) / MEGABYTE) for size in sizes)
+        n = str(len(self.request.records_of(row, column)))
+        rounds, sent, gain = (self._line(row, column, kind, name) for name in ("rounds", "bytes", "gain"))
+        if rounds is None or sent is None:
+            return (n, round_size, *[NOTHING] * 4, setup)
+        is_late = rounds["relation"] == ">"
+        reached = f" ({rounds['n_reached']} of {n})" if is_late else ""
+        late, size = "> " if is_late else "", sent["value"]
+        bound = "≥ " if gain and gain["relation"] == "≥" else ""
+        saved = f"{bound}{number(gain['value'])}×" if gain else NOTHING if is_late or size else "sends nothing"
+        product_text = self._product(row, (column.task, kind), bound=bound)
+        until = NOTHING if is_late and not size else f"{late}{number(size / MEGABYTE)}"
+        return (n, round_size, f"{late}{factor(rounds['value'])}{reached}", until, saved, product_text, setup)
+
+    def _measured_grid(self, kind: str) -> Grid:
         request = self.request
         ways = " + ".join(f"{way}link" for way in request.benchmark.paper.directions)
         headers = (
             *(("n", "seeds"), ("per round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
             *(("gain", f"over {self.baseline.name}"), ("layers × rounds", "× precision"), (*ONE_TIME, "MB")),
         )
-        by_row: dict[str, list[Line]] = {row.id: [] for row in request.rows}
-        for one in (one for column in self.columns for one in self.results[kind, column.task]):
-            label = f"{one.column.name} {target_text(one.column, one.target)}"
-            missing = (not_run(request, one.row, one.column), *[""] * (len(headers) - 1))
-            by_row[one.row.id].append(Line(label, tuple(_texts(one)) or missing, is_main=True))
-        groups = tuple(Group(row_name(row), tuple(by_row[row.id])) for row in request.rows)
-        return Grid(f"{request.heading}: bytes to {self._label(kind)}", headers, groups)
+        titles = {column.task: f"{column.name} {self._target(column, kind)}" for column in self.columns}
+        groups = [
+            Group(row_name(row), tuple(Line(titles[at.task], self._cells(row, at, kind), True) for at in self.columns))
+            for row in request.rows
+        ]
+        return Grid(f"{request.heading}: bytes to {self._label(kind)}", headers, tuple(groups))
 
-    def _derived_group(self, derived: DerivedTarget) -> Group:
-        rounds = factor(derived.sent.rounds)
-        whose = rounds if derived.published else f"{rounds} ({self.baseline.name}'s)"
-        gains = f"{printed(derived.ratio, places=1)}", number(float(derived.gain.total)), _product(derived.gain)
-        lines = [Line("derived", (f"{derived.size_gb}", whose, f"{printed(derived.cost_gb)}", *gains), is_main=True)]
-        if derived.published is not None:
+    def _target(self, column: Column, kind: str) -> str:
+        lines = (line for (_, place), line in self.by_place.items() if place[:2] == (column.task, kind))
+        return target_text(column, next((line.get("target_percent") for line in lines), None))
+
+    def _derived_group(self, row: Row) -> Group:
+        task = self.request.columns[0].task
+        size, cost, ratio = (self.by_place[row.id, (task, name)] for name in _PRINTED)
+        rounds, exact = (self.value(row, (task, name)) or 0 for name in ("implied_rounds", "exact_gain"))
+        whose = factor(rounds) + (f" ({self.baseline.name}'s)" if size["published"] is None else "")
+        gains = number(ratio["value"], places=1), number(exact), self._product(row, (task,), "exact_gain")
+        lines = [Line("derived", (number(size["value"]), whose, number(cost["value"]), *gains), is_main=True)]
+        if size["published"] is not None:
             not_derivable = self.request.benchmark.view.options.get("not_derivable", ())
-            otherwise = NOT_DERIVABLE if derived.row.id in not_derivable else DIFFERS
-            texts = [f"{known.normalize():f}" for _, _, known in derived.compared() if known is not None]
-            pairs = ((value, known) for _, value, known in derived.compared() if known is not None)
+            otherwise = NOT_DERIVABLE if row.id in not_derivable else DIFFERS
+            pairs = [[Decimal(str(one[name])) for name in ("value", "published")] for one in (size, cost, ratio)]
             words = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
-            for label, (size, cost, gain) in (("reported", texts), ("verdict", words)):
-                lines.append(Line(label, (size, "", cost, gain, "", "")))
-        return Group(row_name(derived.row), tuple(lines))
+            texts = [f"{known.normalize():f}" for _, known in pairs]
+            for label, (first, second, third) in (("reported", texts), ("verdict", words)):
+                lines.append(Line(label, (first, "", second, third, "", "")))
+        return Group(row_name(row), tuple(lines))
 
     def grids(self) -> Iterator[Grid]:
         """A table for each kind of target, and what is derived where the paper prints sizes."""
@@ -247,7 +273,8 @@ class Targets(View):
         )
         encoder, task = self.request.paper_scale.label, self.request.columns[0].name
         about = f"derived for the paper's encoder ({encoder}), without training, {task}: the same at every scale"
-        if groups := tuple(map(self._derived_group, self.derived)):
+        derived = {line["row"] for line in self.derived}
+        if groups := tuple(self._derived_group(row) for row in self.request.rows if row.id in derived):
             yield Grid(self.title(about), headers, groups)
 
     def method(self) -> Iterator[str]:
@@ -279,57 +306,27 @@ class Targets(View):
         for (row, task), (sign, size) in self.stated.items():
             yield f"Stated in the text: {names[row]} on {names[task]}: {sign} {size:g} MB{comparable}."
 
-    # ---- the long form and the figure ------------------------------------------------------------------------------
-
-    def lines(self) -> Iterator[dict[str, JSON]]:
-        """What is measured, derived and stated; bytes in the paper's directions."""
-        request, papers = self.request, {"encoder": self.request.paper_scale.backbone}
-        for one in (one for entries in self.results.values() for one in entries):
-            common = keys_of(request, one.row, one.column) | {"score": one.column.averaged}
-            common |= {"encoder": request.scale.backbone, "target": one.kind, "target_percent": one.target}
-            reached = sum(each.is_reached for each in one.attempts) if one.attempts else None
-            common |= {"n_seeds": one.cost.seeds if one.cost else 0, "n_reached": reached}
-            missing = (not_run(request, one.row, one.column), "status", None)
-            quantities = one.quantities() if one.cost else iter([missing])
-            for relation, quantity, measured in quantities:
-                yield common | {"quantity": quantity, "relation": relation, "value": measured}
-        column = request.columns[0]
-        for derived in self.derived:
-            common = keys_of(request, derived.row, column) | papers | {"score": column.averaged, "relation": "="}
-            for name, value, known in derived.quantities():
-                published = None if known is None else float(known)
-                yield common | {"quantity": name, "value": float(value), "published": published}
-        for column, row in product(request.columns, request.rows):
+    def _panel(self, kind: str, column: Column) -> Panel:
+        reached, missed, texts = dict[str, float](), dict[str, float](), dict[str, str]()
+        for row in self.request.rows:
+            sent, name = self._line(row, column, kind, "bytes"), row_name(row)
+            texts[name] = "no target" if self.request.records_of(row, column) else "not run"
+            if sent is not None:
+                is_late, size = sent["relation"] == ">", sent["value"] / MEGABYTE
+                (missed if is_late else reached)[name] = size
+                texts[name] = "not reached" if is_late else f"{digits(size)} MB"
             if (row.id, column.task) in self.stated:
                 sign, size = self.stated[row.id, column.task]
-                common = keys_of(request, row, column) | papers | {"score": column.averaged, "target": "printed"}
-                yield common | {"quantity": "stated_megabytes", "relation": sign, "published": size}
-
-    def _text(self, one: TargetResult) -> str:
-        text = "no target" if one.cost else "not run"
-        if one.sent is not None:
-            text = f"{digits(one.megabytes)} MB" if one.is_complete else "not reached"
-        sign, size = self.stated.get((one.row.id, one.column.task), ("", 0.0))
-        return f"{text}; stated: {sign} {size:g} MB" if sign else text
-
-    def _panel(self, kind: Kind, column: Column) -> Panel:
-        results = {row_name(one.row): one for one in self.results[kind, column.task]}
-        sent = {name: one for name, one in results.items() if one.sent is not None}
-        reached, missed = (
-            {name: one.megabytes for name, one in sent.items() if one.is_complete == is_complete}
-            for is_complete in (True, False)
-        )
+                texts[name] += f"; stated: {sign} {size:g} MB"
         series = [Dots("target reached", reached), Dots("not reached in all rounds", missed, HOLLOW | {"marker": ">"})]
-        texts = {name: self._text(one) for name, one in results.items()}
-        target = next(iter(results.values())).target
-        return Panel(f"{column.name}: {target_text(column, target)}", list(results), series, texts)
+        return Panel(f"{column.name}: {self._target(column, kind)}", list(texts), series, texts)
 
     def plot(self) -> Figure:
         """A panel for each task that has a target: megabytes until it, by method."""
         request, kind = self.request, KINDS[self.is_comparable]
         ways = _WAYS[request.benchmark.paper.directions]
         columns, left_out = with_points(
-            request.columns, lambda at: any(one.sent for one in self.results[kind, at.task])
+            request.columns, lambda at: any(self._line(row, at, kind, "bytes") for row in request.rows)
         )
         caption = (
             f"{ways.capitalize()} of all clients until the first round at {self._label(kind)}; mean over seeds. "

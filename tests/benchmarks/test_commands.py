@@ -21,7 +21,7 @@ from benchmarks.results import read_results
 from benchmarks.running import federation
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import tables_of
-from benchmarks.tasks import task, tasks
+from benchmarks.tasks import task
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
@@ -87,11 +87,13 @@ def test_doctor_and_data_say_what_a_machine_has(tmp_path: Path, capsys: pytest.C
     assert any(line.startswith("ok   rte: 10 examples") for line in capsys.readouterr().out.splitlines())
     assert main(["doctor", *places]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "ok   encoder tiny: built in" in lines
+    assert "ok   scale demo: ready" in lines
     assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
-    (missing,) = (line for line in lines if line.startswith("none encoders: "))  # nothing is downloaded
-    assert "bert-base-uncased" in missing
-    assert sum(line.startswith(("none task ", "ok   task ")) for line in lines) == len(tasks())
+    (missing,) = (line for line in lines if line.startswith("none scale paper: missing encoders "))  # not downloaded
+    encoders, data = missing.split("; data ")
+    assert "bert-base-uncased" in encoders
+    assert {"qnli", "rte-central"} & set(data.split(", ")) == {"qnli"}  # RTE is here
+    assert sum(line.startswith(("none scale ", "ok   scale ")) for line in lines) == 4
 
 
 # ---- wrong inputs ------------------------------------------------------------------------------------------------

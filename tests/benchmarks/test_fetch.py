@@ -14,7 +14,7 @@ import huggingface_hub
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.encoders import loading
+from benchmarks.encoders import fetched, files
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, note, places, source_of
 from benchmarks.encoders.loading import locate
@@ -33,9 +33,10 @@ def own_environment(monkeypatch):
     for name in (*places(Path()), *OFFLINE):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
+    monkeypatch.setattr(fetched, "hub_answers", lambda: os.environ.get("HF_HUB_OFFLINE") != "1")
     locate.cache_clear()
     federation._task_data.cache_clear()
-    monkeypatch.setattr(loading, "_packaged", lambda _: None)
+    monkeypatch.setattr(files, "_packaged", lambda _: None)
 
 
 @pytest.fixture

@@ -98,7 +98,9 @@ def test_a_replacement_runs_only_where_the_original_task_has_no_data(
     for name in ("train.txt", "dev.txt", "test.txt"):
         (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")
     columns = columns_of(BFPT, [], BFPT.scale("lite"))
-    chosen = with_stand_ins(Selection(BFPT, BFPT.scale("lite"), BFPT.rows, columns, [0]), tmp_path)
+    chosen = with_stand_ins(
+        Selection(BFPT, BFPT.scale("lite"), BFPT.rows, columns, [0]), RunOptions(tmp_path, tmp_path)
+    )
     assert [column.task for column in columns if column not in chosen.columns] == [left_out]
     message = capsys.readouterr().err
-    assert ("NICTA-PIBOSO stands in for rct20k: no data of PubMed 20k RCT" in message) == (left_out == "rct20k")
+    assert ("NICTA-PIBOSO replaces rct20k: no data of PubMed 20k RCT" in message) == (left_out == "rct20k")

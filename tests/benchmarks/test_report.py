@@ -84,6 +84,15 @@ def test_a_run_of_a_part_keeps_the_files_of_the_whole_table(
     assert run == {"local-majority", "overall-majority"}
 
 
+@pytest.mark.slow
+def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = folder_of("fedbert") / "records"
+    assert main(["report", "fedsplitbert-table6", "--records", str(other), "--results-dir", str(tmp_path)]) == 0
+    assert "fedsplitbert-table6 @ lite: 7 of 7 cells run" in capsys.readouterr().out
+
+
 # ---- import ------------------------------------------------------------------------------------------------------
 
 
@@ -193,3 +202,16 @@ def test_an_existing_record_keeps_its_predictions(given_folder: Path, tmp_path: 
     write_predictions(given_folder, record, other)
     assert import_from(given_folder, results) == 0
     assert contents(results / "records") == kept
+
+
+@pytest.mark.slow
+def test_a_table_of_closed_forms_needs_no_run(
+    frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Table 4 of FedFreezeBERT is shown next to a run of its Table 3: its sizes and gains follow from shapes."""
+    places = ["--records", str(frozen_results / "records"), "--results-dir", str(tmp_path)]
+    assert main(["report", "fedfreezebert", *places]) == 0
+    assert f"{tmp_path}/reports/fedfreezebert-table4/demo" in " ".join(capsys.readouterr().out.split())
+    text = (tmp_path / "reports" / "fedfreezebert-table4" / "demo" / "table.md").read_text(encoding="utf-8")
+    assert "SizeOf(BERT) 651.37 MB" in text.replace("\\_", "_")
+    assert all(size in text for size in ("113.44 MB", "28.35 MB"))

@@ -60,16 +60,16 @@ class Runs:
         return record
 
     def record(self, cell: RunConfig, rounds: Sequence[Any]) -> Any:
-        found = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
-        found.score = lambda *_: rounds[-1].scores["test"]["f1"]
-        return found
+        record = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
+        record.score = lambda *_: rounds[-1].scores["test"]["f1"]
+        return record
 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
-    made = Runs(lambda rate: (rate, rate))
-    monkeypatch.setattr(runner, "run_cell", made)
-    return made
+    runs = Runs(lambda rate: (rate, rate))
+    monkeypatch.setattr(runner, "run_cell", runs)
+    return runs
 
 
 def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), column: Column = MRPC) -> Tuning:
@@ -77,14 +77,14 @@ def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), 
 
 
 def ended(folder: Path, tuning: Tuning) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = result_of(TunedStudy(tuning, folder))["trials"]
-    return found
+    trials: list[dict[str, Any]] = result_of(TunedStudy(tuning, folder))["trials"]
+    return trials
 
 
 def sweep(folder: Path, tuning: Tuning) -> list[Event]:
-    told: list[Event] = []
-    run_trials([TunedStudy(tuning, folder)], RunOptions(folder), told.append, {})
-    return told
+    events: list[Event] = []
+    run_trials([TunedStudy(tuning, folder)], RunOptions(folder), events.append, {})
+    return events
 
 
 def states(folder: Path) -> dict[float, str]:
@@ -92,16 +92,16 @@ def states(folder: Path) -> dict[float, str]:
     return {trial.params[RATE]: trial.state.name for trial in study.trials}
 
 
-def test_optuna_prunes_what_is_not_in_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
+def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
     tuning = tuned({RATE: (rates := tuple(n / 10 for n in range(1, 9)))}, rungs=(1,))
-    told = sweep(tmp_path, tuning)
+    events = sweep(tmp_path, tuning)
     order = [values[RATE] for values in in_order({RATE: rates})]
     assert runs.begun == order
     # one in four goes on, and at first the best so far
     kept = [rate for n, rate in enumerate(order, 1) if rate >= sorted(order[:n])[-max(1, n // 4)]]
     assert states(tmp_path) == {rate: "COMPLETE" if rate in kept else "PRUNED" for rate in order}
     assert 0 < len(kept) < 8
-    assert [event.rounds for event in told if isinstance(event, CellPruned)] == [1] * (8 - len(kept))
+    assert [event.rounds for event in events if isinstance(event, CellPruned)] == [1] * (8 - len(kept))
     for one, rate in zip(ended(tmp_path, tuning), order, strict=True):
         assert (one["values"][RATE], one["mean"]) == (rate, rate)
         assert one.get("given_up_after") == (None if rate in kept else 1)
@@ -119,7 +119,7 @@ def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_as
     assert [trial.get("given_up_after") for trial in ended(tmp_path, tuning)] == [None, 2, 1]
 
 
-def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
+def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
     rates = (0.1, 0.2, 0.3, 0.4)
     third = in_order({RATE: rates})[2][RATE]
     runs.instead[third] = KeyboardInterrupt()
@@ -135,12 +135,12 @@ def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Pat
     runs.scores = lambda rate: (None,) if rate == 0.2 else (0.5,)
     runs.instead |= {0.1: UserError("no such padding"), 0.4: ValueError("a bug")}
     tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4)})
-    told = sweep(tmp_path, tuning)
-    messages = {event.message for event in told if isinstance(event, CellFailed)}
+    events = sweep(tmp_path, tuning)
+    messages = {event.message for event in events if isinstance(event, CellFailed)}
     assert messages == {"no such padding", "ValueError: a bug"}
     assert states(tmp_path) == {0.1: "RUNNING", 0.2: "FAIL", 0.3: "COMPLETE", 0.4: "RUNNING"}
-    found = {one["values"][RATE]: (len(one["scores"]), one["mean"]) for one in ended(tmp_path, tuning)}
-    assert found == {0.1: (0, None), 0.2: (1, None), 0.3: (1, 0.5), 0.4: (0, None)}
+    scores = {one["values"][RATE]: (len(one["scores"]), one["mean"]) for one in ended(tmp_path, tuning)}
+    assert scores == {0.1: (0, None), 0.2: (1, None), 0.3: (1, 0.5), 0.4: (0, None)}
     sweep(tmp_path, tuning)
     assert (states(tmp_path)[0.1], states(tmp_path)[0.2]) == ("COMPLETE", "FAIL")
     assert runs.begun.count(0.2) == 1
@@ -230,7 +230,7 @@ def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
         ([None], [1], 9, None, ""),
     ],
 )
-def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
+def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(
     scores: list[float | None], sent: list[int], default: int, expected: int | None, reason: str
 ) -> None:
     trials = [

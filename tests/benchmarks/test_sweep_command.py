@@ -28,10 +28,10 @@ LAYER, RATE = "options.critical_layer", "training.learning_rate"
 SHORT = ("training.rounds=2", "training.max_length=16", "training.batch_size=32", "training.local_epochs=1")
 
 
-def command(folder: Path, *words: str) -> int:
+def command(folder: Path, *args: str) -> int:
     changes = [part for change in SHORT for part in ("--set", change)]
     places = ["--results-dir", str(folder), "--no-tracking"]
-    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *changes, *places, *words])
+    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *changes, *places, *args])
 
 
 GRID = ("--grid", f"{LAYER}=0,12", "--grid", f"{RATE}=1e-3,2e-3", "--rungs", "1")
@@ -45,8 +45,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def entry(folder: Path) -> dict[str, Any]:
-    (found,) = read_sweep(folder / "sweeps" / f"{TABLE.id}-demo.json")
-    return found
+    (study,) = read_sweep(folder / "sweeps" / f"{TABLE.id}-demo.json")
+    return study
 
 
 def records(folder: Path) -> dict[str, RunResult]:
@@ -97,15 +97,15 @@ def test_every_executor_finds_the_same_scores_and_may_prune(
     if executor != "processes":
         pytest.importorskip({"slurm": "submitit", "ray": "ray"}[executor])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
-    words = ["--executor", executor, *(["--slurm", "cluster=local"] if executor == "slurm" else [])]
-    assert command(tmp_path, *GRID, "--workers", "2", *words) == 0
+    args = ["--executor", executor, *(["--slurm", "cluster=local"] if executor == "slurm" else [])]
+    assert command(tmp_path, *GRID, "--workers", "2", *args) == 0
     trials = entry(tmp_path)["trials"]
     assert [len(one["scores"]) for one in trials] == [1] * 4
     means = {(json.dumps(one["values"]), one.get("given_up_after")): one["mean"] for one in trials}
     expected = {(json.dumps(one["values"]), one.get("given_up_after")): one["mean"] for one in entry(swept)["trials"]}
     assert means.keys() & expected.keys()
     assert all(means[key] == expected[key] for key in means.keys() & expected.keys())
-    assert command(tmp_path, *GRID, "--workers", "2", *words) == 0  # nothing is left
+    assert command(tmp_path, *GRID, "--workers", "2", *args) == 0  # nothing is left
     assert entry(tmp_path)["trials"] == trials
 
 
@@ -125,12 +125,12 @@ def study(**more: Any) -> dict[str, Any]:
     return entry | {"ties": [0, 1], "front": None, "importances": {}} | more
 
 
-def asked(text: str) -> Any:
+def parsed(text: str) -> Any:
     """What the command line makes of a `make` command's sweep and ARGS."""
-    words = shlex.split(text.replace("\\\n", ""))
-    given = dict(word.split("=", 1) for word in words[2:])
-    flags = ["--tasks", given["TASKS"], "--methods", given["METHODS"], *shlex.split(given["ARGS"])]
-    return build_parser().parse_args(["sweep", words[1].removeprefix("sweep-"), "--scale", given["SCALE"], *flags])
+    args = shlex.split(text.replace("\\\n", ""))
+    variables = dict(word.split("=", 1) for word in args[2:])
+    flags = ["--tasks", variables["TASKS"], "--methods", variables["METHODS"], *shlex.split(variables["ARGS"])]
+    return build_parser().parse_args(["sweep", args[1].removeprefix("sweep-"), "--scale", variables["SCALE"], *flags])
 
 
 def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> None:
@@ -149,13 +149,13 @@ def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> No
 
 
 def test_the_command_asks_for_the_same_study() -> None:
-    words = asked(command_of(study(), TABLE, LITE))
-    assert (words.id, words.grid) == (TABLE.id, [f"{LAYER}=0,6,12", f"{RATE}=0.0001"])
-    assert (list(words.rungs), words.pareto, words.trials) == ([1], False, 3)
+    args = parsed(command_of(study(), TABLE, LITE))
+    assert (args.id, args.grid) == (TABLE.id, [f"{LAYER}=0,6,12", f"{RATE}=0.0001"])
+    assert (list(args.rungs), args.pareto, args.trials) == ([1], False, 3)
     drawn = {LAYER: [0, 6], RATE: {"low": 1e-5, "high": 1e-3, "log": True}}
-    words = asked(command_of(study(grid=drawn, budget=8, front=[0], trials=[trial(0, 6, 1e-4, 0.7)]), TABLE, LITE))
-    assert words.range == [f"{RATE}=1e-05:0.001:log"]
-    assert (words.trials, words.pareto, words.rungs) == (8, True, None)
+    args = parsed(command_of(study(grid=drawn, budget=8, front=[0], trials=[trial(0, 6, 1e-4, 0.7)]), TABLE, LITE))
+    assert args.range == [f"{RATE}=1e-05:0.001:log"]
+    assert (args.trials, args.pareto, args.rungs) == (8, True, None)
 
 
 def test_the_committed_sweep_has_a_section() -> None:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.evidence.inference import estimate
+from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, verdict
 from reports.evidence.records import request_for
 from reports.evidence.statistics import Component
 from reports.views import page
 from reports.views.comparison import CellResult, Comparison, ScoreResult, compare
-from reports.views.reproduced import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, verdict
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
@@ -60,15 +60,6 @@ def test_bytes_come_from_the_ledger_without_set_up(mrpc: Comparison) -> None:
     assert (cost.up_bytes, cost.down_bytes, cost.setup_bytes) == (8000, 1600, 12_000)
     assert cost.test_examples == 63  # 20 + 21 + 22
     assert cost.train_seconds is None
-
-
-def test_records_of_other_definitions_are_not_joined(table3: Benchmark, record_of: RecordOf) -> None:
-    record = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})
-    longer = dataclasses.replace(record.cell.training, rounds=3)
-    other = dataclasses.replace(record, cell=dataclasses.replace(record.cell, training=longer))
-    demo = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")
-    comparison = compare(request_for(table3, table3.scale("lite"), [other, demo]))
-    assert not any(cell.is_run for cell in comparison.cells)
 
 
 def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) -> None:
@@ -165,6 +156,16 @@ def test_seeds_that_diverged_are_in_no_mean(
     assert f"FedAvg, MRPC: {said}" in found.notes
     lines = page(request).frame()
     assert set(lines[(lines.row == "fedavg") & (lines.task == "MRPC")].status) == {"run, diverged in round 2"}
+
+
+def test_coverage_counts_the_papers_columns_and_names_ours(table3: Benchmark, record_of: RecordOf) -> None:
+    ours = dataclasses.replace(table3.columns[2], scales=("demo", "lite"))
+    table = dataclasses.replace(table3, columns=(table3.columns[0], ours))
+    records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), record_of("fedprox", "sst2", {F1: 0.7, ACC: 0.8})]
+    request = request_for(table, table.scale("lite"), records)
+    assert request.coverage == "1 of 7 cells run; SST-2 (column of ours): 1 of 7"
+    assert FinishedCells([record.cell for record in records], "lite").of(table, table.scale("lite")) == (1, 7)
+    assert dataclasses.replace(request, columns=(ours,)).coverage == "SST-2 (column of ours): 1 of 7"
 
 
 # ---- verdicts on published numbers ---------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from reports.evidence.inference import (
     median_bounds,
     quantile,
     resampled,
+    seeds_needed,
     sign_tail,
     similar,
     smallest_effect,
@@ -26,7 +27,6 @@ from reports.evidence.inference import (
     tail,
     with_sampling,
 )
-from reports.evidence.sample_size import seeds_needed
 from reports.evidence.statistics import Component, Estimate
 
 VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=10).filter(lambda values: max(values) - min(values) > 1e-3)

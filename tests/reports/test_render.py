@@ -21,7 +21,7 @@ from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.pages.files import write_report
 from reports.pages.latex import latex, latex_escape
-from reports.pages.page import Page
+from reports.pages.page import Grid, Group, Line, Page
 from reports.pages.render import markdown, print_page
 from reports.site.tables import matrix
 from reports.views import page
@@ -110,6 +110,28 @@ def test_latex_text_is_harmless(text: str) -> None:
     assert bare.count("$") % 2 == 0
     assert not set("&%#~\n") & set(bare)
     assert all(ord(character) <= 0x17F for character in escaped)
+
+
+def test_latex_leaves_out_empty_lines_and_columns(shown: Page) -> None:
+    scores, empty = Line("a line", ("1.00", "–")), Line("another", ("not run", "–"))
+    grid = Grid("bytes", (("full",), ("nothing",)), (Group("one", (scores, empty)), Group("two", (empty,))))
+    text = latex(replace(shown, grids=(grid,)))
+    assert "one & a line & 1.00" in text
+    assert not any(word in text for word in ("nothing", "another", "two"))
+    reported = Grid(
+        "scores", (("A",), ("B",)), (Group("m", (Line("reproduced", ("1", "2")), Line("reported", ("3", "–")))),)
+    )
+    text = latex(replace(shown, grids=(reported,)))
+    assert r"m & $1$ & $3$ & $2$ \\" in text
+    assert r"\multicolumn{2}{c}{A} & B \\" in text
+    assert latex_escape("F1^PN of 10^9") == "$F_1^{PN}$ of $10^{9}$"
+
+
+def test_each_latex_table_has_a_caption_and_a_label(shown: Page) -> None:
+    tables = re.findall(r"\\begin\{table\*\}(.*?)\\end\{table\*\}", latex(shown), re.S)
+    assert [table.count(r"\caption{") for table in tables] == [1, 1]
+    assert [f"{{tab:fedsplitbert-table3-lite-{n}}}" in table for n, table in enumerate(tables, 1)] == [True, True]
+    assert ["uplink" in table for table in tables] == [False, True]
 
 
 def test_a_box_that_does_not_fit_is_found(shown: Page, latex_complaints: Callable[[dict[str, str]], list[str]]) -> None:

@@ -34,10 +34,10 @@ def test_wrong_verdicts_are_rare() -> None:
 @pytest.mark.slow
 def test_the_simulation_would_notice_a_wrong_rule() -> None:
     """Student's t without the correction for overlapping splits: three times as many wrong verdicts at ten seeds."""
-    found = TOOL["redrawn"](TOOL["WORLDS"][2], 300)
-    plain = [TOOL["resampled"](row, 0.0) for row in (found.differences - found.truth).tolist()]
+    drawn = TOOL["redrawn"](TOOL["WORLDS"][2], 300)
+    plain = [TOOL["resampled"](row, 0.0) for row in (drawn.differences - drawn.truth).tolist()]
     assert TOOL["at_bound"](plain)[0] > chance(300, 2)
-    assert TOOL["at_bound"](TOOL["of_differences"](found, 10))[0] < chance(300, 2)
+    assert TOOL["at_bound"](TOOL["of_differences"](drawn, 10))[0] < chance(300, 2)
 
 
 def test_the_table_is_of_many_replicates_and_holds_what_it_promises() -> None:

@@ -1,29 +1,16 @@
-import math
 from decimal import Decimal
 
-import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.experiment import Benchmark
 from reports.evidence.published import by_place, read_published
 from reports.evidence.statistics import (
     average,
-    mean,
     printed,
-    root_mean_square,
-    sample_sd,
 )
 
 VALUES = st.lists(st.floats(0, 100), min_size=2, max_size=12)
-
-
-@given(VALUES)
-def test_mean_and_sd_agree_with_numpy(values: list[float]) -> None:
-    assert mean(values) == pytest.approx(np.mean(values))
-    assert root_mean_square(values) == pytest.approx(math.sqrt(np.mean(np.square(values))))
-    assert sample_sd(values) == pytest.approx(np.std(values, ddof=1), abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_malformed_line_is_an_error_with_file_and_line_and_leniency_counts_it(
 def test_missing_files_are_named(of, tmp_path):
     with pytest.raises(UserError, match=r"nowhere is not a folder; set DATA_DIR"):
         of.load(DataSource(tmp_path / "nowhere"))
-    with pytest.raises(NoDataError, match=rf"^no .*looked for .*{re.escape(str(tmp_path))}/.*; put .*there") as error:
+    with pytest.raises(NoDataError, match=rf"^no .*looked in {re.escape(str(tmp_path))}/ for .*; put .*there") as error:
         of.load(DataSource(tmp_path, lenient=True))
     on_hub = of.id not in ("nicta-piboso", "scierc")
     assert ("leave DATA_DIR unset" in str(error.value)) == on_hub

@@ -216,14 +216,6 @@ def test_invalid_papers_are_refused_with_their_line(release, tmp_path):
         assert (data.skipped[0].file, len(data.pool)) == ("full/metadata/metadata_10.jsonl", 4)
 
 
-def test_a_gzipped_file_that_ends_early_is_refused_with_its_line(release, tmp_path):
-    file = release / "metadata_0.jsonl.gz"
-    file.write_bytes(file.read_bytes()[:-12])
-    with pytest.raises(UserError, match=r"metadata_0\.jsonl\.gz:\d: expected a gzipped file, found one that ends"):
-        load(tmp_path / "data")
-    assert texts(load(tmp_path / "data", lenient=True).pool)[-1] == "Why? Abstract 5 goes on"
-
-
 # ---- the hub -----------------------------------------------------------------------------------------------------
 
 

@@ -98,15 +98,6 @@ def read(tmp_path):
     return rows
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_row_of_a_tsv_is_a_line_and_nothing_is_stripped(read, end):
-    lines = ("\ufefflabel\tid\ttext", '1\t7\t it "ended . ', "", "0\t8\tone\u2028line\u0085 \x0c\x1c")
-    assert read(TSV, end.join(lines) + end) == [
-        RawRow(2, (' it "ended . ',), "1"),
-        RawRow(4, ("one\u2028line\u0085 \x0c\x1c",), "0"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("reader", "record", "fault", "after"),
     [
@@ -152,11 +143,6 @@ def test_columns_of_words_are_separated_by_tabs_or_blanks(read, row):
 def test_a_malformed_word_is_the_fault_of_its_sentence(read, line, fault):
     rows = read(SENTENCES, f"a\tNN\tO\n\nb\tNN\tO\n{line}\nd\tNN\tO\n\ne\tNN\tO\n")
     assert [(row.line, row.fault) for row in rows] == [(1, ""), (4, fault), (7, "")]
-
-
-def test_headings_and_empty_lines_of_abstracts_are_ignored(read):
-    rows = read(ABSTRACTS, "###24\nMETHODS\t a \n\nMETHODS\ta\tb\n")
-    assert rows == [RawRow(2, (" a ",), "METHODS"), RawRow(4, fault="expected 2 columns, found 3")]
 
 
 def test_a_score_must_be_a_number_from_0_to_5(tmp_path):

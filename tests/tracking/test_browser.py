@@ -1,4 +1,4 @@
-"""MLflow's first screen in headless Chromium: the link that a run printed says which method wins, and at what bytes."""
+"""MLflow's first screens in headless Chromium: the links of a run show its winner, at what bytes, and its curves."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ VISIBLE = """row => {
 }"""
 
 
-def test_the_first_screen_shows_the_winner_with_its_score_and_uplink(tmp_path: Path) -> None:
+def test_the_first_screens_show_the_winner_with_its_score_and_uplink_and_the_scores_by_round(tmp_path: Path) -> None:
     """Of two methods; the majority class competes with none. MLFLOW_PICTURE names a file for the screen."""
     program, places = [sys.executable, "-m", "benchmarks"], ["--results-dir", str(tmp_path)]
     command = [*program, "run", "fedsplitbert-table3", "--scale", "demo", *PART, *places]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    runs, _curves = LINK.findall(ended.stdout)
+    runs, curves = LINK.findall(ended.stdout)
     records = [read_result(path) for path in (tmp_path / "records").glob("*.json")]
     winner = max(
         (record for record in records if record.cell.algorithm in ("averaging", "fedavg", "fedsplitbert")),
@@ -69,6 +69,11 @@ def test_the_first_screen_shows_the_winner_with_its_score_and_uplink(tmp_path: P
             assert expected <= {*page.evaluate(VISIBLE, FIRST_ROW)}
             assert page.locator(".ag-center-cols-container .ag-row").count() == 2
             assert page.locator("h1, h2, h3").filter(has_text="Traces").count() == 0
+            page.goto(f"http://127.0.0.1:{port}{curves}")
+            page.reload()
+            chart = page.get_by_text("Score by round (1)")
+            chart.wait_for(timeout=120_000)
+            assert chart.bounding_box()["y"] < 720  # without scrolling
             chromium.close()
     finally:
         server.send_signal(signal.SIGTERM)

@@ -87,9 +87,9 @@ def test_links_carry_the_port_of_the_interface_that_runs(tmp_path: Path, port: i
 def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port: int, tmp_path: Path) -> None:
     store, record, uri = Store(tmp_path, "paper"), record_of(), f"http://127.0.0.1:{port}"
     store.sync(record)
-    words = [sys.executable, "-m", "benchmarks", "ui", "--port", str(port), "--results-dir", str(store.folder)]
+    args = [sys.executable, "-m", "benchmarks", "ui", "--port", str(port), "--results-dir", str(store.folder)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(words, cwd=ROOT, **pipes)
+    process = subprocess.Popen(args, cwd=ROOT, **pipes)
     try:
         page = f"  {uri}/#/experiments/{store.experiment.experiment_id}/runs?viewStateShareKey=all-runs"
         expected = f"MLflow (Ctrl-C ends it): {uri}\n", "paper:\n", f"{page}&workflowType=machine_learning\n"

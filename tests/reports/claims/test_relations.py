@@ -7,6 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.claims import (
@@ -26,7 +28,7 @@ from benchmarks.claims import (
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
-from reports.claims.judge import Judgement, judge, judge_published, published_word
+from reports.claims.judge import TILES, Judgement, counted, judge, judge_published, published_word
 from reports.claims.tables import summary
 from reports.evidence.published import Numbers
 
@@ -95,7 +97,7 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of: RunOf,
     records += [run("fedavg", (50, 65), (0.7, 0.8), seed) for seed in (0, 1)]
     found = judge_of(BETTER, records)
     assert (found.word, "QQP +5.00" in found.effect) == ("supported", True)  # 70 − 65, not 60 − 65
-    assert found.remarks.endswith("scored at the last round: contradicted")
+    assert "scored at the last round: contradicted (" in found.remarks
     assert summary([found]).endswith("these are decided otherwise: 1.")
 
 
@@ -120,6 +122,54 @@ def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of: SeedsOf, ju
     assert words == {1.0: "supported", 2.0: "depends on the reading", 5.0: "depends on the reading"}
     found = judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=5.0),)})
     assert found.elsewhere == "read as the page says: supported; read as much: contradicted"
+    others = {word: number for word, number in counted([found]).items() if number or word in TILES}
+    assert others == {"depends on the reading": 1} | dict.fromkeys(TILES, 0)
+
+
+LASTS = st.lists(st.integers(0, 400).map(lambda value: value / 4), min_size=2, max_size=3)
+OPPOSITE = {"supported": "contradicted", "contradicted": "supported", "undecided": "undecided"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(LASTS, LASTS)
+def test_the_verdict_flips_when_the_rows_are_exchanged(
+    seeds_of: SeedsOf, judge_of: JudgeOf, ours: list[float], theirs: list[float]
+) -> None:
+    records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", theirs)
+    exchanged = replace(BETTER, rows=(FEDAVG,), than=(SPLIT,))
+    assert judge_of(exchanged, records).word == OPPOSITE[judge_of(BETTER, records).word]
+
+
+def test_runs_of_two_tables_count_once(
+    seeds_of: SeedsOf, table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunResult]]]
+) -> None:
+    records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    table, records = opened(table3, records)
+    other = replace(table, id="fedsplitbert-again", place="Table 0")
+    again = Better((At(other.id, SPLIT.row),), (At(other.id, FEDAVG.row),), tasks=("qqp",))
+    claim, both = Claim("1", "A sentence", "section I", (BETTER, again)), {table.id: table, other.id: other}
+    (found,) = judge("FedSplitBERT", (claim,), {}, records, both, table.scale("lite"))
+    assert (found.word, len(found.measured.comparisons), len(found.published.comparisons)) == ("supported", 1, 2)
+
+
+def test_two_rows_that_are_one_run_do_not_differ(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+    twin = replace(table3.row("fedsplitbert"), id="twin", name="Twin")
+    table, records = replace(table3, rows=(*table3.rows, twin)), seeds_of("fedsplitbert", "qqp", [62.0, 62.25])
+    relation = replace(BETTER, than=(At(TABLE, "twin"),))
+    assert judge_of(relation, records, table=table).verdict == "no difference; arithmetic"
+    assert judge_of(similar(SPLIT, At(TABLE, "twin"), 1.0, ("qqp",)), records, table=table).word == "supported"
+
+
+def test_gains_over_before_training_are_compared(run_of: RunOf, judge_of: JudgeOf) -> None:
+    """From 50 to 60 are 20 %, from 40 to 50 are 25 %, though 60 is more than 50."""
+    levels = {"fedsplitbert": 60.0, "fedavg": 50.0, "fedsplitbert-qat": 50.0, "fedprox": 40.0}
+    records = [
+        run_of(row, curve=(0.0, level + seed / 50), seed=seed) for row, level in levels.items() for seed in range(3)
+    ]
+    relation = replace(BETTER, relative=True, since=(QAT, FEDPROX))
+    found = judge_of(relation, records)
+    assert (found.word, " −5.0" in found.effect) == ("contradicted", True)
+    assert judge_of(BETTER, records).word == "supported"
 
 
 def test_an_undefined_score_is_run_and_undecided(run_of: RunOf, judge_of: JudgeOf) -> None:
@@ -170,8 +220,8 @@ def test_the_papers_own_encoder_goes_before_ours(run_of: RunOf, table3: Benchmar
 
     def derive_for(_: Benchmark) -> Callable[..., WirePlan]:
         sizes = ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False)
-        return lambda row, *_: WirePlan.of_rounds(
-            [{("up", "parameters"): 8000 if row.id == "fedavg" else 1000}], 0, sizes
+        return lambda row, column, scale, texts=None: WirePlan.of_rounds(
+            [{("up", "parameters"): 8000 if row.id == "fedavg" else 1000 * (texts or 1)}], 0, sizes
         )
 
     def judged(relation: Relation, records: list[RunResult], scale: str) -> Judgement:
@@ -184,6 +234,7 @@ def test_the_papers_own_encoder_goes_before_ours(run_of: RunOf, table3: Benchmar
     assert found.verdict == "supported; arithmetic"
     assert found.effect.endswith("8.00 × (by bert-base-uncased's shapes; 3.00 × in our runs)")
     assert judged(cheaper, [], "lite").effect.endswith("no run)")
+    assert judged(replace(cheaper, texts=2), ours, "lite").verdict == "contradicted; arithmetic"  # twice the bytes
     assert judged(sends, [], "lite").word == "supported"
     at_paper = [run_of("fedavg", up=2000, scale="paper"), run_of("fedsplitbert", up=1000, scale="paper")]
     assert judged(cheaper, at_paper, "paper").effect.endswith(" 2.00 ×")  # measured

@@ -55,6 +55,9 @@ class Drawn:
             return median_evidence([(round(gain), round(gain)) for gain in gains], RATIO)
         return evidence(resampled(list(gains), RATIO))
 
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        return ()
+
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence]]:
         return iter(())
 

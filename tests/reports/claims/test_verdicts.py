@@ -12,7 +12,7 @@ from scipy import stats
 
 from reports.claims.criterion import Criterion, Evidence, derived, evidence, median_evidence, seeds_for_sign_test
 from reports.claims.hypothesis import LEVEL, Assertion, Hypothesis, State, decide
-from reports.evidence.inference import estimate, quantile, resampled
+from reports.evidence.inference import confidence, estimate, quantile, resampled
 from reports.evidence.statistics import Component, exact
 
 VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=8)
@@ -35,7 +35,6 @@ ABOVE_0 = Criterion(0, strict=True)
 )
 def test_an_exact_value_meets_it_or_not(criterion: Criterion, value: float, meets: bool) -> None:
     found = evidence(exact(value))
-    assert criterion.meets(value) is meets
     assert criterion.p_for(found) == (0.0 if meets else 1.0)
     assert (min(criterion.p_against(found)) == 0.0) is not meets
 
@@ -80,6 +79,15 @@ def test_a_censored_run_is_a_bound_on_one_side() -> None:
     assert (Criterion(2.0).p_for(found), Criterion(3.0).p_for(found)) == (pytest.approx(1 / 32), pytest.approx(1.0))
     assert Criterion(3.0).p_against(found) == pytest.approx((1.0,))
     assert (seeds_for_sign_test(0.0), seeds_for_sign_test(0.25)) == (5, 7)  # overlapping splits agree more often
+
+
+def test_an_interval_stays_within_what_a_score_can_be() -> None:
+    near = [resampled([99.0, 99.5, 98.0], 0.25), resampled([0.5, 1.0, 0.2], 0.25)]
+    assert [confidence([one], [(0, 100)])[end] for one, end in zip(near, (1, 0), strict=True)] == [100, 0]  # type: ignore[index]
+    both = confidence(near, [(0, 100), (0, 100)])
+    assert both is not None
+    assert 0 < both[0] < both[1] < 100
+    assert confidence([resampled([99.0, 98.0], 0.25)], [(0, 100)]) is None  # below three seeds
 
 
 # ---- verdicts: intersection-union, Holm, their mirror image, and what is not judged ------------------------------
