@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
+from benchmarks.selection import FinishedCells
 from reports.evidence.inference import estimate
 from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, verdict
 from reports.evidence.records import request_for
