@@ -238,10 +238,6 @@ class Benchmark:
             tuned = (*tuned, *search.swept.get((column.task, row.id), {}).items())
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
-    def lineage(self, row: Row) -> tuple[Row, ...]:
-        """A row after the rows from which its runs start, the first one first."""
-        return (*(self.lineage(self.row(row.begins)) if row.begins else ()), row)
-
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         """The configuration of a row, column, scale and seed; KeyError if the row starts from a missing row."""
         changes, at = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))

@@ -14,30 +14,12 @@ import pandas as pd
 from benchmarks.costs import ModelSizes
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
-from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 
 
-def ledger_bytes(record: RunResult, direction: str) -> int:
-    """Payload bytes of all rounds in one direction ("up", "down"), summed over clients.
-
-    ReportError where the ledger and the sums of the rounds differ.
-    """
-    counted = sum(row.bytes for row in record.ledger if row.round >= 1 and row.direction == direction)
-    stated = sum(getattr(entry, f"{direction}_bytes") for entry in record.rounds)
-    if counted != stated:
-        raise ReportError(
-            f"record {record.file_name}: expected one sum of bytes {direction}, found {counted} in its "
-            f"ledger and {stated} in its rounds. Move the record away to compute the cell again."
-        )
-    return counted
-
-
 def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
-    """Payload bytes of the first rounds of all clients, without set-up; ReportError as `ledger_bytes`."""
-    for way in directions:
-        ledger_bytes(record, way)
+    """Payload bytes of the first rounds of all clients, without set-up."""
     return sum(getattr(entry, f"{way}_bytes") for entry in record.rounds[:rounds] for way in directions)
 
 
@@ -47,12 +29,7 @@ def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("u
 
 
 def carried(record: RunResult) -> Iterator[LedgerEntry]:
-    """A record's ledger summed over clients, by direction and kind: the set-up as round 0, all rounds as round 1.
-
-    ReportError as `ledger_bytes`.
-    """
-    for way in ("up", "down"):
-        ledger_bytes(record, way)
+    """A record's ledger summed over clients, by direction and kind: the set-up as round 0, all rounds as round 1."""
     ledger = pd.DataFrame(record.ledger, columns=LedgerEntry._fields)
     ledger["round"] = ledger["round"].clip(upper=1)
     sums = ledger.groupby(["round", "direction", "kind"])[["values", "bytes", "messages"]].sum()
@@ -103,21 +80,17 @@ def bytes_of_a_round(records: Sequence[RunResult], find: Find) -> tuple[float, f
 def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult], find: Find) -> Cost | None:
     """The mean cost of one cell's records, with all earlier runs from which they start (see `all_stages`).
 
-    None without records, or where that of an earlier run is missing. ReportError where one is damaged.
+    None without records, or where that of an earlier run is missing.
     """
     runs = [stages for record in records if (stages := all_stages(record, find))]
     if not runs or len(runs) < len(records):
         return None
-    by_way = {way: [sum(ledger_bytes(stage, way) for stage in stages) for stages in runs] for way in ("up", "down")}
     paper = benchmark.paper
-    counted = [
-        [sum(ledger_bytes(stage, way) for way in paper.directions) / paper.counted_over(stage.cell) for stage in stages]
-        for stages in runs
-    ]
-    rounds = [
-        max(size / max(len(stage.rounds), 1) for size, stage in zip(sizes, stages, strict=True))
-        for sizes, stages in zip(counted, runs, strict=True)
-    ]
+
+    def counted(stage: RunResult) -> float:
+        ways = stage_bytes(stage)._asdict()
+        return sum(ways[way] for way in paper.directions) / paper.counted_over(stage.cell)
+
     kinds: Counter[str] = Counter()  # of all records together
     for number, _, _, kind, _, size, _ in (entry for stages in runs for stage in stages for entry in stage.ledger):
         kinds[kind] += size if number >= 1 else 0
@@ -125,10 +98,10 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
     return Cost(
         seeds=len(records),
         rounds=mean([len(record.rounds) for record in records]),
-        round_bytes=mean(rounds),
-        run_bytes=mean([sum(sizes) for sizes in counted]),
-        up_bytes=mean(by_way["up"]),
-        down_bytes=mean(by_way["down"]),
+        round_bytes=mean([max(counted(stage) / max(len(stage.rounds), 1) for stage in stages) for stages in runs]),
+        run_bytes=mean([sum(map(counted, stages)) for stages in runs]),
+        up_bytes=mean([sum(stage_bytes(stage).up for stage in stages) for stages in runs]),
+        down_bytes=mean([sum(stage_bytes(stage).down for stage in stages) for stages in runs]),
         setup_bytes=mean([record.setup_bytes for record in records]),
         kinds={kind: size / len(records) for kind, size in kinds.items()},
         test_examples=mean([record.examples(column.evaluation) for record in records]),
@@ -139,16 +112,17 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
 def client_traffic(records: Sequence[RunResult]) -> dict[str, float] | None:
     """Payload bytes of one client in a round: means over clients, rounds and seeds; setup_bytes: once, to one client.
 
-    None where there are no records. ReportError where one is damaged.
+    None where there are no records.
     """
     if not records:
         return None
     turns = [sum(len(entry.cohort) for entry in record.rounds) for record in records]
-    found = {
-        f"{way}_bytes": mean([ledger_bytes(record, way) / count for record, count in zip(records, turns, strict=True)])
-        for way in ("up", "down")
+    sent = [stage_bytes(record) for record in records]
+    return {
+        "up_bytes": mean([stage.up / count for stage, count in zip(sent, turns, strict=True)]),
+        "down_bytes": mean([stage.down / count for stage, count in zip(sent, turns, strict=True)]),
+        "setup_bytes": mean([record.setup_bytes / len(record.clients) for record in records]),
     }
-    return found | {"setup_bytes": mean([record.setup_bytes / len(record.clients) for record in records])}
 
 
 def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost | None:
