@@ -141,11 +141,9 @@ $(FLOWER_ENV)/.installed: $(FLOWER_PINS) | $(CREATED)
 	@$(FLOWER_ENV)/bin/python -m pip install -q --disable-pip-version-check -r $(FLOWER_PINS)
 	@touch $@
 
-# Resolved into a file of its own first: a failure leaves the lock as it was.
 lock: $(CREATED)
 	@echo "Resolving the newest versions that pyproject.toml accepts: about a minute."
-	@$(PY) tools/lock.py >$(VENV)/lock && cp $(VENV)/lock requirements.lock
-	@$(PY) tools/environment.py >$(VENV)/lock && cp $(VENV)/lock environment.yml
+	@$(PY) tools/lock.py
 
 # ---- benchmarks ------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from itertools import pairwise, product
+from dataclasses import dataclass, field
+from itertools import chain, pairwise, product
 from string import ascii_lowercase
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 P_VALUE = "t_test/p_value"  # the score under which a p-value is published
 MAJORITY = "local-majority"  # the row, of any table, that answers each client's most frequent label
@@ -15,15 +15,15 @@ MAJORITY = "local-majority"  # the row, of any table, that answers each client's
 
 @dataclass(frozen=True)
 class At:
-    """A row of a benchmark; printed: the published row, if that is another one."""
+    """A row of a benchmark; published: the row of the paper's numbers, if that is another one."""
 
     benchmark: str
     row: str
-    printed: str = ""
+    published: str = ""
 
 
 @dataclass(frozen=True)
-class Printed:
+class PublishedColumn:
     """A published column without scores, such as costs in the paper's unit: "Table VI", "cost_gb"."""
 
     table: str
@@ -37,13 +37,13 @@ class Target:
     percent: task -> the paper's target, which counts at its scale; elsewhere the target is, for each seed, a baseline's
     best score after any round. A target that the local majority reaches shows nothing.
     baselines: a limit in bytes is scaled by a round of the first one.
-    only_printed: whether only the paper's own target counts.
+    only_published: whether only the paper's own target counts.
     """
 
     percent: Mapping[str, float]
     baselines: tuple[At, ...]
     score: str = "test/accuracy"
-    only_printed: bool = False
+    only_published: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,13 @@ class Better:
     by, most: the least and the largest gain ("a little"), in the metric's unit, or in percent of the rival if
     `relative`; 0 is any gain, and a negative `by` the largest loss.
     tasks, scores: () for all that both tables have. some: one comparison is enough ("sometimes").
-    measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
+    measure: "score", training "loss" (lower is better), "rounds" until the target (fewer are better), or "p_value": two
+    rows pass a two-sided t test over seeds if p is above `by`; that proves no equality, so records show p without a
+    verdict.
     target: for "rounds"; None for a rival's best score after any round.
     over_failed: whether a rival counts that has learned nothing, because the claim is that it fails.
+    since: rows before training; compared is how much each side has improved on its own one, in percent of that.
+    table: for "p_value", where the paper's p-values are published, with the score P_VALUE.
     """
 
     rows: tuple[At, ...]
@@ -64,11 +68,18 @@ class Better:
     most: float = math.inf
     tasks: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
-    measure: Literal["score", "loss", "rounds"] = "score"
+    measure: Literal["score", "loss", "rounds", "p_value"] = "score"
     relative: bool = False
     some: bool = False
     target: Target | None = None
     over_failed: bool = False
+    since: tuple[At, At] | None = None
+    table: str = ""
+
+
+def similar(row: At, other: At, within: float, tasks: tuple[str, ...] = (), **fields: Any) -> Better:
+    """A row is within some points of another, or some percent if `relative`; one that has learned nothing counts."""
+    return Better((row,), (other,), -within, within, tasks, over_failed=True, **fields)
 
 
 @dataclass(frozen=True)
@@ -93,34 +104,6 @@ class AverageBetter:
 
 
 @dataclass(frozen=True)
-class Similar:
-    """A row is within some points of another on every task and score, or within some percent of it if `relative`."""
-
-    row: At
-    other: At
-    within: float
-    tasks: tuple[str, ...] = ()
-    scores: tuple[str, ...] = ()
-    relative: bool = False
-
-
-@dataclass(frozen=True)
-class NotTold:
-    """A two-sided t test over seeds does not distinguish two rows: its p is above a level.
-
-    This is not evidence that they are equal, so records show p without a verdict.
-    printed: the table under which the paper's p-values are published, with the score P_VALUE.
-    """
-
-    row: At
-    other: At
-    above: float
-    printed: str
-    tasks: tuple[str, ...] = ()
-    scores: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Reaches:
     """Every row reaches the target on every task: within some rounds, below some uploaded bytes, or at all.
 
@@ -132,50 +115,39 @@ class Reaches:
     target: Target
     within_rounds: int | None = None
     below_bytes: float | None = None
-    costs: Printed | None = None
-    sizes: Printed | None = None
+    costs: PublishedColumn | None = None
+    sizes: PublishedColumn | None = None
 
 
 @dataclass(frozen=True)
-class Cheaper:
-    """Every row sends `factor` times fewer bytes than every rival: in a round, or until it reaches a target (uploads).
+class CostBound:
+    """Every row costs every rival's cost divided by `least` to `most`, or from `least` to `most` percent of it.
 
-    most: the largest factor ("not by a great factor").
-    whole_run: in all rounds, not in one. Bytes of rounds and runs follow from the shapes of the paper's encoder at
-    every scale, in the directions of the paper's convention.
-    places: decimals to which the paper rounds the ratio; None for an exact bound.
-    costs: where the paper has those bytes.
+    of: bytes of a "round" or of a whole "run" in the directions of the paper's convention, or "flops" of training on a
+    text, all by the shapes of the paper's encoder at every scale; or "seconds" of a round's training, which decide
+    nothing; or seconds of all clients' "epoch" in a deployment, modelled from timings, which decide nothing either.
+    With a target: uploaded bytes until a row reaches it.
+    share: whether the bounds are percent. places: decimals to which the paper rounds; None for exact bounds.
+    costs: where the paper has that cost. texts: of all clients together, where bytes depend on their number.
+    A table that starts from earlier runs has their cost, with its own encoder.
     """
 
     rows: tuple[At, ...]
     than: tuple[At, ...]
-    factor: float
-    tasks: tuple[str, ...]
-    most: float = field(kw_only=True, default=math.inf)
-    target: Target | None = None
-    places: int | None = None
-    costs: Printed | None = None
-    whole_run: bool = False
-
-
-@dataclass(frozen=True)
-class CostShare:
-    """Every row costs from `least` to `most` percent of what every rival costs.
-
-    of: "bytes" of a round in the directions of the paper's convention, or "flops" of training on a text, both by the
-    shapes of the paper's encoder; or "seconds" of a round's training, which records show without a verdict.
-    places: decimals to which the paper rounds the share; None for an exact bound.
-    costs: where the paper has that cost.
-    """
-
-    rows: tuple[At, ...]
-    than: tuple[At, ...]
-    of: Literal["bytes", "flops", "seconds"]
     tasks: tuple[str, ...]
     least: float = -math.inf
     most: float = math.inf
+    of: Literal["round", "run", "flops", "seconds", "epoch"] = "round"
+    share: bool = False
+    target: Target | None = None
     places: int | None = None
-    costs: Printed | None = None
+    costs: PublishedColumn | None = None
+    texts: int | None = None
+
+    def compare(self, row: Any, than: Any) -> Any:
+        """The quotient of two costs that is bounded."""
+        above, below = (100 * row, than) if self.share else (than, row)
+        return above / below if below else math.inf
 
 
 @dataclass(frozen=True)
@@ -190,7 +162,7 @@ class Sends:
     rounds: int
     least: float
     most: float = math.inf
-    sizes: Printed | None = None
+    sizes: PublishedColumn | None = None
 
 
 @dataclass(frozen=True)
@@ -209,24 +181,19 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Same:
-    """Two rows are the same run on every task: the scores and losses of every round, and all bytes."""
+    """A row and another one are the same run on every task: the scores and losses of every round, and all bytes."""
 
-    row: At
-    other: At
+    rows: tuple[At, At]
     tasks: tuple[str, ...] = ()
 
 
-Relation: TypeAlias = Better | AverageBetter | Similar | NotTold | Reaches | Cheaper | CostShare | Sends | AtMost | Same
+Relation: TypeAlias = Better | AverageBetter | Reaches | CostBound | Sends | AtMost | Same
 
 
 def rows_named(relation: Relation) -> Iterator[At]:
     """Every row that a relation names, including its target's baselines."""
-    for entry in (getattr(relation, each.name) for each in fields(relation)):
-        for value in entry if isinstance(entry, tuple) else (entry,):
-            if isinstance(value, At):
-                yield value
-            elif isinstance(value, Target):
-                yield from value.baselines
+    target: Target | None = getattr(relation, "target", None)
+    return chain(relation.rows, getattr(relation, "than", ()), target.baselines if target else ())
 
 
 @dataclass(frozen=True)
@@ -236,7 +203,7 @@ class Claim:
     is_source: whether published values were derived from the sentence; they cannot confirm it and are left out.
     otherwise: other readings by name, which are judged and shown too but do not decide the verdict.
     caveats: scale -> what a reader of the verdict has to know there.
-    headline: whether the first page shows its verdict.
+    headline: the finding in words for the first page, where {value} is ours and {published} the paper's; "" for none.
     """
 
     id: str  # "1a": its number, and a letter where one sentence asserts several things
@@ -247,7 +214,7 @@ class Claim:
     is_source: bool = field(kw_only=True, default=False)
     otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
     caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
-    headline: bool = field(kw_only=True, default=False)
+    headline: str = field(kw_only=True, default="")
 
     @property
     def every_relation(self) -> tuple[Relation, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 Parts = Mapping[str, float]  # kind of payload, as the ledger names it -> bytes of all rounds, directions and clients
 Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> its bytes
@@ -83,21 +84,6 @@ class ModelSizes:
     all_tokens: bool
 
 
-class Traffic(Protocol):
-    """The bytes of a round or of a run by direction, derived or recorded."""
-
-    @property
-    def up_bytes(self) -> float: ...
-
-    @property
-    def down_bytes(self) -> float: ...
-
-
-def counted_bytes(traffic: Traffic, directions: Sequence[str]) -> float:
-    """Bytes in some directions, "up" and "down"."""
-    return sum({"up": traffic.up_bytes, "down": traffic.down_bytes}[way] for way in directions)
-
-
 def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
     """A readable unit for a number of bytes: its size in bytes, and its name.
 
@@ -110,7 +96,7 @@ def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
 
 
 @dataclass(frozen=True)
-class Sent:
+class Traffic:
     """Bytes by direction, summed over clients. kinds: the same by kind of payload."""
 
     up_bytes: int
@@ -126,42 +112,39 @@ class Sent:
 
 @dataclass(frozen=True)
 class WirePlan:
-    """Bytes of a round, summed over the clients that take part, and of the set-up.
+    """Bytes of each round of a run, in order, summed over the clients that take part, and of the set-up."""
 
-    up_bytes, down_bytes, kinds: of a round, the rounded mean where rounds differ. rounds: each round's bytes, in order;
-    empty for a plan of one round.
-    """
-
-    up_bytes: int
-    down_bytes: int
+    rounds: tuple[Traffic, ...]  # at least one
     setup_bytes: int
-    kinds: Kinds
     sizes: ModelSizes
-    rounds: tuple[Sent, ...] = ()
 
     @classmethod
     def of_rounds(cls, rounds: Sequence[Kinds], setup_bytes: int, sizes: ModelSizes) -> Self:
-        """The plan of rounds with these bytes; there is at least one."""
-        sent = tuple(Sent.of(kinds) for kinds in rounds)
-        total = cls(0, 0, 0, {}, sizes, sent).total
-        up, down = round(total.up_bytes / len(sent)), round(total.down_bytes / len(sent))
-        kinds = {name: round(size / len(sent)) for name, size in total.kinds.items()}
-        return cls(up, down, setup_bytes, kinds, sizes, sent)
+        """The plan of rounds with these bytes."""
+        return cls(tuple(map(Traffic.of, rounds)), setup_bytes, sizes)
+
+    @cached_property
+    def total(self) -> Traffic:
+        """All rounds together."""
+        kinds: Counter[tuple[str, str]] = Counter()
+        for each in self.rounds:
+            kinds.update(each.kinds)
+        return Traffic.of(dict(kinds))
 
     @property
-    def total(self) -> Sent:
-        """All rounds together, to the byte."""
-        return self.over(1)
+    def kinds(self) -> Kinds:
+        """Bytes of a round by direction and kind, the rounded mean where rounds differ."""
+        return {name: round(size / len(self.rounds)) for name, size in self.total.kinds.items()}
 
-    def over(self, rounds: int) -> Sent:
-        """All of a run's rounds together. rounds: how often a plan of one round is repeated."""
-        kinds: Counter[tuple[str, str]] = Counter()
-        for sent in self.rounds:
-            kinds.update(sent.kinds)
-        if self.rounds:
-            return Sent.of(dict(kinds))
-        repeated = {name: rounds * size for name, size in self.kinds.items()}
-        return Sent(rounds * self.up_bytes, rounds * self.down_bytes, repeated)
+    @property
+    def up_bytes(self) -> int:
+        """Bytes of a round that clients send, the rounded mean where rounds differ."""
+        return round(self.total.up_bytes / len(self.rounds))
+
+    @property
+    def down_bytes(self) -> int:
+        """Bytes of a round that clients receive, the rounded mean where rounds differ."""
+        return round(self.total.down_bytes / len(self.rounds))
 
     @property
     def alike(self) -> bool:

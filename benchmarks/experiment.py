@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
-from benchmarks.overrides import ByScale, ByTask, LayerUnit, expanded, options_in, read_assignment, with_changes
-from benchmarks.publication import LEARNING, PLAIN_SCORES, SCALES, Deviation, Elsewhere, Paper, View, Yardstick
+from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, read_assignment, with_changes
+from benchmarks.publication import LEARNING, SCALES, Deviation, Elsewhere, Paper, View, Yardstick, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
@@ -19,7 +19,7 @@ class Row:
     """A line of a table: a method as the paper names it, by its changes to the table's base configuration.
 
     changes: field -> value, as --set has them, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may
-    be a `ByScale` or a `ByTask`. begins: the row from whose run of the same task, scale and seed each run starts.
+    be a `ByScale`, or a function of the task. begins: the row whose run each run of the same task and seed continues.
     """
 
     id: str
@@ -55,11 +55,6 @@ class Row:
     def is_fixed(self, name: str) -> bool:
         """Whether no --set reaches a field."""
         return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
-
-    @property
-    def codec(self) -> str:
-        """The element type on the wire."""
-        return str(self.changes.get("codec", "fp32"))
 
     @property
     def head(self) -> str:
@@ -176,7 +171,7 @@ class Benchmark:
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> the paper's grid
-    view: View = PLAIN_SCORES
+    view: View = field(default_factory=View)
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's cost equation
     costing: Costing | None = None  # how the cost of one client's training is shown
     keeps_weights: bool = False  # for other runs to start from
@@ -191,6 +186,10 @@ class Benchmark:
     def is_printed(self) -> bool:
         """Whether it is a table or figure of the paper, not a study of ours."""
         return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
+
+    def counts(self, column: Column) -> bool:
+        """Whether a column is the paper's, so that coverage counts it; of a study of ours, every column is."""
+        return not self.is_printed or SCALES[-1] in column.scales
 
     @property
     def units(self) -> Mapping[str, LayerUnit]:
@@ -212,10 +211,6 @@ class Benchmark:
     def columns_at(self, scale: Scale) -> tuple[Column, ...]:
         """The columns that exist at a scale."""
         return tuple(column for column in self.columns if scale.id in column.scales)
-
-    def narrowed(self, scale: Scale) -> Benchmark:
-        """The benchmark with only the columns that exist at a scale."""
-        return replace(self, columns=self.columns_at(scale))
 
     def search(self, scale: Scale) -> Search:
         """The search for settings at a scale: the scale's own, or the paper's."""
@@ -243,10 +238,6 @@ class Benchmark:
             tuned = (*tuned, *search.swept.get((column.task, row.id), {}).items())
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
-    def lineage(self, row: Row) -> tuple[Row, ...]:
-        """A row after the rows from which its runs start, the first one first."""
-        return (*(self.lineage(self.row(row.begins)) if row.begins else ()), row)
-
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         """The configuration of a row, column, scale and seed; KeyError if the row starts from a missing row."""
         changes, at = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))
@@ -266,8 +257,8 @@ class Benchmark:
         """The value of a change in a run's unit."""
         if isinstance(value, ByScale):
             value = value.of(scale.id)
-        if isinstance(value, ByTask):
-            value = value.of(column.task)
+        if callable(value):
+            value = value(column.task)
         unit = self.units.get(name)
         return unit.in_cell(value, column.task, scale.depth) if unit else value
 
@@ -282,15 +273,6 @@ class Benchmark:
             for row in (rows or self.rows_at(scale))
         ]
 
-    def costed(self, row: Row, column: Column, scale: Scale) -> RunConfig | None:
-        """The run whose training `costing` shows: the earlier run, or the row's own."""
-        return self.stage.cell(row, column, scale) if self.stage else self.cell(row, column, scale, 0)
-
-    @property
-    def costed_rows(self) -> tuple[Row, ...]:
-        """The rows that hold `costing.baseline`: the earlier benchmark's, or its own."""
-        return self.stage.benchmark.rows if self.stage else self.rows
-
     def label(self, scale: Scale, columns: Iterable[Column]) -> str:
         """The label of a scale for these columns; by column where data or encoders differ."""
         names: dict[str, list[str]] = {}
@@ -303,6 +285,7 @@ class Benchmark:
     def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
         """A change as text in the unit in which it is written; with a scale, also in the encoder's."""
         value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
+        value = "by task" if callable(value) else value
         unit = None if isinstance(value, ByScale) else self.units.get(name)
         if unit:
             return unit.shown(value, scale.depth if scale else None)
@@ -345,9 +328,13 @@ def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainCon
     )
 
 
-def another(table: Benchmark, name: str, place: str, title: str, **fields: Any) -> Benchmark:
-    """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv."""
+def another(table: Benchmark, name: str, place: str, title: str, also: str = "", **fields: Any) -> Benchmark:
+    """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv.
+
+    also: further deviations, written as a list (see `deviations`).
+    """
     file = table.published_csv.with_name(f"{name}.csv")
+    fields["deviations"] = (*fields.get("deviations", table.deviations), *deviations(also))
     return replace(table, id=f"{table.paper.id}-{name}", place=place, title=title, published_csv=file, **fields)
 
 

@@ -47,8 +47,6 @@ class LocalMetric(evaluate.Metric):
         self.definition = DEFINITIONS[name]
         super().__init__(cache_dir=folder, keep_in_memory=True)
         self.info.module_name = name
-        if self.definition.counts:
-            self.counts, self.from_counts = self.definition.counts, f1_of_counts
 
     def _info(self) -> evaluate.MetricInfo:
         inputs, predictions, references = INPUTS[self.definition.inputs]

@@ -32,20 +32,6 @@ class ByScale:
 
 
 @dataclasses.dataclass(frozen=True)
-class ByTask:
-    """A value by task. at: task -> value."""
-
-    at: Mapping[str, JSON]
-
-    def of(self, task: str) -> JSON:
-        """The value for a task; raises KeyError where there is none."""
-        return self.at[task]
-
-    def __str__(self) -> str:
-        return "by task"
-
-
-@dataclasses.dataclass(frozen=True)
 class LayerUnit:
     """The unit of an option that counts encoder layers: tables count the paper's layers, a run its encoder's.
 

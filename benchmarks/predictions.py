@@ -36,13 +36,15 @@ MOST_MEMORY = 2**28  # bytes for decompression; the default settings need 10 MB
 class Predictions:
     """The answers of one client on one evaluation with n examples.
 
-    indices: int64 [n], positions in the task's pool, or in the evaluation's own set.
-    gold: [n, ...], labels, scores or tags.
-    last, chosen: the answers after the last and the chosen round, [n, ...]; logits in half precision.
-    by_round: round -> the answers after it, for the last three rounds and the chosen one; first records have fewer.
+    Attributes:
+        indices: int64 [n], positions in the task's pool, or in the evaluation's set.
+        gold: [n, ...], labels, scores or tags.
+        last: The answers after the last round, [n, ...]; logits in half precision.
+        chosen: The answers after the chosen round.
+        by_round: Round -> the answers after it, for the last three rounds and the chosen one; first records have fewer.
 
-    Where tokens are asked for, a row has their tags (int8, or int16 for more than 128 tags) or ids (int32), then
-    IGNORED; an answer is IGNORED also where logits were not finite.
+    For tokens, a row has their tags (int8, or int16 for more than 128 tags) or ids (int32), then IGNORED; an answer is
+    IGNORED also where logits were not finite.
     """
 
     indices: np.ndarray
@@ -77,7 +79,7 @@ def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], 
             for part, subset in parts.items()
         }
         for what in next(iter(packed.values())):
-            by_part = {f"{part}/{what}": own[what] for part, own in packed.items()}
+            by_part = {f"{part}/{what}": arrays_of[what] for part, arrays_of in packed.items()}
             first, *others = by_part.values()
             shared = common and all(np.array_equal(first, other) for other in others)
             arrays |= {f"{evaluation}/{what}": first} if shared else by_part
@@ -143,12 +145,8 @@ def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], P
         return {}
     try:
         arrays = safetensors.numpy.load(_content(folder, record))
-        stored = {name.rpartition("/")[2] for name in arrays}
-        names = {number: name for number, name in _last_names(len(record.rounds)).items() if name in stored}
-        if "chosen" in stored:
-            names.setdefault(record.chosen_round, "chosen")
         return {
-            (int(client["client"]), evaluation): _unpack(arrays, client["client"], evaluation, names, record)
+            (int(client["client"]), evaluation): _unpack(arrays, client["client"], evaluation, record)
             for client in record.clients
             for evaluation in client
             if evaluation not in ("client", "train")
@@ -157,16 +155,10 @@ def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], P
         raise _damaged(folder, record, error) from None
 
 
-def _unpack(
-    arrays: Mapping[str, np.ndarray], client: int, evaluation: str, names: Mapping[int, str], record: RunResult
-) -> Predictions:
-    """names: round -> the name of the array of the answers after it."""
-    stored = {
-        what: arrays[name]
-        for what in ("indices", "gold", "tokens", *names.values())
-        for name in (f"{evaluation}/{what}", f"{client}/{evaluation}/{what}")
-        if name in arrays
-    }
+def _unpack(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, record: RunResult) -> Predictions:
+    stored = {name.rpartition("/")[2]: arrays[name] for name in arrays if name.rpartition("/")[0] == evaluation}
+    part = f"{client}/{evaluation}"
+    stored |= {name.rpartition("/")[2]: arrays[name] for name in arrays if name.rpartition("/")[0] == part}
     tokens = stored.get("tokens")
 
     def rows(what: str) -> np.ndarray:
@@ -178,10 +170,11 @@ def _unpack(
         padded[is_asked] = stored[what]
         return padded
 
-    by_round = {number: rows(names[number]) for number in sorted(names)}
-    return Predictions(
-        stored["indices"], rows("gold"), by_round[max(by_round)], by_round[record.chosen_round], by_round
-    )
+    names = {number: name for number, name in _last_names(len(record.rounds)).items() if name in stored}
+    if "chosen" in stored:
+        names.setdefault(record.chosen_round, "chosen")
+    answers = {number: rows(names[number]) for number in sorted(names)}
+    return Predictions(stored["indices"], rows("gold"), answers[max(answers)], answers[record.chosen_round], answers)
 
 
 def has_predictions(folder: Path, record: RunResult) -> bool:

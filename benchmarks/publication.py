@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchmarks.costs import Traffic, counted_bytes
+from benchmarks.costs import Traffic, WirePlan
 from benchmarks.overrides import LayerUnit
 from benchmarks.run_config import JSON, RunConfig
 
@@ -30,9 +30,10 @@ class Paper:
         """The number of clients over which a cost is a mean; 1 for a sum."""
         return cell.cohort_size if self.per_client else 1
 
-    def counted_bytes(self, traffic: Traffic, cell: RunConfig) -> float:
-        """The bytes of a round or run that the paper counts as its cost."""
-        return counted_bytes(traffic, self.directions) / self.counted_over(cell)
+    def counted_bytes(self, traffic: Traffic | WirePlan, cell: RunConfig) -> float:
+        """The bytes of a run, or of a plan's round, that the paper counts as its cost."""
+        ways = {"up": traffic.up_bytes, "down": traffic.down_bytes}
+        return sum(ways[way] for way in self.directions) / self.counted_over(cell)
 
 
 @dataclass(frozen=True)

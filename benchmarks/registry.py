@@ -1,4 +1,4 @@
-"""Every benchmark: those that modules of a paper's folder define as BENCHMARK or BENCHMARKS, and a user's own."""
+"""Every benchmark: what modules of papers and of included folders define as BENCHMARK or BENCHMARKS."""
 
 from __future__ import annotations
 
@@ -7,90 +7,146 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from benchmarks.claims import Claim
-from benchmarks.encoders.backbones import backbone_name, depth
+from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 
 T = TypeVar("T", Row, Column)
 _ROOT = Path(__file__).parent
-_DEFINITION = re.compile(r"^BENCHMARKS?\b[^=\n]*=", re.M)
-_INCLUDED: dict[str, Benchmark] = {}  # a user's own, by id
-_FILES: dict[str, Path] = {}  # their modules
+_TABLES = re.compile(r"^BENCHMARKS?\b[^=\n]*=", re.M)
+_ANY = re.compile(r"^(BENCHMARKS?|TASKS|METHODS)\b[^=\n]*=", re.M)
+_INCLUDED: dict[str, Benchmark] = {}  # tables of included folders, by id
+_FILES: dict[tuple[str, str], Path] = {}  # ("BENCHMARK", "TASKS" or "METHODS", name) -> its included module
+_FOLDERS: set[Path] = set()
 
 
 def benchmark_ids() -> list[str]:
     """The ids of all benchmarks, sorted."""
-    folders = sorted({module.parent for module in _ROOT.glob("*/*.py") if _defines(module)})
-    return sorted({*_INCLUDED, *(found for folder in folders for found in _of_paper(folder))})
+    folders = {module.parent for module in _ROOT.glob("*/*.py") if _may_define(module)}
+    return sorted(_INCLUDED.keys() | {name for folder in folders for name in _of_paper(folder)})
+
+
+def ids_of(paper: str) -> list[str]:
+    """The ids of a paper's benchmarks, sorted; empty if there is no such paper. Other papers are not imported."""
+    return sorted({*(name for name in _INCLUDED if name.startswith(f"{paper}-")), *_of_paper(_ROOT / paper)})
 
 
 def include(folder: Path) -> None:
-    """Add the benchmarks that modules of a user's folder define.
+    """Add the tables, tasks and methods of a user's folder.
+
+    Each module of the folder that defines BENCHMARK or BENCHMARKS (tables), TASKS (a tuple of tasks) or METHODS (a
+    tuple of functions, each the method of its name) is imported, and adds them.
 
     Raises:
-        UserError: the folder has no such module, a module cannot be imported, or an id is taken.
+        UserError: The folder has no such module, a module cannot be imported, or a name is taken.
     """
-    modules = [module for module in sorted(folder.glob("*.py")) if _defines(module)]
-    if not modules:
-        raise UserError(f"--include {folder}: expected a folder of modules that define BENCHMARK, found none there")
+    _FOLDERS.add(folder.resolve())
     if str(folder.resolve()) not in sys.path:
         sys.path.append(str(folder.resolve()))  # so that the modules can import each other
-    for module in modules:
-        spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
-        assert spec is not None
-        assert spec.loader is not None
-        loaded = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(loaded)
-        except Exception as error:
-            raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
-        for found in _defined(loaded, module):
-            if found.id in benchmark_ids() and _FILES.get(found.id) != module.resolve():
-                raise UserError(f"{module}: the id {found.id} is taken; give its BENCHMARK another one")
-            _INCLUDED[found.id], _FILES[found.id] = found, module.resolve()
+    files = [file.resolve() for file in sorted(folder.glob("*.py")) if _may_define(file, _ANY)]
+    modules = {file: _imported(file) for file in files}
+    tables = [(file, table) for file, module in modules.items() for table in _defined(module, file)]
+    added = [(file, each) for file, module in modules.items() for each in getattr(module, "TASKS", ())]
+    methods = [(file, each) for file, module in modules.items() for each in getattr(module, "METHODS", ())]
+    if not (tables or added or methods):
+        expected = "expected a folder of modules that define BENCHMARK, TASKS or METHODS"
+        raise UserError(f"--include {folder}: {expected}, found none there")
+    for file, table in tables:
+        _claim("BENCHMARK", table.id, file, benchmark_ids())
+        _INCLUDED[table.id] = table
+    for file, task in added:
+        _add_task(task, file)
+    for file, method in methods:
+        _add_method(method, file)
+
+
+def include_once(folders: Iterable[Path]) -> None:
+    """Include the folders that this process has not included yet."""
+    for folder in folders:
+        if folder.resolve() not in _FOLDERS:
+            include(folder)
+
+
+def included_code(method: str) -> str:
+    """The source of a method of an included folder; "" for the project's."""
+    file = _FILES.get(("METHODS", method))
+    return file.read_text(encoding="utf-8") if file else ""
+
+
+def _imported(module: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(loaded)
+    except Exception as error:
+        raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
+    return loaded
+
+
+def _claim(kind: str, name: str, file: Path, names: Collection[str]) -> None:
+    """Note which module defines a name; UserError if another one does."""
+    if name in names and _FILES.get((kind, name)) != file:
+        raise UserError(f"{file}: the id {name} is taken; give its {kind} another one")
+    _FILES[kind, name] = file
+
+
+def _add_task(new: object, file: Path) -> None:
+    from benchmarks.tasks import Task, add_task, tasks  # loads numpy
+
+    if not isinstance(new, Task):
+        raise UserError(f"{file}: expected TASKS to be a tuple of Task, found {type(new).__name__} in it")
+    _claim("TASKS", new.id, file, [each.id for each in tasks()])
+    add_task(new)
+
+
+def _add_method(new: object, file: Path) -> None:
+    from fedsim.algorithms import add_method, algorithm_names  # loads torch
+
+    if not isinstance(new, FunctionType):
+        raise UserError(f"{file}: expected METHODS to be a tuple of functions, found {type(new).__name__} in it")
+    _claim("METHODS", new.__name__, file, algorithm_names())
+    add_method(new)
 
 
 def benchmark(benchmark_id: str) -> Benchmark:
     """The benchmark of that id; UserError if there is none."""
-    if benchmark_id in _INCLUDED:
-        return _INCLUDED[benchmark_id]
-    found = _of_paper(_ROOT / benchmark_id.partition("-")[0])
-    if benchmark_id not in found:
+    tables = _INCLUDED if benchmark_id in _INCLUDED else _of_paper(_ROOT / benchmark_id.partition("-")[0])
+    if benchmark_id not in tables:
         raise unknown("benchmark", benchmark_id, benchmark_ids())
-    return found[benchmark_id]
+    return tables[benchmark_id]
 
 
 def _of_paper(folder: Path) -> dict[str, Benchmark]:
     """The benchmarks of a paper's folder, by id; UserError if an id does not begin with the folder's name."""
     benchmarks: dict[str, Benchmark] = {}
-    for module in sorted(folder.glob("*.py")):
-        if _defines(module):
-            for found in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}"), module):
-                if not found.id.startswith(f"{folder.name}-"):
-                    raise UserError(f"{module}: expected an id that begins with {folder.name}-, found {found.id}")
-                benchmarks[found.id] = found
+    for module in filter(_may_define, sorted(folder.glob("*.py"))):
+        for table in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}"), module):
+            if not table.id.startswith(f"{folder.name}-"):
+                raise UserError(f"{module}: expected an id that begins with {folder.name}-, found {table.id}")
+            benchmarks[table.id] = table
     return benchmarks
 
 
-def _defines(module: Path) -> bool:
-    """Whether a module may define benchmarks, by its text."""
-    return _DEFINITION.search(module.read_text(encoding="utf-8")) is not None
+def _may_define(module: Path, names: re.Pattern[str] = _TABLES) -> bool:
+    """Whether a module may define one of some names, by its text; whether it does, its attributes say."""
+    return names.search(module.read_text(encoding="utf-8")) is not None
 
 
 def _defined(module: ModuleType, file: Path) -> tuple[Benchmark, ...]:
     """The benchmarks that a module defines, one as BENCHMARK or several as BENCHMARKS; UserError if one is not one."""
-    one = (module.BENCHMARK,) if hasattr(module, "BENCHMARK") else ()
-    benchmarks = (*one, *getattr(module, "BENCHMARKS", ()))
-    for found in benchmarks:
-        if not isinstance(found, Benchmark):
-            raise UserError(f"{file}: expected BENCHMARK to be a Benchmark, found {type(found).__name__}")
+    benchmarks = (*([module.BENCHMARK] if hasattr(module, "BENCHMARK") else []), *getattr(module, "BENCHMARKS", ()))
+    for table in benchmarks:
+        if not isinstance(table, Benchmark):
+            raise UserError(f"{file}: expected BENCHMARK to be a Benchmark, found {type(table).__name__}")
     return benchmarks
 
 
@@ -119,6 +175,8 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
     """The scale on another encoder, with a label that says so."""
     if requested is None or backbone_name(requested) == scale.backbone:
         return scale
+    from benchmarks.encoders.files import depth  # loads numpy
+
     name = backbone_name(requested)
     return replace(scale, backbone=name, depth=depth(requested), changes=(*scale.changes, f"on {name}"))
 

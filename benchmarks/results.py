@@ -7,7 +7,8 @@ import json
 import operator
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -196,6 +197,15 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
     ids = [record.cell.cell_id(inputs) for inputs in (record.known_by, digests)]
     if record.cell_id not in ids:
         raise ValueError(f"its content gives the id {ids[0]}, not {record.cell_id}: it was changed after the run")
+    counted: Counter[tuple[int, str]] = Counter()
+    for row in record.ledger:
+        counted[row.round, row.direction if row.round else "setup"] += row.bytes
+    stated = {(0, "setup"): record.setup_bytes}
+    for entry in record.rounds:
+        stated |= {(entry.round, "up"): entry.up_bytes, (entry.round, "down"): entry.down_bytes}
+    if wrong := [key for key in counted.keys() | stated if counted[key] != stated.get(key)]:
+        number, way = min(wrong)
+        raise ValueError(f"round {number}: its ledger has {counted[min(wrong)]} bytes {way}, the round another sum")
     return record
 
 
@@ -269,3 +279,63 @@ def read_folders(folders: Iterable[Path]) -> list[RunResult]:
         for record in read_results(folder):
             records.setdefault(record.cell_id, record)
     return list(records.values())
+
+
+# ---- bytes, with the earlier runs from which a run starts --------------------------------------------------------
+
+Find = Callable[[str, str], RunResult | None]  # (cell_id, spec_id) of a run -> its record
+
+
+class RunBytes(NamedTuple):
+    """Payload bytes of all rounds, summed over clients."""
+
+    up: int
+    down: int
+
+
+def stage_bytes(record: RunResult) -> RunBytes:
+    """The bytes of a run without its earlier runs."""
+    return RunBytes(sum(entry.up_bytes for entry in record.rounds), sum(entry.down_bytes for entry in record.rounds))
+
+
+def all_stages(record: RunResult, find: Find) -> list[RunResult] | None:
+    """A run after every earlier run from which it starts, the first one first.
+
+    Args:
+        record: The finished run.
+        find: Gives the record of an earlier run; see `among` and `in_folder`.
+
+    Returns:
+        The records, or None where that of an earlier run is missing.
+    """
+    initial = record.cell.initial
+    if initial is None and "initial" not in record.inputs:
+        return [record]
+    cell_id = record.inputs.get("initial", {}).get("cell_id", "")  # the first records lack it
+    earlier = find(cell_id, initial.spec_id if initial else "")
+    stages = all_stages(earlier, find) if earlier else None
+    return [*stages, record] if stages else None
+
+
+def run_bytes(record: RunResult, find: Find) -> RunBytes | None:
+    """The bytes of a run and of every earlier run from which it starts; None where a record is missing."""
+    stages = all_stages(record, find)
+    return RunBytes(*map(sum, zip(*map(stage_bytes, stages), strict=True))) if stages else None
+
+
+def among(records: Iterable[RunResult]) -> Find:
+    """Find earlier runs among records: by cell_id, or else by spec_id."""
+    listed = list(records)
+    by_id = {record.cell_id: record for record in listed}
+    by_spec = {record.cell.spec_id: record for record in listed}
+    return lambda cell_id, spec_id: by_id.get(cell_id) or by_spec.get(spec_id)
+
+
+def in_folder(folder: Path) -> Find:
+    """Find earlier runs by cell_id among the files of a folder of records."""
+
+    def find(cell_id: str, spec_id: str) -> RunResult | None:
+        path = next(folder.glob(f"*-{cell_id}.json"), None) if cell_id else None
+        return read_result(path) if path is not None else None
+
+    return find

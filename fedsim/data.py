@@ -1,10 +1,11 @@
-"""Tokenised examples and the clients that own them."""
+"""Tokenised examples, blocks of concatenated texts, and the clients that own them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -16,11 +17,11 @@ from fedsim.stored import Numbers
 
 # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B], or [B, S] where every token has its target
 Batch = dict[str, Tensor]
-IGNORED = -100  # the target of a token that nothing is asked of: PyTorch's and the field's convention
+IGNORED = -100  # the target of a token that enters neither loss nor metrics: PyTorch's convention
 
 
 class ExampleSet(Protocol):
-    """Examples in whatever form a model takes them: token ids (`Examples`) or features of a frozen encoder."""
+    """Examples in a form that a model reads: token ids (`Examples`, `Blocks`) or features of a frozen encoder."""
 
     @property
     def labels(self) -> np.ndarray:
@@ -42,8 +43,8 @@ class ExampleSet(Protocol):
 class Examples:
     """Tokenised texts, end to end. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
 
-    Labels are int64 for classes and float32 for a score to be regressed. targets: int64 [total], of a task that asks
-    something of tokens; IGNORED where it asks nothing. What there is of each token may be in a file.
+    Labels are int64 for classes and float32 for a score to be regressed. targets: int64 [total], for a task on tokens;
+    IGNORED for tokens without a target. Arrays with a value for each token may be memory-mapped.
     """
 
     tokens: Numbers
@@ -88,7 +89,7 @@ def padded(rows: Sequence[np.ndarray], filler: int, width: int | None = None) ->
 
 
 def asked(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:
-    """What is asked of some texts: their labels [B], or their tokens' targets int64 [B, width], IGNORED behind them."""
+    """The targets of some texts: labels [B], or those of their tokens, int64 [B, width], padded with IGNORED."""
     if examples.targets is None:
         return examples.labels[indices]
     lengths, ends = examples.lengths[indices], np.cumsum(examples.lengths)[indices]
@@ -120,13 +121,13 @@ class Subset:
 
     @property
     def references(self) -> np.ndarray:
-        """What is asked of the subset: labels [n], or tokens' targets [n, longest]."""
+        """The targets of the subset: labels [n], or those of its tokens [n, longest]."""
         return asked(self.examples, self.indices, self.longest)
 
 
 @dataclass(frozen=True)
 class Client:
-    """One participant: what it trains on and what it is scored on. evaluation: "test", … -> examples."""
+    """One participant, with its training examples and those that it is scored on. evaluation: "test", … -> examples."""
 
     id: ClientId
     train: Subset
@@ -139,8 +140,8 @@ def training_batches(
     """One epoch in shuffled batches; every example once, the last batch may be smaller.
 
     width None: batches by length. The shuffled epoch is cut into pools of `pool_batches` batches, each pool is
-    sorted by length and cut into batches, and the batches are shuffled, so little is padded and chance decides who
-    meets whom. An integer: the papers' literal way, a plain shuffle with every batch padded to that width.
+    sorted by length and cut into batches, and the batches are shuffled: there is little padding, and batches differ
+    from epoch to epoch. An integer: the papers' literal way, a plain shuffle with every batch padded to that width.
     """
     order = subset.indices[generator.permutation(len(subset))]
     if width is None:
@@ -165,3 +166,84 @@ def evaluation_batches(subset: Subset, batch_size: int, width: int | None) -> It
 
 def _cut(values: np.ndarray, size: int) -> list[np.ndarray]:
     return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of concatenated texts, as examples; a block may begin in one text and end in another.
+
+    tokens: all texts, int32 [total]; may be memory-mapped. spans: where each concatenated text begins and ends in
+    `tokens`, int64 [t, 2]. places: where each text begins in the concatenation, int64 [t + 1]. cuts: where each block
+    begins and ends in the concatenation, int64 [n, 2]. length: tokens of a full block. opening: a token, such as <s>,
+    that is put before each block and counts in its length; None without one.
+    """
+
+    tokens: Numbers
+    spans: np.ndarray
+    places: np.ndarray
+    cuts: np.ndarray
+    length: int
+    padding_id: int
+    opening: int | None = None
+    targets: None = None
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """Zeros, int64 [n]: no text has a label."""
+        return np.zeros(len(self), dtype=np.int64)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each block, int64 [n]."""
+        lengths: np.ndarray = self.cuts[:, 1] - self.cuts[:, 0] + (self.opening is not None)
+        return lengths
+
+    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
+        """The batch of some blocks, padded to the longest of them, or to `width` tokens."""
+        blocks = [self._block(index) for index in indices]
+        ids = padded(blocks, self.padding_id, width)
+        return {
+            "input_ids": ids,
+            "attention_mask": padded([np.ones_like(block) for block in blocks], 0, width),
+            "token_type_ids": torch.zeros_like(ids),
+            "labels": torch.from_numpy(self.labels[indices]),
+        }
+
+    def shared_out(self, parts: Sequence[np.ndarray]) -> tuple[Blocks, list[np.ndarray]]:
+        """Cut each owner's texts into blocks; returns all blocks, and the indices of each owner's.
+
+        parts: each owner's texts, by their indices in `spans`. An owner's last block is left out if it is not whole,
+        unless it is the only one.
+        """
+        spans = self.spans[np.concatenate([np.empty(0, dtype=np.int64), *parts])]
+        places = np.concatenate([[0], np.cumsum(spans[:, 1] - spans[:, 0])])
+        ends = places[np.cumsum([len(part) for part in parts], dtype=np.int64)]
+        room = self.length - (self.opening is not None)
+        cuts = []
+        for begin, end in pairwise([0, *ends.tolist()]):
+            starts = begin + room * np.arange(max((end - begin) // room, int(end > begin)))
+            cuts.append(np.stack([starts, np.minimum(starts + room, end)], axis=1))
+        blocks = replace(self, spans=spans, places=places, cuts=np.concatenate([self.cuts[:0], *cuts]))
+        firsts = np.cumsum([0, *map(len, cuts)])
+        return blocks, [np.arange(first, last) for first, last in pairwise(firsts)]
+
+    def _block(self, index: int) -> np.ndarray:
+        begin, end = self.cuts[index]
+        first = int(np.searchsorted(self.places, begin, side="right")) - 1
+        last = int(np.searchsorted(self.places, end, side="left"))
+        pieces = [np.array([] if self.opening is None else [self.opening], dtype=np.int64)]
+        for text in range(first, last):
+            start = self.spans[text, 0] - self.places[text]
+            pieces.append(self.tokens[start + max(begin, self.places[text]) : start + min(end, self.places[text + 1])])
+        return np.concatenate(pieces)
+
+
+def packed(tokens: Numbers, offsets: np.ndarray, length: int, padding_id: int, opening: int | None = None) -> Blocks:
+    """All texts in blocks. offsets: where each begins in `tokens`, int64 [n + 1]; the others as in `Blocks`."""
+    spans = np.stack([offsets[:-1], offsets[1:]], axis=1)
+    no_cuts = np.empty((0, 2), dtype=np.int64)
+    whole = Blocks(tokens, spans, offsets - offsets[0], no_cuts, length, padding_id, opening)
+    return whole.shared_out([np.arange(len(spans))])[0]

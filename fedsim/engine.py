@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedsim.client_updates import ComputeUpdate
 from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.plan import PlanFn
@@ -42,10 +41,42 @@ class FederationState:
 
 @dataclass(frozen=True)
 class RoundMetrics:
-    """Of one round: mean training loss of each cohort member, in cohort order, and over all their examples."""
+    """The mean training loss of each client in a round's cohort, in order, and over all their examples."""
 
     client_losses: tuple[float, ...]
     train_loss: float | None
+
+
+@dataclass(frozen=True)
+class ClientUpdate:
+    """The inputs of one client's part of a round; nothing else decides its outcome.
+
+    shared: merged tensors that the client views and does not download in this round, by the server's names.
+    private: tensors that stayed with the client. received: tensors that it downloads, by its own names.
+    """
+
+    round: int
+    client: Client
+    shared: Params
+    private: Params
+    received: Params
+
+
+@dataclass(frozen=True)
+class UpdateOutcome:
+    """The tensors that a client uploads, those that stay with it (both by its own names), and its mean loss."""
+
+    uploaded: Params
+    kept: Params
+    loss: float
+
+
+ComputeUpdate = Callable[[ClientUpdate], UpdateOutcome]
+# Computes updates, several at a time or one by one, and returns the outcomes in the same order, as `map` does.
+MapClients = Callable[[ComputeUpdate, Iterable[ClientUpdate]], Iterator[UpdateOutcome]]
+
+
+RoundOutcome = tuple[FederationState, RoundMetrics]
 
 
 def everyone(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
@@ -57,30 +88,32 @@ def everyone(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
 class FederatedAlgorithm:
     """A method.
 
-    init: counts the set-up on the channel. predict: the objective's answers for a subset, a row a text, by a client's
-    model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a subset
-    that several clients are scored on is answered once. server: every parameter of the server's model, by name; None
-    where a method has no such model. plan: of a client in a round, where nothing else decides what the two exchange and
-    compute; None where a method's rounds have to be run to know. alike: then, a key of each round: those of one key
-    exchange and compute the same with the same examples; None where each may be another. learners: those of a round's
-    cohort on whose examples it trains. turn: what one client of a cohort computes in a round, wherever that is; None
-    where a round is one piece.
+    init: counts the set-up on the channel.
+    predict: the objective's answers for a subset, a row a text, by a client's model; by the server's if client is None.
+    personal: whether clients' answers differ; if not, a subset that several clients are scored on is answered once.
+    server: every parameter of the server's model, by name; None if a method has no such model.
+    plan: of a client in a round, if it alone decides what the client exchanges and computes; else None, and a dry run
+    has to run the rounds.
+    alike: a key of each round for such a dry run; rounds with the same key exchange and compute the same. None: no two
+    rounds are known to be alike.
+    learners: the clients of a round's cohort on whose examples it trains.
+    client_update: what one client computes in a round, in any process; None if a round is one piece.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
-    round: Callable[[FederationState, Sequence[Client], Channel], tuple[FederationState, RoundMetrics]]
+    round: Callable[[FederationState, Sequence[Client], Channel], RoundOutcome]
     predict: Callable[[FederationState, Client | None, Subset], np.ndarray]
     personal: bool = True
     server: Callable[[FederationState], Params] | None = None
     plan: PlanFn | None = None
     alike: Callable[[int], Hashable] | None = None
     learners: Callable[[int, Sequence[Client]], Sequence[Client]] = everyone
-    turn: ComputeUpdate | None = None
+    client_update: ComputeUpdate | None = None
 
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What is kept of a round.
+    """The scores and losses that are kept of a round.
 
     client_scores: evaluation -> metric -> value, for each client in order. pooled_scores: the same of all clients'
     examples together.
@@ -95,9 +128,9 @@ class RoundResult:
 
 @dataclass
 class Run:
-    """A federation in progress: its state, what crossed the wire, and every round's result.
+    """A federation in progress: its state, channel, and every round's result.
 
-    best: the number of the best round so far; None before, and where no round is chosen.
+    best: the number of the best round so far; None if no round has been chosen.
     answers: round -> the answers after it, of the last LAST_ROUNDS rounds and of the best one.
     """
 
@@ -142,7 +175,7 @@ def round_half_up(value: float) -> int:
 
 
 def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client]) -> Answers:
-    """What is answered for every client's evaluation sets: by the model that all share, or by each client's own."""
+    """The answers for every client's evaluation sets, by the shared model or by each client's own."""
     known: dict[int, np.ndarray] = {}  # of a shared model, by part
     found: dict[str, np.ndarray] = {}
     for client in clients:
@@ -154,7 +187,7 @@ def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Seque
 
 
 def part_name(client: Client, evaluation: str) -> str:
-    """How answers name a client's evaluation set."""
+    """The name of a client's evaluation set among answers."""
     return f"{client.id}/{evaluation}"
 
 
@@ -213,7 +246,7 @@ def run_federation(
     on_start: Callable[[Run], None] = lambda run: None,
     on_round: Callable[[Run], None] = lambda run: None,
 ) -> Run:
-    """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round.
+    """Run a method for `rounds` rounds, scoring after each; resumes after the checkpoint's last round.
 
     is_best: whether the last of some rounds is the best of them; its answers are kept.
     """

@@ -16,7 +16,7 @@ class ExchangePlan:
 
     view: client's parameter name -> the server's name for it.
     download, upload: what crosses the wire; train: what the optimiser changes; local: what stays with the client.
-    Every name that is trained must go somewhere: it is uploaded or local. What is in none of the sets is frozen.
+    Every name that is trained must go somewhere: it is uploaded or local. A parameter in none of the sets is frozen.
     """
 
     view: Mapping[str, str]

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-SERVER = -1  # the "client" of what the server draws
+SERVER = -1  # the client in the keys of what the server draws
 
 
 def derive_seed(seed: int, round: int, client: int, purpose: str) -> int:
-    """A 63-bit seed of its own for each (seed, round, client, purpose)."""
+    """A 63-bit seed that differs for each (seed, round, client, purpose)."""
     key = f"{seed}/{round}/{client}/{purpose}".encode()
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") >> 1
 
@@ -33,7 +33,7 @@ def torch_seeded(seed: int, round: int, client: int, purpose: str) -> Iterator[N
 
 
 class TorchStream:
-    """The same seeded generators, left and taken up again: several streams may be drawn from in turn."""
+    """A seeded stream of torch's random numbers that can be paused, so that several streams can alternate."""
 
     def __init__(self, seed: int, round: int, client: int, purpose: str) -> None:
         self._key = seed, round, client, purpose
@@ -41,7 +41,7 @@ class TorchStream:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Draw on from where the stream was left; torch's own generators are restored afterwards."""
+        """Continue the stream for a block; torch's own generators are restored afterwards."""
         with torch_seeded(*self._key):
             if self._states is not None:
                 torch.set_rng_state(self._states[0])

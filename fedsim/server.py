@@ -1,4 +1,4 @@
-"""Server optimisers: how the server moves to what its cohort sent (Reddi et al. 2021, Algorithm 2).
+"""Server optimisers: how the server updates its tensors from the uploads (Reddi et al. 2021, Algorithm 2).
 
 Each is a function of the server's tensors, the weighted mean of the uploads and the moments kept so far. The
 pseudo-gradient is delta = mean - current. As in the paper there is no bias correction, and the second moment
@@ -66,7 +66,7 @@ class ServerOptimizer:
         return 0.0 if self.name == "adagrad" else 0.9
 
     def step(self, current: Params, mean: Mapping[str, Tensor], moments: Moments) -> tuple[Params, Moments]:
-        """The server's tensors and moments after one round; only names in `mean` move, and its tensors are used up."""
+        """The server's tensors and moments after one round; only names in `mean` change, and `mean` is overwritten."""
         if self.name == "sgd" and not self.momentum:
             # lerp is exact at learning rate 1: the mean itself, so that one client is central training. Into the mean's
             # own memory: fresh memory would take longer than the arithmetic.

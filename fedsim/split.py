@@ -1,4 +1,4 @@
-"""Split training: a client has embeddings and head, the server the layers between; they meet on every batch.
+"""Split training: a client has embeddings and head, the server the layers between; they exchange every batch.
 
 Cutting the graph where it crosses the wire, and sending gradients back by hand, is exact (Gupta and Raskar 2018).
 """
@@ -28,38 +28,38 @@ Send = Callable[[Mapping[str, Tensor], str], Params]
 
 @dataclass
 class SplitMethod:
-    """What methods of split training share."""
+    """The base of the methods of split training."""
 
-    setting: Workload
+    workload: Workload
 
     @cached_property
     def at_client(self) -> list[str]:
-        """W^E and W^H: the names of what a client trains, embeddings and head."""
-        parts = self.setting.model.groups
+        """The names of the parameters that a client trains: W^E and W^H, embeddings and head."""
+        parts = self.workload.model.groups
         return sorted(parts.embeddings | parts.head)
 
     @cached_property
     def at_server(self) -> list[str]:
-        """W^T: the names of what the server trains, the layers."""
-        return sorted(frozenset().union(*self.setting.model.groups.layers))
+        """The names of the parameters that the server trains: W^T, the layers."""
+        return sorted(frozenset().union(*self.workload.model.groups.layers))
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         for client in clients:
-            channel.setup(client.id, {name: self.setting.initial[name] for name in self.at_client})
+            channel.setup(client.id, {name: self.workload.initial[name] for name in self.at_client})
         return FederationState(0, {}, {}, store)
 
 
 class Side:
-    """One party's copies of what it trains, which training changes in place, and their optimiser."""
+    """The parameters that one party trains, as copies that are changed in place, and their optimiser."""
 
     def __init__(
-        self, setting: Workload, values: Params, names: Iterable[str], moments: Moments, done: int, steps: int
+        self, workload: Workload, values: Params, names: Iterable[str], moments: Moments, done: int, steps: int
     ) -> None:
-        """values: before training. names: of what it trains. moments: of its optimiser, if the setting keeps them.
+        """values: parameters before training. names: those that the party trains. moments: the optimiser's, if kept.
 
-        done, steps: of the optimiser, those before this round, and of the whole run.
+        done, steps: the optimiser's steps before this round, and in the whole run.
         """
-        model, config, ordered = setting.model, setting.training.config, sorted(names)
+        model, config, ordered = workload.model, workload.training.config, sorted(names)
         parameters = {name: model.parameters[name] for name in ordered}
         self.values = {name: values[name].detach().to(model.device, copy=True) for name in ordered}
         self.optimizer = Optimizer(parameters, config, model.precision, done, steps)
@@ -69,28 +69,28 @@ class Side:
 
     @property
     def moments(self) -> Moments:
-        """The moments that it keeps for the next round: none if each round has a new optimiser."""
+        """The optimiser's moments for the next round; empty if each round has a new optimiser."""
         return self.optimizer.moments if self._keeps else {}
 
 
 def together(first: Moments, second: Moments) -> Moments:
-    """Moments of both."""
+    """The moments of two parties."""
     return {kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in first.keys() | second.keys()}
 
 
 class SplitUpdate:
     """One client's local epochs with the server: ClientUpdate of FedBERT's Algorithms 2 and 3, a batch at a time."""
 
-    def __init__(self, setting: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
+    def __init__(self, workload: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
         """number: of the round. own, server: the client's side and the server's, which others may train, too."""
-        self.setting, self.channel, self.client, self.number = setting, channel, client, number
+        self.workload, self.channel, self.client, self.number = workload, channel, client, number
         self.own, self.server = own, server
-        self._losses = Losses(setting.model)
-        self._dropout = TorchStream(setting.training.seed, number, client.id, "dropout")
+        self._losses = Losses(workload.model)
+        self._dropout = TorchStream(workload.training.seed, number, client.id, "dropout")
 
     def __iter__(self) -> Iterator[None]:
-        """Train on a batch, then let others go first."""
-        model, training = self.setting.model, self.setting.training
+        """Train batch by batch; between two batches other clients may train."""
+        model, training = self.workload.model, self.workload.training
         for batch in training.batches(self.client.train, model.objective, self.number, self.client.id):
             with self._dropout.drawn():
                 model.lend(self.own.values | self.server.values)
@@ -103,8 +103,8 @@ class SplitUpdate:
     def _step(self, batch: Batch) -> Tensor:
         """Lines 17 to 25 of both algorithms; the loss of the batch.
 
-        Up go P_ef, what leaves the embeddings, with the mask of the texts' tokens, and P_hb, the head's gradient; down
-        come P_tf, what leaves the layers, and P_tb, their gradient. Ids and targets stay with the client.
+        The client sends P_ef, the embeddings' output, with the mask of the tokens, and P_hb, the head's gradient. The
+        server sends P_tf, the layers' output, and P_tb, their gradient. Ids and targets stay with the client.
         """
         left: dict[str, Tensor] = {}  # with the graph behind them
         arrived: dict[str, Tensor] = {}  # where the graph begins anew
@@ -120,7 +120,7 @@ class SplitUpdate:
 
             return through
 
-        model = self.setting.model
+        model = self.workload.model
         mask_BS = to_server({"mask": batch["attention_mask"].bool()}, "masks")["mask"]
         with (
             crossing(model, 0, crosses(to_server, "ef")),
@@ -140,7 +140,7 @@ class SplitUpdate:
         """The mean loss of all batches so far; raises DivergedError if training diverged."""
         where = f"in round {self.number} on client {self.client.id}"
         trained = self.own.values | self.server.values
-        return self._losses.mean(trained, where, self.setting.training.config.learning_rate)
+        return self._losses.mean(trained, where, self.workload.training.config.learning_rate)
 
 
 def one_after_the_other(updates: Iterable[SplitUpdate]) -> None:
@@ -151,7 +151,7 @@ def one_after_the_other(updates: Iterable[SplitUpdate]) -> None:
 
 
 def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
-    """A batch of each client, then the next of each, until all are through."""
+    """One batch of each client in turn, until every client has finished."""
     waiting = [iter(update) for update in updates]
     while waiting:
         waiting = [update for update in waiting if next(update, waiting) is None]
@@ -159,12 +159,12 @@ def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
 
 @contextmanager
 def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Hand the hidden states [B, S, D] that leave a layer to a function, and what it returns to the next layer.
+    """Pass the hidden states [B, S, D] that leave a layer through a function before the next layer reads them.
 
     layer: 0 for the embeddings, then the encoder's from 1; the last one's states go to the head. through: gets states
     with their graph; one that returns a detached copy cuts the graph there, and has to carry the gradient back by hand.
     Several crossings may be open at once.
-    FederationError if there is no such layer, or if the head reads a layer below it past the crossing.
+    FederationError if there is no such layer, or if the head also reads a layer below the crossing.
     """
     layers, head = encoder_layers(model), model.network.head
     if not 0 <= layer <= len(layers):

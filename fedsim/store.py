@@ -1,10 +1,11 @@
-"""Tensors as files, and the store of what stays with each client."""
+"""Tensors in files, and the store of the tensors that stay with each client."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import safetensors.torch
@@ -18,35 +19,35 @@ from fedsim.plan import ClientId
 from fedsim.wire import Params
 
 
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Make the folder of a file for a block that writes it; a failure is a CheckpointError that names the file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointError(f"checkpoint file {path} cannot be written ({reason})") from None
+
+
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256.
 
     The library writes them from their own memory, without a copy. Raises CheckpointError if that fails.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _writing(path):
         safetensors.torch.save_file({name: own.detach().cpu().contiguous() for name, own in tensors.items()}, path)
         with path.open("rb+") as file:
             os.fsync(file.fileno())
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, SafetensorError) as error:
-        raise _unwritable(path, error) from None
 
 
 def write_through(path: Path, content: bytes) -> None:
     """Write a file, through to the disk; raises CheckpointError if that fails."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise _unwritable(path, error) from None
-
-
-def _unwritable(path: Path, error: OSError | SafetensorError) -> CheckpointError:
-    return CheckpointError(f"checkpoint file {path} cannot be written ({getattr(error, 'strerror', None) or error})")
+    with _writing(path), path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_tensors(path: Path, sha256: str) -> Params:
@@ -65,9 +66,9 @@ def read_tensors(path: Path, sha256: str) -> Params:
 
 
 class ClientStore:
-    """What stays with each client between rounds, in memory or, when there are many clients, on disk.
+    """The tensors that stay with each client between rounds, in memory or, for many clients, on disk.
 
-    On disk every version is a file of its own, so that the last checkpoint stays whole while a round runs.
+    On disk each version is a separate file, so that the last checkpoint stays complete while a round runs.
     """
 
     def __init__(self, folder: Path | None = None, in_memory: bool = True) -> None:
@@ -79,7 +80,7 @@ class ClientStore:
         self._files: dict[ClientId, tuple[str, str]] = {}  # client -> (file name, SHA-256)
 
     def get(self, client: ClientId) -> Params:
-        """The client's own tensors; empty before it took part for the first time."""
+        """The client's tensors; empty before it first takes part."""
         if client not in self._tensors and client in self._files:
             name, sha256 = self._files[client]
             return read_tensors(self.folder / name, sha256)

@@ -1,4 +1,4 @@
-"""Files that are computed once and read without being held in memory."""
+"""Files that are computed once and then memory-mapped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MappedFile:
 
 
 class Chunks:
-    """Arrays of one type in a mapped file, read as one array: a slice is a copy in memory of its own."""
+    """Arrays of one type in a mapped file, read as one array; a slice is a copy."""
 
     def __init__(self, arrays: Sequence[np.ndarray], file: MappedFile) -> None:
         self.arrays, self.file = arrays, file
@@ -56,9 +56,9 @@ Numbers = np.ndarray | Chunks
 class FileCache:
     """A folder of files that are computed once; the least recently used are removed beyond `limit_bytes`.
 
-    A file gets its name when it is whole and on the disk. Its CRC-32 is in a file next to it: a damaged file is named
-    in a warning and computed again. Two processes do not compute the same file at once. A reader keeps the file that it
-    has opened, whatever happens to its name.
+    A file is renamed into place once it is complete. Its CRC-32 is in a file next to it: a damaged file is named in a
+    warning and computed again. Two processes never compute the same file at once. A file that is open stays readable
+    even if it is replaced or removed.
     """
 
     def __init__(self, folder: Path, suffix: str, limit_bytes: int) -> None:

@@ -1,23 +1,23 @@
 """Local training and its parts: batches, an optimiser that takes one step at a time, a learning-rate schedule.
 
-`LocalTraining.run` composes them to a client's local epochs; a method whose clients and server meet on every batch
-composes them differently.
+`LocalTraining.run` composes them to a client's local epochs; split training composes them differently.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedsim.data import Batch, Subset, training_batches
+from fedsim.data import Batch, Examples, Subset, training_batches
 from fedsim.errors import DivergedError, FederationError
 from fedsim.models.model import Model
-from fedsim.models.words import Words, only_words_of
 from fedsim.objectives import Objective
 from fedsim.precision import Precision
 from fedsim.rng import numpy_generator, torch_seeded
@@ -32,8 +32,8 @@ BETA1 = 0.9  # AdamW's, as in every paper
 def learning_rate_share(schedule: str, step: int, steps: int, warmup: int) -> float:
     """The share of the peak learning rate: a linear warm-up, then the peak ("constant") or a line down to 0 ("linear").
 
-    step: of the run, from 0. steps, warmup: of the run, and those of them that warm up. Devlin et al. 2019, appendix
-    A.2.
+    step: number of the step in the run, from 0. steps, warmup: steps of the run, and of its warm-up. Devlin et al.
+    2019, appendix A.2.
     """
     rising = min(1.0, (step + 1) / warmup) if warmup else 1.0
     return min(rising, (steps - step) / max(1, steps - warmup)) if schedule == "linear" else rising
@@ -65,7 +65,7 @@ class Optimizer:
         self._scaler = precision.scaler()
 
     def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
-        """Add the gradients of a loss, or of outputs whose own gradient is given."""
+        """Add the gradients of a loss, or of outputs with a given gradient."""
         if gradient is None:
             self._scaler.scale(outputs).backward()
         else:
@@ -97,7 +97,7 @@ class Optimizer:
 
     @property
     def moments(self) -> Moments:
-        """What it keeps of each parameter, by moment and name."""
+        """The optimiser's state, by moment and parameter name."""
         state = self._adamw.state
         return {
             moment: {name: state[parameter][moment] for name, parameter in self.parameters.items() if state[parameter]}
@@ -105,7 +105,7 @@ class Optimizer:
         }
 
     def load(self, moments: Mapping[str, Params]) -> None:
-        """Continue from kept moments; parameters without any start anew."""
+        """Continue from kept moments; a parameter without moments starts fresh."""
         for name, parameter in self.parameters.items():
             if name in moments.get(ADAM_STATE[0], {}):
                 self._adamw.state[parameter] = {
@@ -226,3 +226,53 @@ class LocalTraining:
         exact = model.objective.own_words and config.weight_decay == 0 and config.optimizer == "fresh"
         trained = model.word_embeddings in names
         return only_words_of(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
+
+
+@dataclass(frozen=True)
+class Words:
+    """A compact vocabulary: the words of some texts alone. name: the word embeddings' parameter."""
+
+    name: str
+    places: Tensor  # of each token id among the words met, [V]
+    met: Tensor  # the ids of the words met, [W]
+
+    def batch(self, batch: Batch) -> Batch:
+        """The batch with ids of the compact vocabulary."""
+        return {**batch, "input_ids": self.places[batch["input_ids"]]}
+
+    def anchor(self, anchor: Params) -> Params:
+        """The tensors, with the compact rows of the word embeddings."""
+        if self.name not in anchor:
+            return anchor
+        whole = anchor[self.name]
+        return {**anchor, self.name: whole[self.met.to(whole.device)]}
+
+
+@contextmanager
+def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
+    """Give the resident model embeddings of the subset's words while it trains on the subset; then write them back.
+
+    Rows of other words get no gradient: without weight decay AdamW leaves them as they are, so this changes no bit of
+    the outcome. Yields None if the examples are not token ids.
+    """
+    encoder: Any = model.network.encoder
+    whole: nn.Embedding = encoder.get_input_embeddings()
+    name = model.word_embeddings
+    if not isinstance(subset.examples, Examples):
+        yield None
+        return
+    # Ids up to the padding's keep their places: RoBERTa's family counts positions from there.
+    met = np.union1d(subset.examples.words(subset.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
+    places = np.zeros(whole.num_embeddings, dtype=np.int64)
+    places[met] = np.arange(len(met))
+    rows = torch.from_numpy(met).to(model.device)
+    compact = nn.Embedding.from_pretrained(whole.weight.detach()[rows], freeze=False, padding_idx=whole.padding_idx)
+    encoder.set_input_embeddings(compact)
+    model.parameters[name] = cast(nn.Parameter, compact.weight)
+    try:
+        yield Words(name, torch.from_numpy(places), torch.from_numpy(met))
+    finally:
+        with torch.no_grad():
+            whole.weight[rows] = compact.weight
+        encoder.set_input_embeddings(whole)
+        model.parameters[name] = cast(nn.Parameter, whole.weight)

@@ -37,7 +37,7 @@ class Ledger:
 
     @property
     def rows(self) -> list[LedgerRow]:
-        """Every sum, round by round, in the order in which they were begun."""
+        """Every sum, round by round, in the order of first messages."""
         return [row for sums in self._rounds.values() for row in sums.values()]
 
     def add(self, row: LedgerRow) -> None:
@@ -84,7 +84,7 @@ class Channel:
         self.round = SETUP_ROUND
 
     def apart(self) -> Channel:
-        """The same wire with a ledger of its own, for what is sent before its place in this one's has come."""
+        """A copy with a separate ledger, for transfers whose rows are added to this one's later, in order."""
         own = copy(self)
         own.ledger = Ledger()
         return own
@@ -104,7 +104,7 @@ class Channel:
         return self._send(client, "up", payload, kind)
 
     def stream_to_server(self, client: int, chunks: Iterable[Mapping[str, Tensor]]) -> Iterator[Params]:
-        """What the server receives, chunk by chunk, of a payload too large for one; names are kinds, a row for each."""
+        """What the server receives of a large payload, chunk by chunk; each name is a kind, with one ledger row."""
         sent: dict[str, tuple[int, int]] = {}
         try:
             for chunk in chunks:

@@ -2,12 +2,11 @@
 
 from partitions.checks import PartitionError
 from partitions.dirichlet import Dirichlet
-from partitions.groups import Overlap, measure_overlap, split_by_group
 from partitions.label_table import LabelTable
 from partitions.registry import describe, from_description
 from partitions.report import Partition, Partitioner, PartitionReport, ScoreSummary
 from partitions.sizes import Equal, Sizes, SortedByScore
-from partitions.split import split_train_test
+from partitions.splits import Overlap, measure_overlap, split_by_group, split_train_test
 
 __all__ = [
     "Dirichlet",

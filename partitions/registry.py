@@ -7,7 +7,7 @@ from typing import Any
 from partitions.checks import PartitionError
 from partitions.dirichlet import Dirichlet
 from partitions.label_table import LabelTable
-from partitions.report import LATER, Partitioner
+from partitions.report import LATER, Partitioner, lists, tuples
 from partitions.sizes import Equal, Sizes, SortedByScore
 
 _SCHEMES: dict[str, type[Partitioner]] = {
@@ -22,7 +22,7 @@ def describe(partitioner: Partitioner) -> dict[str, Any]:
     """
     own = {field: getattr(partitioner, field.name) for field in fields(partitioner)}  # type: ignore[arg-type]
     values = {
-        field.name: _lists(value) for field, value in own.items() if field.metadata != LATER or value != field.default
+        field.name: lists(value) for field, value in own.items() if field.metadata != LATER or value != field.default
     }
     return {"scheme": partitioner.scheme, **values}
 
@@ -42,12 +42,4 @@ def from_description(description: Mapping[str, Any]) -> Partitioner:
     missing = [name for name, field in known.items() if field.default is MISSING and name not in given]
     if missing:
         raise PartitionError(f"partition scheme {scheme!r} also needs {', '.join(missing)}")
-    return _SCHEMES[scheme](**{name: _tuples(value) for name, value in given.items()})
-
-
-def _lists(value: Any) -> Any:
-    return [_lists(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+    return _SCHEMES[scheme](**{name: tuples(value) for name, value in given.items()})

@@ -1,4 +1,4 @@
-"""What every scheme returns: a partition, with a report of what was requested and obtained."""
+"""The result of every scheme: a partition, with a report of the requested and the obtained numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from partitions.checks import PartitionError
-from partitions.groups import Overlap
+from partitions.splits import Overlap
 
 # The metadata of a field that a scheme got later: a description leaves it out at its default, so that earlier
 # descriptions stay what they were.
@@ -25,7 +25,7 @@ class ScoreSummary:
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """What was requested and obtained, client by client.
+    """The requested and the obtained numbers, client by client.
 
     Classification fills `label_ids` and `obtained_counts` ([client][label], columns as in `label_ids`), and
     `requested_shares` (same shape, rows sum to 1) where the scheme has any; regression fills `scores`.
@@ -68,10 +68,10 @@ class PartitionReport:
             "sizes": list(self.sizes),
             "unused": self.unused,
             "unused_share": self.unused_share,
-            "label_ids": None if self.label_ids is None else list(self.label_ids),
-            "requested_shares": _lists(self.requested_shares),
-            "obtained_counts": _lists(self.obtained_counts),
-            "scores": _lists(None if self.scores is None else [(s.minimum, s.mean, s.maximum) for s in self.scores]),
+            "label_ids": lists(self.label_ids),
+            "requested_shares": lists(self.requested_shares),
+            "obtained_counts": lists(self.obtained_counts),
+            "scores": self.scores and [[s.minimum, s.mean, s.maximum] for s in self.scores],
             "notes": list(self.notes),
             **({"overlap": overlap} if overlap else {}),
         }
@@ -80,16 +80,10 @@ class PartitionReport:
     def from_json(cls, data: Mapping[str, Any]) -> "PartitionReport":
         """The report that `to_json` wrote; PartitionError if `data` is incomplete or contradicts itself."""
         try:
-            labels, scores = data["label_ids"], data["scores"]
+            names = ("scheme", "n_examples", "sizes", "label_ids", "requested_shares", "obtained_counts", "notes")
             report = cls(
-                scheme=data["scheme"],
-                n_examples=data["n_examples"],
-                sizes=tuple(data["sizes"]),
-                label_ids=None if labels is None else tuple(labels),
-                requested_shares=_tuples(data["requested_shares"]),
-                obtained_counts=_tuples(data["obtained_counts"]),
-                scores=None if scores is None else tuple(ScoreSummary(*row) for row in scores),
-                notes=tuple(data["notes"]),
+                **{name: tuples(data[name]) for name in names},
+                scores=data["scores"] and tuple(ScoreSummary(*row) for row in data["scores"]),
                 overlap={name: Overlap(**found) for name, found in data.get("overlap", {}).items()},
             )
             written = report.to_json()
@@ -157,16 +151,18 @@ def reported(
     counts = [np.bincount(np.searchsorted(ids, labels[part]), minlength=ids.size) for part in indices]
     report = PartitionReport(
         label_ids=tuple(ids.tolist()),
-        requested_shares=None if requested_shares is None else _tuples(requested_shares.tolist()),
+        requested_shares=requested_shares if requested_shares is None else tuples(requested_shares.tolist()),
         obtained_counts=tuple(tuple(row.tolist()) for row in counts),
         **common,
     )
     return Partition(indices, report)
 
 
-def _lists(rows: Sequence[Sequence[Any]] | None) -> list[list[Any]] | None:
-    return None if rows is None else [list(row) for row in rows]
+def lists(value: Any) -> Any:
+    """Nested tuples as the lists of JSON."""
+    return [lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _tuples(rows: Sequence[Sequence[Any]] | None) -> tuple[tuple[Any, ...], ...] | None:
-    return None if rows is None else tuple(tuple(row) for row in rows)
+def tuples(value: Any) -> Any:
+    """Nested lists as tuples."""
+    return tuple(tuples(item) for item in value) if isinstance(value, list | tuple) else value

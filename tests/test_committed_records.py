@@ -114,8 +114,11 @@ def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.slow
 def test_pages_show_what_the_records_say(reported: tuple[str, Path]) -> None:
-    page, folder = reported
-    assert (folder / page).read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # else: make readme
+    readme, folder = reported
+    pages = {path.relative_to(folder).as_posix() for path in (folder / readme).parent.glob("pages/*.md")}
+    for page in (readme, *pages):
+        assert (folder / page).read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # make readme
+    assert pages == {path.relative_to(ROOT).as_posix() for path in (ROOT / readme).parent.glob("pages/*.md")}
     shown = {path.name for path in (folder / "docs" / "pictures").iterdir()}
     assert shown <= {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
 
@@ -131,10 +134,9 @@ def test_every_table_compiles_without_an_overfull_box(
 
 @pytest.mark.slow
 def test_the_first_page_says_what_the_records_say(tmp_path: Path) -> None:
-    for name in ("benchmarks", "docs"):
-        (tmp_path / name).symlink_to(ROOT / name)
     copy = tmp_path / "README.md"
     shutil.copy(ROOT / "README.md", copy)
+    words = ["--readme", str(copy), "--picture", str(tmp_path / "docs" / "pictures" / "front.png")]
     found = [word for records in FOLDERS for word in ("--records", str(records))]
-    assert main(["front", "--scale", "lite", *found, "--readme", str(copy)]) == 0
+    assert main(["front", "--scale", "lite", *found, *words]) == 0
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")  # else: make readme

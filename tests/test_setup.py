@@ -1,4 +1,4 @@
-"""One list of dependencies, and who may import whom."""
+"""One list of dependencies, and which package may import which."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
-DISTRIBUTION_OF = {
-    "sklearn": "scikit-learn",
-    "vl_convert": "vl-convert-python",
-}  # where the name that is imported is not the one that is installed
-# What each package of reports builds on, beside the standard library and benchmarks' pure data.
+DISTRIBUTION_OF = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}  # imported name -> installed name
+# What each package of reports builds on, in addition to the standard library and benchmarks' pure data.
 REPORTS: Mapping[str, tuple[str, ...]] = {
     "evidence": (),
     "pages": ("evidence",),
-    "views": ("evidence", "pages"),
-    "claims": ("evidence", "pages"),
+    "frame": ("evidence", "pages"),
+    "views": ("evidence", "pages", "frame"),
+    "claims": ("evidence", "pages", "views"),
     "audit": ("evidence", "pages", "claims"),
     "front": ("evidence", "pages", "claims", "audit"),
     "sweeps": ("pages",),
@@ -36,45 +34,32 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
 READ_BY_REPORTS = tuple(
     f"benchmarks.{name}"
     for name in (
-        "experiment",
-        "publication",
-        "run_config",
-        "overrides",
-        "results",
-        "predictions",
-        "claims",
-        "costs",
-        "measures",
+        "experiment", "publication", "run_config", "overrides", "results", "predictions", "claims", "costs", "measures",
     )
-)
-
+)  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}
-# Of an environment apart, for the one script that runs in it.
-FLOWER_SCRIPT = "benchmarks/performance/flower_job.py"
-FLOWER = [
-    Requirement(line)
-    for line in (ROOT / FLOWER_SCRIPT).with_name("requirements-flower.txt").read_text(encoding="utf-8").splitlines()
-    if not line.startswith("#")
-]
-LOCK_LINES = [
-    line for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
-]
-LOCK = dict(line.split("==") for line in LOCK_LINES)
+FLOWER_SCRIPT = "benchmarks/performance/flower_job.py"  # it runs in an environment of its requirements alone
 
 
-def sources(package: str) -> list[Path]:
-    """All Python files of a package."""
-    files = sorted((ROOT / package).rglob("*.py"))
-    assert files, f"no Python file under {package}/"
-    return files
+def lines_of(name: str) -> list[str]:
+    return [line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Full names of what a file imports, in functions too: `a.b` for `import a.b` and `from a import b`."""
-    package = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+FLOWER = [Requirement(line) for line in lines_of("benchmarks/performance/requirements-flower.txt")]
+LOCK = dict(line.split("==") for line in lines_of("requirements.lock"))
+
+
+def imported(path: Path, for_types: bool = True) -> Iterator[str]:
+    """Full names of what a file imports, in functions too: `a.b` for `import a.b` and `from a import b`.
+
+    for_types: with what type checkers alone import.
+    """
+    package, tree = path.relative_to(ROOT).parent.parts, ast.parse(path.read_text(encoding="utf-8"), str(path))
+    if not for_types:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_" in ast.dump(node.test))]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -83,32 +68,23 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{prefix}.{alias.name}" for alias in node.names)
 
 
+IMPORTS = {  # file -> names
+    path.relative_to(ROOT).as_posix(): sorted(set(imported(path)))
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+
 def is_inside(name: str, *modules: str) -> bool:
     """Whether a full name is one of these modules or lies in one of them."""
     return any(name == module or name.startswith(f"{module}.") for module in modules)
 
 
 def offenders(package: str, is_allowed: Callable[[str, str], bool]) -> list[str]:
-    """Lines `file imports name` for what a rule on (file, name) forbids."""
-    return [
-        f"{path.relative_to(ROOT).as_posix()} imports {name}"
-        for path in sources(package)
-        for name in imported(path)
-        if not is_allowed(path.relative_to(ROOT).as_posix(), name)
-    ]
-
-
-def third_party(*packages: str) -> set[str]:
-    """Distributions that the packages import: neither ours nor the standard library's."""
-    roots = {name.split(".")[0] for package in packages for path in sources(package) for name in imported(path)}
-    ours_or_standard = {*PACKAGES, *sys.stdlib_module_names}
-    return {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots - ours_or_standard}
-
-
-def dependency_rows() -> dict[str, str]:
-    """Rows of the README's tables whose first cell is a name in backticks, by that name."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    return {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", readme, re.M)}
+    """Lines "file imports name" that a rule on (file, name) forbids."""
+    files = {file: names for file, names in IMPORTS.items() if file.startswith(package)}
+    assert files
+    return [f"{file} imports {name}" for file, names in files.items() for name in names if not is_allowed(file, name)]
 
 
 def names(requirements: list[Requirement]) -> set[str]:
@@ -120,129 +96,93 @@ def names(requirements: list[Requirement]) -> set[str]:
 
 
 def test_environment_is_what_pyproject_and_lock_make() -> None:
-    render = runpy.run_path(str(ROOT / "tools" / "environment.py"))["render"]
+    render = runpy.run_path(str(ROOT / "tools" / "lock.py"))["environment"]
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "requirements.lock")]
     assert (ROOT / "environment.yml").read_bytes() == render(*texts).encode(), "stale: run `make lock`"
 
 
-def test_lock_holds_exact_versions_for_every_machine() -> None:
-    assert len(LOCK) == len(LOCK_LINES)
+def test_the_lock_pins_accepted_versions_for_every_machine() -> None:
     assert list(LOCK) == sorted(LOCK)
-    assert [line for line in LOCK_LINES if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
+    assert [name for name, version in LOCK.items() if not re.fullmatch(r"[0-9][0-9a-z.]*", version)] == []
     assert [name for name in LOCK if re.match(r"nvidia|cuda|triton", name)] == []
+    for requirement in (*RUNTIME, *EXTRAS["dev"]):
+        assert requirement.specifier.contains(LOCK[canonicalize_name(requirement.name)]), requirement
 
 
-@pytest.mark.parametrize("requirement", [*RUNTIME, *EXTRAS["dev"]], ids=lambda requirement: requirement.name)
-def test_lock_pins_a_version_that_is_accepted(requirement: Requirement) -> None:
-    assert requirement.specifier.contains(LOCK[canonicalize_name(requirement.name)])
+def test_dependencies_are_declared_imported_and_explained_in_the_table() -> None:
+    roots = {name.split(".")[0] for found in IMPORTS.values() for name in found} - {*PACKAGES, *sys.stdlib_module_names}
+    used = {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots}
+    extras = names([requirement for extra in EXTRAS.values() for requirement in extra])
+    assert used - names([*RUNTIME, *FLOWER]) - extras == set()
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", page, re.M)}
+    assert (names(RUNTIME) | extras) - rows.keys() == set()
+    assert {name for name in names(RUNTIME) - used if "not imported" not in rows[name]} == set()
 
 
-def test_everything_imported_is_declared() -> None:
-    declared = names([*RUNTIME, *FLOWER]).union(*(names(EXTRAS[extra]) for extra in EXTRAS if extra != "dev"))
-    assert third_party(*PACKAGES) - declared == set()
-
-
-def test_every_dependency_has_its_row_in_the_readme() -> None:
-    declared = names(RUNTIME).union(*(names(requirements) for requirements in EXTRAS.values()))
-    assert declared - dependency_rows().keys() == set()
-
-
-def test_every_runtime_dependency_is_imported_or_has_its_reason() -> None:
-    rows = dependency_rows()
-    unused = names(RUNTIME) - third_party(*PACKAGES)
-    assert {name for name in unused if "not imported" not in rows.get(name, "")} == set()
-
-
-def test_flower_stands_apart_with_the_same_versions_of_what_both_use() -> None:
+def test_flower_has_its_own_environment_with_the_same_versions() -> None:
     both = {requirement.name for requirement in FLOWER} & LOCK.keys()
     assert both == {"torch", "transformers"}
     assert {str(requirement) for requirement in FLOWER if requirement.name in both} == {f"{n}=={LOCK[n]}" for n in both}
-    assert "flwr" not in LOCK
+    theirs = ("flwr", "numpy", "torch", "transformers", *sys.stdlib_module_names)
+
+    def is_allowed(file: str, name: str) -> bool:
+        return is_inside(name, *theirs) if file == FLOWER_SCRIPT else not is_inside(name, "flwr")
+
+    assert offenders("", is_allowed) == []
 
 
 # ---- who may import whom -----------------------------------------------------------------------------------
 
 
-def test_fedsim_imports_nothing_of_ours() -> None:
+def test_packages_import_only_those_below_them() -> None:
     assert offenders("fedsim", lambda _, name: not is_inside(name, "benchmarks", "partitions", "reports")) == []
-
-
-def test_partitions_is_numpy_only() -> None:
     heavy = ("benchmarks", "fedsim", "reports", "torch", "transformers", "datasets", "pandas")
     assert offenders("partitions", lambda _, name: not is_inside(name, *heavy)) == []
+    above = ("benchmarks/cli/", "benchmarks/__main__")
+    assert offenders("benchmarks", lambda file, name: file.startswith(above) or "benchmarks.cli" not in name) == []
 
 
-def test_only_the_api_opens_the_command_line() -> None:
-    def is_allowed(path: str, name: str) -> bool:
-        may_open = path.startswith(("benchmarks/cli/", "benchmarks/__main__", "benchmarks/api"))
-        return may_open or not is_inside(name, "benchmarks.cli")
-
-    assert offenders("benchmarks", is_allowed) == []
-
-
-def test_reports_reads_specs_and_records_only() -> None:
-    def is_allowed(_: str, name: str) -> bool:
+def test_reports_read_definitions_and_results_along_the_arrow() -> None:
+    def is_allowed(file: str, name: str) -> bool:
+        if is_inside(name, "reports") and name != "reports.ReportError":
+            own, other = file.split("/")[1].removesuffix(".py"), name.split(".")[1]
+            return own == other or other in REPORTS[own]
         if is_inside(name, "benchmarks"):
             return is_inside(name, *READ_BY_REPORTS)
-        if is_inside(name, "fedsim.files"):
-            return True
-        return not is_inside(name, "fedsim", "partitions", "torch", "transformers")
+        return is_inside(name, "fedsim.files") or not is_inside(name, "fedsim", "partitions", "torch", "transformers")
 
     assert offenders("reports", is_allowed) == []
 
 
-def test_reports_import_along_the_arrow() -> None:
-    """Evidence stands below everything that shows or judges it; what a package may import is what REPORTS says."""
+def test_no_modules_import_each_other() -> None:
+    modules = {file.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): file for file in IMPORTS}
 
-    def is_allowed(path: str, name: str) -> bool:
-        if not is_inside(name, "reports") or name == "reports.ReportError":
-            return True
-        own, other = path.split("/")[1], name.split(".")[1]
-        return own == other or other in REPORTS[own]
+    def module_of(name: str) -> str:
+        """The module that a name is or is in; a package only where the name is not a module in it."""
+        while name not in modules:
+            name = name.rpartition(".")[0]
+        return name
 
-    assert offenders("reports", is_allowed) == []
+    def imports(module: str) -> set[str]:
+        names = imported(ROOT / modules[module], for_types=False)
+        return {module_of(name) for name in names if is_inside(name, *PACKAGES)} - {module}
 
-
-def test_no_modules_of_reports_import_each_other() -> None:
-    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources("reports")}
-    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
-
-    def of(name: str) -> str:
-        """The module that a name is or is in; a package only where the name is no module of it."""
-        return next(part for part in (name, name.rpartition(".")[0]) if part in modules)
-
-    graph = {
-        module: {of(name) for name in imported(path) if is_inside(name, "reports")} for module, path in modules.items()
-    }
-    graphlib.TopologicalSorter(graph).prepare()  # CycleError names a circle
+    graphlib.TopologicalSorter({module: imports(module) for module in modules}).prepare()  # CycleError names a circle
 
 
 @pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "sweeps")])
-def test_library_has_one_place(library: str, place: str) -> None:
-    def is_allowed(path: str, name: str) -> bool:
-        at_home = path == f"benchmarks/{place}.py" or path.startswith(f"benchmarks/{place}/")
-        return at_home or not is_inside(name, library)
+def test_a_library_has_one_place(library: str, place: str) -> None:
+    def is_allowed(file: str, name: str) -> bool:
+        return file.startswith(f"benchmarks/{place}") or not is_inside(name, library)
 
-    assert [line for package in PACKAGES for line in offenders(package, is_allowed)] == []
-
-
-def test_flower_and_this_project_import_nothing_of_each_other() -> None:
-    theirs = ("flwr", "numpy", "torch", "transformers", *sys.stdlib_module_names)
-
-    def is_allowed(path: str, name: str) -> bool:
-        return is_inside(name, *theirs) if path == FLOWER_SCRIPT else not is_inside(name, "flwr")
-
-    assert [line for package in PACKAGES for line in offenders(package, is_allowed)] == []
+    assert offenders("", is_allowed) == []
 
 
 def test_light_packages_load_nothing_heavy() -> None:
-    """Also holds for what they import in turn, which reading single files cannot show."""
-    modules = sorted(
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for package in ("partitions", "reports")
-        for path in sources(package)
-        if path.name != "__main__.py"
-    )
+    """Also by what they import in turn, which reading single files cannot show."""
+    files = [file for file in IMPORTS if file.startswith(("partitions", "reports")) and "__main__" not in file]
+    modules = [file.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for file in files]
     program = (
         f"import importlib, sys\nfor name in {modules}: importlib.import_module(name)\n"
         "print(*sorted({'torch', 'transformers', 'datasets', 'mlflow', 'optuna'} & set(sys.modules)))"

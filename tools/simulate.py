@@ -115,21 +115,21 @@ def redrawn(world: World, replicates: int, seeds: int = max(SEEDS), seed: int = 
         for _ in range(seeds):
             order = rng.random(shape, np.float32)
             held = np.argpartition(order, test, axis=1)[:, :test]
-            known = labels.copy()
-            np.put_along_axis(known, held, 0, axis=1)
+            given = labels.copy()
+            np.put_along_axis(given, held, 0, axis=1)
             if world.used:
                 left_out = np.argpartition(order, world.used, axis=1)[:, world.used :]
-                np.put_along_axis(known, left_out, 0, axis=1)
-            share = np.stack([_hits(world, features, known, labels, held, rng) for features in seen]).mean(axis=2)
+                np.put_along_axis(given, left_out, 0, axis=1)
+            share = np.stack([_hits(world, features, given, labels, held, rng) for features in seen]).mean(axis=2)
             errors = np.sqrt((share * (1 - share) / test).sum(axis=0))
             parts.append(100 * np.stack([share[0] - share[1], errors]))
     by_seed = [np.concatenate(parts[number::seeds], axis=1) for number in range(seeds)]  # [2, R] each
     return Drawn(*np.stack(by_seed).transpose(1, 2, 0), world.ratio)
 
 
-def _hits(world: World, features: Any, known: Any, labels: Any, held: Any, rng: np.random.Generator) -> np.ndarray:
-    """Learn from the examples whose label is known, and say which of the others are answered correctly."""
-    learned = (features.transpose(0, 2, 1) @ known[..., None])[..., 0] / np.count_nonzero(known, axis=1)[:, None]
+def _hits(world: World, features: Any, given: Any, labels: Any, held: Any, rng: np.random.Generator) -> np.ndarray:
+    """Learn from the examples with a label that is not 0, and say which of the others are answered correctly."""
+    learned = (features.transpose(0, 2, 1) @ given[..., None])[..., 0] / np.count_nonzero(given, axis=1)[:, None]
     learned += world.training * rng.standard_normal(learned.shape)
     right = (features @ learned[..., None].astype(np.float32))[..., 0] * labels > 0
     return np.take_along_axis(right, held, axis=1)
@@ -160,8 +160,8 @@ def byte_ratios(replicates: int, rounds: int = 12, seeds: int = max(SEEDS), seed
     as the test sets overlap. The method sends half as much a round and learns a little faster.
     """
     rng, shape = np.random.default_rng(seed), (replicates, seeds, 2, rounds)
-    pool, own = rng.standard_normal((replicates, 1, 2, 1)), rng.standard_normal((replicates, seeds, 2, 1))
-    pace = np.array([2.5, 3.5])[:, None] * np.exp(0.4 * (math.sqrt(0.2) * pool + math.sqrt(0.8) * own))
+    pool, split = rng.standard_normal((replicates, 1, 2, 1)), rng.standard_normal((replicates, seeds, 2, 1))
+    pace = np.array([2.5, 3.5])[:, None] * np.exp(0.4 * (math.sqrt(0.2) * pool + math.sqrt(0.8) * split))
     curve = 80 * (1 - np.exp(-np.arange(1, rounds + 1) / pace)) + rng.standard_normal(shape)
     mine, theirs = curve[:, :, 0], curve[:, :, 1]
     target, spent = theirs.max(axis=2), theirs.argmax(axis=2) + 1
@@ -172,38 +172,38 @@ def byte_ratios(replicates: int, rounds: int = 12, seeds: int = max(SEEDS), seed
 # ---- verdicts ----------------------------------------------------------------------------------------------------
 
 
-def of_differences(found: Drawn, n: int) -> list[Estimate]:
+def of_differences(drawn: Drawn, n: int) -> list[Estimate]:
     """The rule for redrawn splits, for each replicate; shifted so that the truth is 0."""
-    values, floors = found.differences[:, :n] - found.truth, np.sqrt((found.errors[:, :n] ** 2).mean(axis=1))
+    values, floors = drawn.differences[:, :n] - drawn.truth, np.sqrt((drawn.errors[:, :n] ** 2).mean(axis=1))
     rows = zip(values.tolist(), floors.tolist(), strict=True)
-    return [resampled(row, found.ratio, floor=floor) for row, floor in rows]
+    return [resampled(row, drawn.ratio, floor=floor) for row, floor in rows]
 
 
-def _share(found: Sequence[Estimate], met: Callable[[float, float], bool]) -> float:
-    return float(np.mean([one.interval is not None and met(*one.interval) for one in found]))
+def _share(estimates: Sequence[Estimate], met: Callable[[float, float], bool]) -> float:
+    return float(np.mean([one.interval is not None and met(*one.interval) for one in estimates]))
 
 
-def at_bound(found: Sequence[Estimate], effect: float = EFFECT) -> Shares:
+def at_bound(estimates: Sequence[Estimate], effect: float = EFFECT) -> Shares:
     """Wrong verdicts, the worse side, where the truth is the bound itself; and right ones where it is beyond it."""
-    wrong = max(_share(found, lambda low, high: low > 0), _share(found, lambda low, high: high < 0))
-    return wrong, _share(found, lambda low, high: low > -effect)
+    wrong = max(_share(estimates, lambda low, high: low > 0), _share(estimates, lambda low, high: high < 0))
+    return wrong, _share(estimates, lambda low, high: low > -effect)
 
 
-def at_margin(found: Sequence[Estimate], margin: float = 1.0) -> Shares:
+def at_margin(estimates: Sequence[Estimate], margin: float = 1.0) -> Shares:
     """Wrong verdicts of "similar" where the truth is the margin, on its wrong or right side; and right ones at 0."""
-    beyond = [similar(moved(one, side * margin), margin) for one in found for side in (-1, 1)]
+    beyond = [similar(moved(one, side * margin), margin) for one in estimates for side in (-1, 1)]
     wrong = max(np.mean([answer is True for answer in beyond]), np.mean([answer is False for answer in beyond]))
-    narrow = np.mean([similar(one, 0.01) is False for one in found])  # hardly a margin: two ways of being wrong
-    return float(max(wrong, narrow)), float(np.mean([similar(one, margin) is True for one in found]))
+    narrow = np.mean([similar(one, 0.01) is False for one in estimates])  # hardly a margin: two ways of being wrong
+    return float(max(wrong, narrow)), float(np.mean([similar(one, margin) is True for one in estimates]))
 
 
-def looked_at_each(found: Drawn, seeds: Sequence[int]) -> list[float]:
+def looked_at_each(drawn: Drawn, seeds: Sequence[int]) -> list[float]:
     """Wrong verdicts, as in `at_bound`, if one checks after each of these numbers of seeds and stops at a verdict."""
-    known = [[one.interval or (-math.inf, math.inf) for one in of_differences(found, n)] for n in seeds]
-    said = np.array([[(low > 0) - (high < 0) for low, high in at] for at in known])  # 1, -1: a verdict; 0: none yet
-    for before, now in itertools.pairwise(said):
+    intervals = [[one.interval or (-math.inf, math.inf) for one in of_differences(drawn, n)] for n in seeds]
+    verdicts = np.array([[(low > 0) - (high < 0) for low, high in at] for at in intervals])  # 1, -1; 0: none yet
+    for before, now in itertools.pairwise(verdicts):
         np.copyto(now, before, where=before != 0)
-    return [float(max((at > 0).mean(), (at < 0).mean())) for at in said]
+    return [float(max((at > 0).mean(), (at < 0).mean())) for at in verdicts]
 
 
 def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
@@ -211,20 +211,20 @@ def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
     rows: dict[str, list[Shares]] = {}
     looked: dict[str, list[float]] = {}
     worlds = [redrawn(world, replicates, seed=number) for number, world in enumerate(WORLDS)]
-    for world, found in zip(WORLDS, worlds, strict=True):
-        name = f"{world.name}, sd {found.sd:.1f}"
-        looked[name] = looked_at_each(found, seeds)
-        rows[f"beyond a bound ({name})"] = [at_bound(of_differences(found, n)) for n in seeds]
-        rows[f"similar within 1 point ({name})"] = [at_margin(of_differences(found, n)) for n in seeds]
+    for world, drawn in zip(WORLDS, worlds, strict=True):
+        name = f"{world.name}, sd {drawn.sd:.1f}"
+        looked[name] = looked_at_each(drawn, seeds)
+        rows[f"beyond a bound ({name})"] = [at_bound(of_differences(drawn, n)) for n in seeds]
+        rows[f"similar within 1 point ({name})"] = [at_margin(of_differences(drawn, n)) for n in seeds]
     unlike = ", one of 5 times the others' spread,"
     for name, some in (("", worlds), (unlike, [worlds[-1], *[worlds[0]] * 8])):
         rows[f"average over 9 tasks{name} beyond a bound"] = [at_bound(_averages(some, n), 1.0) for n in seeds]
     for test, training in CENTRAL:
-        drawn = list(central(max(replicates // 2, 100), test, training))
-        differences = np.array([own.mean(axis=1) - its.mean(axis=1) for own, its, _ in drawn])
+        sets = list(central(max(replicates // 2, 100), test, training))
+        differences = np.array([first.mean(axis=1) - second.mean(axis=1) for first, second, _ in sets])
         name = f"({test} examples, sd {100 * float(np.sqrt(differences.var(axis=1, ddof=1).mean())):.1f})"
-        rows[f"central test set, answers kept {name}"] = [at_bound([_kept(*one, n) for one in drawn]) for n in seeds]
-        rows[f"central test set, scores alone {name}"] = [at_bound([_alone(*one, n) for one in drawn]) for n in seeds]
+        rows[f"central test set, answers kept {name}"] = [at_bound([_kept(*one, n) for one in sets]) for n in seeds]
+        rows[f"central test set, scores alone {name}"] = [at_bound([_alone(*one, n) for one in sets]) for n in seeds]
     ratios = byte_ratios(4 * replicates)
     truth = float(np.median(ratios))
     rows["fewer bytes to a target, by a factor"] = [_of_ratios(ratios[:, :n], truth) for n in seeds]
@@ -233,31 +233,31 @@ def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
 
 def _averages(worlds: Sequence[Drawn], n: int) -> list[Estimate]:
     """Averages over nine tasks, of every kind of world; each task from another replicate."""
-    known = [of_differences(found, n) for found in worlds]
-    total, kinds = len(known[0]), len(known)
-    tasks = ([known[task % kinds][(start + 97 * task) % total] for task in range(9)] for start in range(total))
+    estimates = [of_differences(drawn, n) for drawn in worlds]
+    total, kinds = len(estimates[0]), len(estimates)
+    tasks = ([estimates[task % kinds][(start + 97 * task) % total] for task in range(9)] for start in range(total))
     return [average_of(each) for each in tasks]
 
 
-def _kept(own: np.ndarray, other: np.ndarray, truth: float, n: int) -> Estimate:
+def _kept(first: np.ndarray, second: np.ndarray, truth: float, n: int) -> Estimate:
     """The rule for one test set whose answers are kept."""
-    gold = (np.ones(own.shape[1], dtype=np.int64),)
-    sides = ([Answered((hits.astype(np.int64),), gold) for hits in side[:n]] for side in (own, other))
+    gold = (np.ones(first.shape[1], dtype=np.int64),)
+    sides = ([Answered((hits.astype(np.int64),), gold) for hits in side[:n]] for side in (first, second))
     return moved(hierarchical(*sides, accuracy, factor=100), -truth)
 
 
-def _alone(own: np.ndarray, other: np.ndarray, truth: float, n: int) -> Estimate:
-    """The rule for one test set of which scores alone are known."""
-    shares = own[:n].mean(axis=1), other[:n].mean(axis=1)
-    error = 100 * math.sqrt(sum(float((share * (1 - share)).mean()) for share in shares) / own.shape[1])
+def _alone(first: np.ndarray, second: np.ndarray, truth: float, n: int) -> Estimate:
+    """The rule for one test set without kept answers: only its scores are known."""
+    shares = first[:n].mean(axis=1), second[:n].mean(axis=1)
+    error = 100 * math.sqrt(sum(float((share * (1 - share)).mean()) for share in shares) / first.shape[1])
     over_seeds = resampled((100 * (shares[0] - shares[1])).tolist(), 0.0, floor=0.0)
     return moved(with_sampling(over_seeds, error), -truth)
 
 
 def _of_ratios(ratios: np.ndarray, truth: float) -> Shares:
-    found = [median_bounds(row, test_over_train=RATIO) for row in ratios.tolist()]
-    wrong = max(_share(found, lambda low, high: low > truth), _share(found, lambda low, high: high < truth))
-    return wrong, _share(found, lambda low, high: low >= truth / 2)
+    bounds = [median_bounds(row, test_over_train=RATIO) for row in ratios.tolist()]
+    wrong = max(_share(bounds, lambda low, high: low > truth), _share(bounds, lambda low, high: high < truth))
+    return wrong, _share(bounds, lambda low, high: low >= truth / 2)
 
 
 # ---- the table ---------------------------------------------------------------------------------------------------

@@ -1,18 +1,20 @@
-"""The command line: every command, its options, and the values that they accept. It loads no heavy library."""
+"""Every command of the command line, its options, and what they choose. It loads no heavy library."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from benchmarks.errors import UserError
 from benchmarks.publication import SCALES
-from benchmarks.running.run_options import MOST_SEEDS
+from benchmarks.running.run_options import MOST_SEEDS, RunOptions
+from benchmarks.selection import Selection, part_of
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,26 +26,16 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: the module of <name>_command, help, arguments, and values of arguments that it does not accept."""
+    """A command: the module of <name>_command, its help and its arguments."""
 
     module: str
     help: str
     arguments: str
-    defaults: Mapping[str, Any] = {}
 
 
 PLACES = "--data-dir --results-dir"
 CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
 MACHINE = "--workers --client-workers --executor --ray-address --slurm --threads --device --lenient --no-tracking"
-WHOLE: dict[str, Any] = {
-    "id": [],
-    "tasks": [],
-    "methods": [],
-    "seeds": range(1),
-    "backbone": None,
-    "set": [],
-    "scale": None,
-}
 
 COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
@@ -62,9 +54,6 @@ COMMANDS = {
         "run the steps of the evidence campaign in order (docs/protocol.md)",
         f"--hours --status --keep --workers --device {PLACES}",
     ),
-    "pretrain": Command(
-        "run", "train one of this project's encoders", f"encoder {PLACES} {MACHINE}", WHOLE | {"notes": False}
-    ),
     "report": Command(
         "report",
         "show what has been run; write Markdown, LaTeX, CSV and plots",
@@ -72,12 +61,12 @@ COMMANDS = {
     ),
     "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
     "site": Command("pages", "write a website of everything that has been run", f"--out --scale --records {PLACES}"),
-    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}", WHOLE),
-    "fetch": Command("fetch", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
-    "ui": Command("services", "open the runs in MLflow", f"--port --host {PLACES}"),
-    "doctor": Command("services", "check this machine: device, data, encoders, tracking", PLACES),
-    "data": Command("services", "list datasets: found in DATA_DIR, or where to download them", PLACES),
-    "bench": Command("services", "measure speed and memory", f"parts --repeats --threads --device {PLACES}"),
+    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}"),
+    "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
+    "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
+    "doctor": Command("machine", "check this machine: device, data, encoders, tracking", PLACES),
+    "data": Command("machine", "list datasets: found in DATA_DIR, or where to download them", PLACES),
+    "bench": Command("machine", "measure speed and memory", f"parts --repeats --threads --device {PLACES}"),
 }
 
 
@@ -88,7 +77,6 @@ def build_parser() -> Parser:
     options = _options()
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(name, help=command.help, description=command.help)
-        subparser.set_defaults(**command.defaults)
         which = subparser.add_mutually_exclusive_group()
         for argument in command.arguments.split():
             group = which if argument in ("--seeds", "--seed") else subparser
@@ -100,9 +88,9 @@ def build_parser() -> Parser:
 # ---- values ------------------------------------------------------------------------------------------------------
 
 
-def _between(text: str, number: Callable[[str], float], low: float, high: float, expected: str) -> Any:
+def _between(text: str, kind: type[int] | type[float], low: float, high: float, expected: str) -> Any:
     try:
-        value = number(text)
+        value = kind(text)
     except ValueError:
         value = math.nan
     if not low <= value <= high:
@@ -155,9 +143,26 @@ def filled(text: str) -> str:
     return text
 
 
-def place(text: str) -> Path:
+def folder(text: str) -> Path:
     """A path; an empty text would mean the current folder."""
     return Path(filled(text))
+
+
+# ---- what they choose --------------------------------------------------------------------------------------------
+
+
+def selection(args: argparse.Namespace, table: str | None = None, scale: str | None = None) -> Selection:
+    """The part of a benchmark that the arguments choose. table, scale: instead of the ones that they name."""
+    seeds = args.seeds if args.seed is None else (args.seed,)
+    scale = scale or args.scale or "demo"
+    chosen = part_of(table or args.id, scale, args.methods, args.tasks, seeds, args.set, args.backbone)
+    return chosen.with_sweep(args.results_dir) if getattr(args, "from_sweep", False) else chosen
+
+
+def machine(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments about folders and the machine, as `api.settings` takes them."""
+    fields = {field.name for field in dataclasses.fields(RunOptions)}
+    return {name: value for name, value in vars(args).items() if name in fields and value is not None}
 
 
 def _options() -> dict[str, tuple[str, dict[str, Any]]]:
@@ -170,7 +175,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         return option(text, action="append", default=[], metavar=metavar, type=kind)
 
     def flag(text: str) -> tuple[str, dict[str, Any]]:
-        return option(text, action="store_true")
+        return text, {"action": "store_true"}
 
     def default(name: str, otherwise: str | None = None) -> str | None:
         return os.environ.get(name) or otherwise  # argparse converts it
@@ -179,8 +184,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         "id": option("a benchmark's id, or a paper's for all of its tables"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
-        "encoder": option("such as arabic-mini"),
-        "folder": option("folder of records", type=place),
+        "folder": option("folder of records", type=folder),
         "parts": option("training, engine, peers, growth, … (default: all)", nargs="*", metavar="part"),
         # what
         "--ids": flag("print only ids, one a line"),
@@ -195,24 +199,26 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--seed": option("only this seed", type=seed),
         "--backbone": option("another encoder: folder or hub name", type=filled, default=default("BACKBONE")),
         "--set": several("change a field of every cell; a critical layer counts the paper's layers", "FIELD=VALUE"),
-        "--include": several("also read the tables in this folder", "FOLDER", place),
+        "--include": several("also read the tables, tasks and methods in this folder", "FOLDER", folder),
         "--from-sweep": flag("use the best settings of a sweep in the results folder"),
         # where
-        "--data-dir": option("your datasets", type=place, default=default("DATA_DIR")),
-        "--results-dir": option("default: results", type=place, default=default("RESULTS_DIR", "results")),
-        "--to": option("the folder; use it as DATA_DIR", type=place, required=True, metavar="FOLDER"),
-        "--out": option("the folder (default: site in the results folder)", type=place),
-        "--records": several("folder of records, repeatable (default: your own; site: and committed)", "FOLDER", place),
+        "--data-dir": option("your datasets", type=folder, default=default("DATA_DIR")),
+        "--results-dir": option("default: results", type=folder, default=default("RESULTS_DIR", "results")),
+        "--to": option("the folder; use it as DATA_DIR", type=folder, required=True, metavar="FOLDER"),
+        "--out": option("the folder (default: site in the results folder)", type=folder),
+        "--records": several(
+            "folder of records, repeatable (default: your own; site: and committed)", "FOLDER", folder
+        ),
         # plan and report
         "--claims": flag("what each claim of a paper still needs: cells, seeds (default: 5), hours"),
         "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),
         "--json": flag("print the plan as JSON, with bytes as integers"),
         "--tables": flag("also print tables, and every claim"),
         "--notes": flag("also print the notes under the tables"),
-        "--readme": option("also update the results in this file", type=place),
-        "front --readme": option("the file with the markers", type=place, required=True),
-        "--pictures": option("also write the plots to this folder, for that file", type=place),
-        "--picture": option("also plot scores against bytes into this file", type=place),
+        "--readme": option("also update the results in this file", type=folder),
+        "front --readme": option("the file with the markers", type=folder, required=True),
+        "--pictures": option("also write the plots to this folder, for that file", type=folder),
+        "--picture": option("also plot scores against bytes into this file", type=folder),
         "--score": option(
             "the score at the round chosen on validation data (default), at the last, or at the best round",
             choices=("chosen", "last", "best"),
@@ -238,7 +244,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--keep": flag("also copy finished records to the committed ones"),
         "--port": option("default: 5055", type=positive, default=5055),
         "--host": option("address to listen on (default: this machine only)", default="127.0.0.1"),
-        "--repeats": option("repetitions of each timing (default: 5)", type=positive, default=5),
+        "--repeats": option("repetitions of each timing (default: 3)", type=positive, default=3),
         # sweep
         "--grid": several("try these values of a field; repeated: all combinations", "FIELD=V1,V2,…"),
         "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),

@@ -12,41 +12,36 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.select import selection, sweep_file
+from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
 from benchmarks.registry import include
 from benchmarks.results import read_results, write_bytes
 from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
-from benchmarks.sweeps.tuning import best_values, read_sweep
 
 ROOT = Path(__file__).parent.parent  # of the papers' folders
 COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a results folder; no page reads them
+STEPS = sorted(ROOT.glob("*/campaign/steps.toml"))
 SCALE = "lite"
 
 
 class Step(NamedTuple):
-    """Some commands of `python -m benchmarks`, in order, and the claims that their records decide."""
+    """Some commands of `python -m benchmarks`, in order."""
 
-    number: int
     title: str
-    decides: str
-    commands: tuple[str, ...]
-
-
-def _files() -> list[Path]:
-    return sorted(ROOT.glob("*/campaign/steps.toml"))
+    commands: Sequence[str]
 
 
 def steps() -> list[Step]:
     """The steps of every paper's campaign, in order, whose tables are included on the way."""
-    found: list[Step] = []
-    for path in _files():
+    every: list[Step] = []
+    for path in STEPS:
         include(path.parent)
-        for step in tomllib.loads(path.read_text(encoding="utf-8"))["step"]:
-            found.append(Step(len(found) + 1, step["title"], step["decides"], tuple(step["commands"])))
-    return found
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))["step"]
+        every += [
+            Step(f"Step {len(every) + n}, {step['title']}", step["commands"]) for n, step in enumerate(entries, 1)
+        ]
+    return every
 
 
 def campaign_command(args: argparse.Namespace) -> int:
@@ -67,10 +62,10 @@ def _copy_missing(source: Path, target: Path) -> None:
     A result is copied after its predictions: predictions without a result do no harm.
     """
     for folder in ("records", "sweeps"):
-        for path in sorted((source / folder).glob("*"), key=lambda path: path.suffix == ".json"):
+        for path in sorted((source / folder).glob("[!.]*"), key=lambda path: path.suffix == ".json"):
             copy = target / folder / path.name
             is_longer = folder == "sweeps" and copy.exists() and copy.stat().st_size < path.stat().st_size
-            if path.is_file() and not path.name.startswith(".") and (is_longer or not copy.exists()):
+            if path.is_file() and (is_longer or not copy.exists()):
                 write_bytes(copy, path.read_bytes())
 
 
@@ -80,30 +75,25 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
     args: the folders, workers and device of all commands. deadline: when to stop, by `time.monotonic`.
     """
     status = 0
-    for step in every:
-        for command in step.commands:
-            if deadline is not None and time.monotonic() >= deadline:
-                return status
-            parsed = _parsed(command, args)
-            if parsed.command == "sweep" and _is_tuned(parsed):
-                continue
-            untuned = _untuned_rows(parsed) if parsed.command == "run" else []
-            action = f"not run, as {', '.join(untuned)} are not tuned" if untuned else command
-            print(f"Step {step.number}, {step.title}: {action}", flush=True)
-            if untuned or _run(command, args, deadline) not in (0, None):
-                status = 2
+    for title, command in ((step.title, command) for step in every for command in step.commands):
+        if deadline is not None and time.monotonic() >= deadline:
+            return status
+        parsed = _parsed(command, args)
+        if parsed.command == "sweep" and _is_tuned(parsed):
+            continue
+        untuned = _untuned_rows(parsed) if parsed.command == "run" else []
+        action = f"not run, as {', '.join(untuned)} are not tuned" if untuned else command
+        print(f"{title}: {action}", flush=True)
+        if untuned or _run(command, args, deadline) not in (0, None):
+            status = 2
     return status
 
 
 def arguments(command: str, args: argparse.Namespace) -> list[str]:
     """A step's command with the options that all of them share."""
-    shared = ["--scale", SCALE, "--lenient", "--no-tracking", *(f"--include={path.parent}" for path in _files())]
-    given = {"results-dir": args.results_dir, "data-dir": args.data_dir, "workers": args.workers, "device": args.device}
-    return [
-        *shlex.split(command),
-        *shared,
-        *(f"--{name}={value}" for name, value in given.items() if value is not None),
-    ]
+    shared = ["--scale", SCALE, "--lenient", "--no-tracking", *(f"--include={path.parent}" for path in STEPS)]
+    given = (f"--{name.replace('_', '-')}={value}" for name, value in machine(args).items())
+    return [*shlex.split(command), *shared, *given]
 
 
 def _parsed(command: str, args: argparse.Namespace) -> argparse.Namespace:
@@ -112,9 +102,7 @@ def _parsed(command: str, args: argparse.Namespace) -> argparse.Namespace:
 
 def _is_tuned(parsed: argparse.Namespace) -> bool:
     """Whether a sweep's choices are in the results folder."""
-    chosen = selection(parsed)
-    labels = {column.task: chosen.benchmark.label(chosen.scale, [column]) for column in chosen.columns}
-    best = best_values(read_sweep(sweep_file(parsed.results_dir, chosen)), labels)
+    best = selection(parsed).tuned(parsed.results_dir)
     return all((task, method) in best for task in parsed.tasks for method in parsed.methods)
 
 
@@ -143,27 +131,24 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
     """A line for each step: its finished cells, and the time that the others take by records of similar cells."""
     folder = args.results_dir / "records"
     records = list(read_results(folder)) if folder.is_dir() else []
-    committed = taken_in(path for path in sorted(ROOT.glob("*/records")) if path.is_dir())
-    timings = Timings([*taken(records), *committed])
+    timings = Timings([*taken(records), *taken_in(sorted(ROOT.glob("*/records")))])
     finished = {record.cell.spec_id for record in records}
     for step in every:
-        cells = {cell.spec_id: cell for command in step.commands for cell in _cells(command, args)}
+        cells = {cell.spec_id: cell for command in step.commands for cell in cells_of(command, args)}
         seconds = [timings.seconds(cell) for spec_id, cell in cells.items() if spec_id not in finished]
         hours = sum(known or 0.0 for known in seconds) / 3600
         unknown = f" and {seconds.count(None)} cells of unknown length" if None in seconds else ""
         left = f"{len(cells) - len(seconds)} of {len(cells)} cells, {hours:.1f} h of one process left{unknown}"
-        needs = f"{left}, without tuning" if seconds else f"finished, {len(cells)} cells"
-        yield f"Step {step.number}, {step.title}: {needs}"
+        yield f"{step.title}: {f'{left}, without tuning' if seconds else f'finished, {len(cells)} cells'}"
 
 
-def _cells(command: str, args: argparse.Namespace) -> list[RunConfig]:
+def cells_of(command: str, args: argparse.Namespace) -> list[RunConfig]:
     """The cells of a `run`; they have the definition's settings until a sweep has chosen others."""
     parsed = _parsed(command, args)
     if parsed.command != "run":
         return []
     try:
-        chosen = selection(parsed)
+        return selection(parsed).runs()
     except UserError:  # no sweep is finished
         parsed.from_sweep = False
-        chosen = selection(parsed)
-    return [cell for _, _, cell in chosen.cells()]
+        return selection(parsed).runs()

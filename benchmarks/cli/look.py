@@ -1,69 +1,32 @@
-"""The commands `list` and `show`, and which cells of a table have a record."""
+"""The commands `list` and `show`, which load no heavy library."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from benchmarks.cli.select import Selection, stages_of
-from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.experiment import Benchmark
 from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.run_config import RunConfig
-from benchmarks.running.timings import glimpses
+from benchmarks.selection import FinishedCells, Selection, recorded_cells
 
 _WIDTH, _WIDE = 80, 110
-_CELL = '"cell": '
-
-
-class Finished:
-    """The cells of one scale that have a record. It reads only the cells, so that `list` answers at once."""
-
-    def __init__(self, cells: Iterable[RunConfig], scale: str) -> None:
-        """cells: of any scale."""
-        cells = [cell for cell in cells if cell.scale == scale]
-        self._places = {cell.place_id for cell in cells}
-        self._methods = {(cell.task, cell.algorithm) for cell in cells}
-
-    def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
-        """How many cells of a table have a record of any seed, and how many cells it has."""
-        places = [(row, column) for row in table.rows_at(scale) for column in table.columns_at(scale)]
-        return sum(self._is_run(table, scale, *place) for place in places), len(places)
-
-    def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
-        # Making a cell takes time: it is made only where a record has its task and method.
-        is_likely = (column.task, row.algorithm) in self._methods
-        return is_likely and table.cell(row, column, scale, 0).place_id in self._places
-
-
-def recorded_cells(folders: Iterable[Path]) -> list[RunConfig]:
-    """The cells of all records in folders, each once."""
-    return list(glimpses(folders, _cell))
-
-
-def _cell(text: str) -> RunConfig:
-    value, _ = json.JSONDecoder().raw_decode(text, text.index(_CELL) + len(_CELL))
-    return RunConfig.from_json(value)
 
 
 def list_command(args: argparse.Namespace) -> int:
-    """Print a line for each benchmark."""
+    """Print a line for each benchmark, with its finished cells."""
     if args.ids:
         print("\n".join(benchmark_ids()))
         return 0
     tables = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
     folders = [*(folder_of(table.paper.id) / "records" for table in tables), args.results_dir / "records"]
-    finished = Finished(recorded_cells(folders), args.scale)
+    finished = FinishedCells(recorded_cells(folders), args.scale)
     wide = max(len(table.id) for table in tables)
     for table in tables:
         at = [scale for scale in table.scales if scale.id == args.scale]
         count = "{}/{}".format(*finished.of(table, at[0])) if at else "–"
-        title = f"{table.place}: {table.title}"
-        room = _WIDTH - wide - 9
-        title = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
+        title = textwrap.shorten(f"{table.place}: {table.title}", _WIDTH - wide - 9, placeholder="…")
         print(f"{table.id:{wide}} {count:>7} {title}")
     published = sum(table.is_printed for table in tables)
     papers = len({table.paper.id for table in tables})
@@ -99,7 +62,7 @@ def show_command(args: argparse.Namespace) -> int:
     print("\nScales")
     for scale in table.scales:
         print(f"  {scale.id:18} {scale.label}")
-        for stage in stages_of(Selection(table, scale, table.rows_at(scale), table.columns_at(scale), [0])):
+        for stage in Selection(table, scale, table.rows_at(scale), table.columns_at(scale), [0]).stages():
             print(f"  {'':18} first, once: {stage}")
     print("\nSettings, by --set name=value")
     _print_wrapped([", ".join(changeable(table.base(table.rows[0], table.columns[0], table.scales[0], 0)))], "  ", 2)

@@ -6,15 +6,15 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from typing import Any, TextIO, cast
 
 from benchmarks.cli.arguments import COMMANDS, build_parser
-from benchmarks.cli.output import lasting_output
 from benchmarks.registry import include
 from benchmarks.running.signals import Terminated, surviving_logout
 
-COMPUTING = ("run", "sweep", "pretrain", "import", "campaign")  # they keep running after the terminal closes
+COMPUTING = ("run", "sweep", "import", "campaign")  # they keep running after the terminal closes
 INTERRUPTED = 130
 USER_ERRORS = {"UserError", "FederationError", "PartitionError", "ReportError"}  # by name: two of them load numpy
 # Errors of files and folders that a user can fix: full, forbidden, or of the wrong kind.
@@ -51,10 +51,10 @@ def _run(arguments: Sequence[str]) -> int:
             parser.print_help()
             return 0
         args = parser.parse_args(arguments)
-        for folder in getattr(args, "include", ()):
-            include(folder)
         if getattr(args, "data_dir", None) is not None:
             importlib.import_module("benchmarks.encoders.fetched").use(args.data_dir)
+        for folder in getattr(args, "include", ()):  # its methods may load the hub's libraries
+            include(folder)
         # Each command is imported when it is chosen, so that `list` does not wait for other commands' libraries.
         module = importlib.import_module(f"benchmarks.cli.{COMMANDS[args.command].module}")
         with surviving_logout() if args.command in COMPUTING else nullcontext():
@@ -73,3 +73,57 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+# ---- output that may disappear -----------------------------------------------------------------------------------
+
+
+class Lasting:
+    """A text stream that discards everything after its first failed write, so that the computation continues.
+
+    error: that failure, of a closed pipe or a full disk, or None.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.error: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._attempt(self._stream.flush)
+
+    def is_incomplete(self) -> bool:
+        """Whether text was lost. A closed pipe loses nothing: its reader, such as `head`, wanted no more."""
+        self.flush()
+        return self.error is not None and self.error.errno != errno.EPIPE
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _attempt(self, action: Callable[[], Any]) -> None:
+        try:
+            action()
+        except OSError as error:
+            self.error = self.error or error
+            # Python flushes the buffer when it ends: what is left in it needs a file that accepts it.
+            with suppress(OSError, ValueError, AttributeError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self._stream.fileno())
+                os.close(nowhere)
+
+
+@contextmanager
+def lasting_output() -> Iterator[tuple[Lasting, Lasting]]:
+    """Wrap stdout and stderr while the block runs, and return both."""
+    out, err = (Lasting(stream or open(os.devnull, "w")) for stream in (sys.stdout, sys.stderr))  # noqa: SIM115,PTH123
+    with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
+        try:
+            yield out, err
+        finally:
+            out.flush()
+            err.flush()

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
-from benchmarks.cli.paper import standings_at, tables_by_paper
 from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
+from benchmarks.papers import cells_at, standings_at, tables_by_paper
 from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders, write_bytes
-from benchmarks.running.environment import code_revision
+from benchmarks.running.process import code_revision
 from fedsim.files import read_text
-from reports.evidence.records import Request, request_for
+from reports.evidence.records import request_for
 from reports.front.picture import front_picture
-from reports.front.state import Standing, front_markdown
-from reports.pages.files import update_readme
+from reports.front.readme import update_readme
+from reports.front.state import Standing, coverage, front_markdown
 from reports.pages.plots import render
-from reports.site.build import build
-from reports.site.material import Dossier, Material, Summary
+from reports.site.build import build, require_replaceable
+from reports.site.site_data import Dossier, SiteData, Summary
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of the first page's picture
 UNRUN = "lite"  # the scale that is shown if there are no records at all
 Sweeps = Mapping[tuple[str, str], Mapping[str, str]]  # (table, scale) -> file name -> text
 
 MEANING = {
-    "demo": "generated data and tiny encoders: shows the machinery, is never compared with print",
-    "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from print",
+    "demo": "generated data and tiny encoders: shows that everything runs, never compared with published values",
+    "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from the papers’",
     "literal": "real data and small encoders with the papers’ own settings",
-    "paper": "the papers’ encoders, data and budgets: comparable with print",
+    "paper": "the papers’ encoders, data and budgets: comparable with published values",
 }
 
 
@@ -46,11 +48,22 @@ def front_command(args: argparse.Namespace) -> int:
     standings = standings_at(args.scale, by_paper, records)
     if not standings:
         raise UserError(f"--scale: expected one that a table has, such as lite, found {args.scale!r}")
+    picture = ""
     if args.picture:
-        write_bytes(args.picture, *render(_picture(by_paper, args.scale, records), "png"))
-    update_readme(args.readme, front_markdown(standings, args.scale))
+        figure = _picture(by_paper, args.scale, records)
+        write_bytes(args.picture, *render(figure, "png"))
+        title = figure().get_suptitle().replace("\n", " ")
+        picture = f"![{title}]({Path(os.path.relpath(args.picture, args.readme.parent)).as_posix()})"
+    run = coverage(standings, _at_paper(by_paper, records), args.scale)
+    update_readme(args.readme, front_markdown(standings, run, args.scale, picture))
     print(f"updated {args.readme}")
     return 0
+
+
+def _at_paper(by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]) -> tuple[int, int]:
+    """Cells run with the papers' encoders, and all of these."""
+    cells = [pair for tables in by_paper.values() for pair in cells_at(SCALES[-1], tables, records)[0].values()]
+    return sum(run for run, _ in cells), sum(of for _, of in cells)
 
 
 def _picture(
@@ -68,6 +81,8 @@ def site_command(args: argparse.Namespace) -> int:
     """Write the site of the committed records and those of the results folder, or of the named folders."""
     if args.scale not in (None, *SCALES):
         raise UserError(f"--scale: expected one of {', '.join(SCALES)}, found {args.scale!r}")
+    out = args.out or args.results_dir / "site"
+    require_replaceable(out)
     keep_in(args.results_dir)
     by_paper = tables_by_paper()
     folders = [folder_of(paper) / "records" for paper in by_paper] + [args.results_dir / "records"]
@@ -77,35 +92,35 @@ def site_command(args: argparse.Namespace) -> int:
     for tables in by_paper.values():
         for table in tables:
             for scale in table.scales:
-                own = args.results_dir / "reports" / table.id / scale.id / "sweep"
+                here = args.results_dir / "reports" / table.id / scale.id / "sweep"
                 committed = folder_of(table.paper.id) / "sweeps" / table.id / scale.id
-                if found := next((folder for folder in (own, committed) if (folder / "trials.csv").is_file()), None):
-                    texts = sorted(path for path in found.iterdir() if path.suffix in (".csv", ".svg"))
+                for folder in (folder for folder in (committed, here) if (folder / "trials.csv").is_file()):
+                    texts = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".svg"))
                     sweeps[table.id, scale.id] = {path.name: read_text(path) for path in texts}
-    out = args.out or args.results_dir / "site"
-    site = build(material(shown, by_paper, args.scale, sweeps), out)
-    sizes = f"{site.other_bytes / 1e6:.1f} MB, and {site.data_bytes / 1e6:.1f} MB of records and data"
-    print(f"{site.pages} pages of {len(shown)} records, {sizes}: open {site.index}")
+    index, pages, size = build(site_data(shown, by_paper, args.scale, sweeps), out)
+    print(f"{pages} pages of {len(shown)} records, {size / 1e6:.1f} MB: open {index}")
     return 0
 
 
-def material(
+def site_data(
     records: Sequence[RunResult],
     by_paper: Mapping[str, Sequence[Benchmark]],
     scale: str | None = None,
     sweeps: Sweeps = MappingProxyType({}),
-) -> Material:
+) -> SiteData:
     """Everything that the site shows; the scale with the most records comes first."""
     counts = Counter(record.cell.scale for record in records)
     scales = tuple(sorted((name for name in SCALES if counts[name]), key=lambda name: -counts[name]))
     scales = scales or (scale or UNRUN,)
-    by_scale = {name: {own.paper.id: own for own in standings_at(name, by_paper, records)} for name in scales}
+    by_scale = {name: {each.paper.id: each for each in standings_at(name, by_paper, records)} for name in scales}
     dossiers = []
     for paper, tables in by_paper.items():
-        standings = {name: found[paper] for name, found in by_scale.items() if paper in found}
+        standings = {name: at[paper] for name, at in by_scale.items() if paper in at}
         if standings:
             dossiers.append(_dossier(tables, standings, records, sweeps))
-    return Material(tuple(dossiers), tuple(records), scales, str(code_revision()["revision"] or ""), MEANING, sweeps)
+    revision = str(code_revision()["revision"] or "")
+    run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0])
+    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps)
 
 
 def _dossier(
@@ -115,12 +130,13 @@ def _dossier(
     requests = []
     for table in sorted(tables, key=_order):
         for number, scale in enumerate(standings):
-            found = _request(table, scale, records)
-            if found is None:
+            at = next((each for each in table.scales if each.id == scale), None)
+            if at is None:
                 continue
-            is_run = any(selection.is_run for selection in found.selections.values())
+            request = request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
+            is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
-                requests.append(found)
+                requests.append(request)
     return Dossier(tables[0].paper, _summary(tables[0].paper.id), standings, tuple(requests))
 
 
@@ -129,21 +145,8 @@ def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
     return not table.is_printed, table.place.startswith("Appendix"), table.place.startswith("Figure"), table.id
 
 
-def _request(table: Benchmark, scale: str, records: Sequence[RunResult]) -> Request | None:
-    at = next((own for own in table.scales if own.id == scale), None)
-    if at is None:
-        return None
-    return request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
-
-
 def _summary(paper: str) -> Summary:
     """The paragraphs that were written about a paper's reproduction; empty if there are none."""
     path = folder_of(paper) / "summary.toml"
-    if not path.is_file():
-        return Summary()
-    try:
-        texts = tomllib.loads(read_text(path))
-        return Summary(**{name: tuple(map(str, paragraphs)) for name, paragraphs in texts.items()})
-    except (ValueError, TypeError) as error:
-        expected = "lists of paragraphs named scope, methodology, easy and difficult"
-        raise UserError(f"{path}: expected {expected}, found something else ({error}); correct the file") from None
+    texts = tomllib.loads(read_text(path)) if path.is_file() else {}
+    return Summary(**{name: tuple(paragraphs) for name, paragraphs in texts.items()})

@@ -1,37 +1,52 @@
-"""The command `plan`: what would run, and what it would send, derived from the encoder's shapes without training."""
+"""The command `plan`: what a run would send, derived from shapes, or with `--claims` what each claim still needs."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cli.needs import known_records, show_needs
-from benchmarks.cli.select import Selection, selection, settings, stages_of
+from benchmarks import api
+from benchmarks.cli.arguments import machine, selection
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.client_costs import cell_flops
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import keep_in, plan_of
 from benchmarks.encoders.backbones import backbone_name
+from benchmarks.encoders.fetched import contents
 from benchmarks.errors import DependsOnTextsError, UserError
+from benchmarks.experiment import Benchmark
 from benchmarks.overrides import expanded
+from benchmarks.papers import benchmarks_of, judged
+from benchmarks.registry import claims_of, folder_of, scale_of
+from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import Completed, by_stage, chain_of
+from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
 from benchmarks.running.federation import counted_clients, training_examples
+from benchmarks.running.requirements import why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
-from reports.pages.text import human_bytes
+from benchmarks.selection import Selection
+from reports.claims.cells import Runs
+from reports.claims.needs import COUNTED_SEEDS, SEEDS, Missing, needs
+from reports.pages.text import human_bytes, in_one_unit
 
 _BOTH = "uplink + downlink"
 _HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time")
 _WIDTH = 118
 _WAYS = ("up_bytes", "down_bytes", "setup_bytes")
+_BYTES = (
+    "equal_rounds", "counted_bytes_per_round", "up_bytes_per_round", "down_bytes_per_round", *_WAYS, "up_bytes_stage",
+    "down_bytes_stage",
+)  # fmt: skip
 
 
 def plan_command(args: argparse.Namespace) -> int:
@@ -52,19 +67,28 @@ def plan_command(args: argparse.Namespace) -> int:
 def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) -> dict[str, Any]:
     """The plan of a selection as JSON values.
 
-    `rows` has the bytes of one seed, `sum` those of all distinct cells; null is unknown, for the row's `reason`.
+    `rows` has the bytes of one seed with the earlier runs from which it starts (`_stage` is without them), and by round
+    those of the stage that sends most; `sum` has those of all distinct cells and earlier runs. null is unknown, for the
+    row's `reason`.
     """
-    cells, seeds = chosen.cells(), len(chosen.seeds)
-    unique = {cell.spec_id: cell for _, _, cell in cells}
-    rows, hours = [], 0.0
+    cells, seeds, unique = chosen.cells(), len(chosen.seeds), {run.spec_id: run for run in chosen.runs()}
+    rows = list[dict[str, Any]]()
+    stages: dict[tuple[str, str], list[dict[str, int]]] = {}  # method and task -> the bytes of each stage
     for row, column, cell in cells:
         if cell.seed == chosen.seeds[0]:
-            rows.append({"task": column.task, "method": row.id, **_planned_row(chosen, cell, args)})
+            line, stages[row.id, column.task] = _planned_row(chosen, cell, args)
+            rows.append({"task": column.task, "method": row.id, **line})
     distinct = {row["cell"]: row for row in rows}
+    sent = {  # spec_id -> its own bytes: an earlier run of several rows or seeds counts once
+        stage.spec_id: sizes
+        for row, column, cell in cells
+        for stage, sizes in zip([*earlier_stages(cell), cell], stages[row.id, column.task], strict=False)
+    }
+    hours, seconds = 0.0, list[float | None]()
     if args.tflops:
-        made, rate = settings(args), args.tflops * 1e12 * 3600
-        flops = (cell_flops(unique[spec_id], counted_clients(unique[spec_id], made)) for spec_id in distinct)
-        hours, seconds = seeds * sum(flops) / rate, []
+        options = api.settings(**machine(args))
+        flops = (cell_flops(unique[spec_id], counted_clients(unique[spec_id], options)) for spec_id in distinct)
+        hours = seeds * sum(flops) / (args.tflops * 1e12 * 3600)
     else:
         seconds = _seconds(list(unique.values()), finished, Timings(taken(known_records(args, [chosen.benchmark]))))
         hours = sum(known or 0 for known in seconds) / 3600
@@ -73,23 +97,43 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
         "scale": chosen.scale.id,
         "backbone": chosen.scale.backbone,
         "seeds": list(chosen.seeds),
-        "cells": len(rows) * seeds,
+        "cells": len(cells),
         "unique_cells": len(unique),
         "finished_cells": sum(finished(cell, False) for cell in unique.values()),
         "hours": hours,
         "cells_of_known_hours": len(seconds) - seconds.count(None),
         "cells_of_unknown_hours": seconds.count(None),
-        "sum": {way: seeds * sum(row[way] or 0 for row in distinct.values()) for way in _WAYS},
+        "sum": {way: sum(sizes[way] for sizes in sent.values()) for way in _WAYS},
         "rows": rows,
     }
 
 
-def _planned_row(chosen: Selection, cell: RunConfig, args: argparse.Namespace) -> dict[str, Any]:
-    wire, examples, reason = None, None, None
+def _planned_row(
+    chosen: Selection, cell: RunConfig, args: argparse.Namespace
+) -> tuple[dict[str, Any], list[dict[str, int]]]:
+    """A cell's line of the plan, and the bytes of each of its stages, the first one first; empty if unknown."""
+    chain = [*earlier_stages(cell), cell]
+    wires, examples, reason = list[WirePlan](), None, None
     try:
-        wire, examples = wire_of(cell, args)
+        for stage in chain:
+            wire, examples = wire_of(stage, args)
+            wires.append(wire)
     except UserError as error:  # bytes depend on examples that are not here, or on their texts
-        reason = str(error)
+        wires, examples, reason = [], None, str(error)
+    totals = ((wire.total.up_bytes, wire.total.down_bytes, wire.setup_bytes) for wire in wires)
+    stages = [dict(zip(_WAYS, sizes, strict=True)) for sizes in totals]
+    line: dict[str, Any] = dict.fromkeys(_BYTES)
+    if wires:
+        busiest, sender = max(zip(wires, chain, strict=True), key=lambda pair: pair[0].up_bytes + pair[0].down_bytes)
+        line |= {
+            "equal_rounds": busiest.alike,
+            "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(busiest, sender),
+            "up_bytes_per_round": busiest.up_bytes,
+            "down_bytes_per_round": busiest.down_bytes,
+            **{way: sum(sizes[way] for sizes in stages) for way in _WAYS[:2]},
+            "setup_bytes": stages[-1]["setup_bytes"],
+            **{f"{way}_stage": stages[-1][way] for way in _WAYS[:2]},
+        }
     return {
         "cell": cell.spec_id,
         "backbone": cell.backbone,
@@ -98,14 +142,8 @@ def _planned_row(chosen: Selection, cell: RunConfig, args: argparse.Namespace) -
         "longest_text": cell.training.max_length,
         "reason": reason,
         "counted_examples": examples,
-        "equal_rounds": wire.alike if wire else None,
-        "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(wire, cell) if wire else None,
-        "up_bytes_per_round": wire.up_bytes if wire else None,
-        "down_bytes_per_round": wire.down_bytes if wire else None,
-        "up_bytes": wire.total.up_bytes if wire else None,
-        "down_bytes": wire.total.down_bytes if wire else None,
-        "setup_bytes": wire.setup_bytes if wire else None,
-    }
+        **line,
+    }, stages
 
 
 def _seconds(cells: list[RunConfig], finished: Completed, timings: Timings) -> list[float | None]:
@@ -136,6 +174,12 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, int | 
         return wire_plan(cell, backbone, examples), sum(examples)
 
 
+def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunResult]:
+    """The records of the results folder, and the committed ones of the papers."""
+    folders = {folder_of(table.paper.id) / "records" for table in tables} | {args.results_dir / "records"}
+    return read_folders(folder for folder in sorted(folders) if folder.is_dir())
+
+
 # ---- in the terminal ---------------------------------------------------------------------------------------------
 
 
@@ -145,33 +189,36 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} finished"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
     table = Table(title=f"{chosen.title}: {count} ({label})", show_footer=True)
-    up, down, once = (plan["sum"][way] for way in _WAYS)
-    sums = [f"Sum, {plan['unique_cells']} cells", *[""] * 4, *_texts(chosen, up + down, once)]
-    for heading, footer in zip(_HEADINGS, sums, strict=True):
-        table.add_column(heading, footer, justify="left" if heading in ("Task", "Method") else "right")
-    methods = {row.id: row.name for row in chosen.rows}
-    tasks: dict[tuple[str, ...], list[str]] = {}  # method, rounds and sizes -> tasks
-    for row in sorted(plan["rows"], key=lambda row: list(methods).index(row["method"])):
-        sizes = ["–"] * 4
-        if row["reason"] is None:
-            if not row["up_bytes"] + row["down_bytes"]:
-                continue
-            a_round, whole = (
-                row["up_bytes_per_round"] + row["down_bytes_per_round"],
-                row["up_bytes"] + row["down_bytes"],
-            )
-            sizes = _texts(chosen, row["counted_bytes_per_round"], a_round, whole, row["setup_bytes"])
-        tasks.setdefault((methods[row["method"]], str(row["rounds"]), *sizes), []).append(row["task"])
     names = {column.task: column.name for column in chosen.columns}
-    for key, of in tasks.items():
-        table.add_row(
-            f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(map(names.__getitem__, of)), *key
-        )
+    frame = pd.DataFrame(plan["rows"]).fillna(np.nan)  # unknown bytes are None
+    frame["a_round"] = frame["up_bytes_per_round"] + frame["down_bytes_per_round"]
+    frame["all_rounds"] = frame["up_bytes"] + frame["down_bytes"]
+    frame["task"] = frame["task"].map(names)
+    frame["method"] = pd.Categorical(frame["method"], [row.id for row in chosen.rows])
+    frame = frame[frame["all_rounds"] != 0].sort_values("method", kind="stable")
+    sizes = ["counted_bytes_per_round", "a_round", "all_rounds", "setup_bytes"]
+    keys = ["method", "rounds", *sizes]
+    lines = frame.groupby(keys, sort=False, dropna=False, observed=True)["task"].agg(list).reset_index()
+    up, down, once = (plan["sum"][way] for way in _WAYS)
+    columns = [
+        [f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(of) for of in lines["task"]],
+        [chosen.benchmark.row(method).name for method in lines["method"]],
+        [str(rounds) for rounds in lines["rounds"]],
+        *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
+        *(_texts(chosen, [*lines[size], total]) for size, total in zip(sizes[2:], (up + down, once), strict=True)),
+    ]
+    footers = [f"Sum, {plan['unique_cells']} cells", *[""] * 4, columns[5].pop(), columns[6].pop()]
+    for heading, footer in zip(_HEADINGS, footers, strict=True):
+        table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
+    for line in zip(*columns, strict=True):
+        table.add_row(*line)
     return table
 
 
-def _texts(chosen: Selection, *sizes: float) -> list[str]:
-    return [human_bytes(size, chosen.benchmark.paper.gigabyte) for size in sizes]
+def _texts(chosen: Selection, sizes: Sequence[float]) -> list[str]:
+    """Sizes of one column in one unit; "–" for an unknown one."""
+    texts = iter(in_one_unit([size for size in sizes if size == size], chosen.benchmark.paper.gigabyte))
+    return [next(texts) if size == size else "–" for size in sizes]
 
 
 def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iterator[str]:
@@ -184,35 +231,28 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
         if row["reason"]:
             notes.setdefault(f"No bytes, as {row['reason']}", []).append(method)
         elif not row["up_bytes"] + row["down_bytes"]:
-            once = f" but {_texts(chosen, row['setup_bytes'])[0]} one-time" if row["setup_bytes"] else ""
-            notes.setdefault(f"Nothing is sent{once}", []).append(method)
+            size = human_bytes(row["setup_bytes"], chosen.benchmark.paper.gigabyte)
+            notes.setdefault(f"Nothing is sent{f' but {size} one-time' if row['setup_bytes'] else ''}", []).append(
+                method
+            )
         if examples is not None:
             notes.setdefault(f"Counted on {task}'s {examples:,} training examples", []).append(method)
         if row["equal_rounds"] is False:
             notes.setdefault(f"A round is the mean of rounds that differ, {task}", []).append(method)
-    encoders = " and ".join(dict.fromkeys(row["backbone"] for row in rows))
-    yield f"* {chosen.benchmark.paper.bytes_convention}; derived for {encoders} with {rows[0]['clients']} clients."
-    yield from _listed(notes)
-    yield from _listed(_units(chosen))
-    yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in stages_of(chosen).items())
-    yield "One-time: the pre-trained model, sent to every client before the first round; the paper leaves it out."
-
-
-def _listed(methods: dict[str, list[str]]) -> Iterable[str]:
-    return (f"{text}: {', '.join(dict.fromkeys(names))}." for text, names in methods.items())
-
-
-def _units(chosen: Selection) -> dict[str, list[str]]:
-    """An option that counts the paper's layers, also in the encoder's layers -> the methods with that value."""
-    methods: dict[str, list[str]] = {}
     defined = chosen.benchmark.scale(chosen.scale.id)
     depths = dict.fromkeys(column.at(chosen.scale, defined).depth for column in chosen.columns)
-    for row, (name, unit) in product(chosen.rows, chosen.benchmark.units.items()):
-        value = dict(expanded((*row.changes.items(), *chosen.benchmark.overrides))).get(name)
+    for method_row, (option, unit) in product(chosen.rows, chosen.benchmark.units.items()):
+        value = dict(expanded((*method_row.changes.items(), *chosen.benchmark.overrides))).get(option)
         for depth in depths if value is not None else ():
-            shown = chosen.benchmark.shown(name, value, replace(chosen.scale, depth=depth))
-            methods.setdefault(f"{unit.name[0].upper()}{unit.name[1:]} {shown}", []).append(row.name)
-    return methods
+            layers = chosen.benchmark.shown(option, value, replace(chosen.scale, depth=depth))
+            notes.setdefault(f"{unit.name[0].upper()}{unit.name[1:]} {layers}", []).append(method_row.name)
+    encoders = " and ".join(dict.fromkeys(row["backbone"] for row in rows))
+    yield f"* {chosen.benchmark.paper.bytes_convention}; derived for {encoders} with {rows[0]['clients']} clients."
+    yield from (f"{text}: {', '.join(dict.fromkeys(of))}." for text, of in notes.items())
+    yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
+    if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
+        yield "All rounds include the earlier run from which a run starts; per round is the stage that sends most."
+    yield "One-time: the pre-trained model, sent to every client before the first round; the paper leaves it out."
 
 
 def _hours(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
@@ -228,3 +268,77 @@ def _hours(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
         yield f"About {plan['hours']:.1f} h of one process for {known} cells, by records of the same method and task."
     if unknown:
         yield f"No record tells how long {unknown} cells take: --tflops N estimates it at N · 10^12 operations/s."
+
+
+# ---- claims ------------------------------------------------------------------------------------------------------
+
+_CLAIM_HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡")
+_CLAIM_NOTES = """\
+Verdicts hold for a number of seeds that is fixed before the results are seen (docs/statistics.md).
+* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.
+‡ needed to decide the claim, projected from the effect and spread of the runs so far ("none": more than 100)."""
+
+
+def show_needs(args: argparse.Namespace) -> int:
+    """Print, claim by claim, the cells without a record, then the commands that compute them."""
+    claims = claims_of(args.id)
+    if not claims:
+        raise UserError(f"{args.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
+    tables = benchmarks_of(args.id)
+    scale = scale_of(next(table for table in tables.values() if table.paper.id == args.id), args.scale or "lite")
+    records = known_records(args, tables.values())
+    runs, timings = _with_stand_ins(Runs.of_all(tables, scale, records), args), Timings(taken(records))
+    seeds = len(args.seeds) if len(args.seeds) > 1 else 0
+    every = [needs(claim, runs, seeds) for claim in claims]
+    more = {judgement.claim.id: judgement.more for judgement in judged(args.id, scale, records)}
+    many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
+    table = Table(title=f"{args.id}, claims · scale {scale.id}: what {many} still need")
+    for heading in _CLAIM_HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
+    for each in every:
+        seconds = [timings.seconds(cell) for entry in each.missing for cell in entry.cells]
+        hours = f"{sum(known or 0.0 for known in seconds) / 3600:.1f}{' + ?' if None in seconds else ''}"
+        counts = each.places, each.places - len(each.missing), len(seconds)
+        left_out, name = ", ".join(each.closed), each.claim.id
+        table.add_row(name, *map(str, counts), hours if seconds else "0", left_out, more.get(name, ""))
+    Console().print(table)
+    left_out_notes = dict.fromkeys(f"† {name}: {why}." for each in every for name, why in each.closed.items())
+    todo = commands((entry for each in every for entry in each.missing), scale.id)
+    print(_CLAIM_NOTES, *left_out_notes, *todo, sep="\n")
+    return 0
+
+
+def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
+    """Use a stand-in for each task without records whose data are missing from the data directory.
+
+    Without a data directory the hub may have all data, so nothing is replaced.
+    """
+    if args.data_dir is None:
+        return runs
+    recorded = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
+    options = RunOptions(args.results_dir, args.data_dir)
+    fetched, instead = contents(args.data_dir).tasks, dict(runs.tables.instead)
+    columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
+    for task, other in {column.instead_of: column.task for column in columns}.items():
+        if task in recorded or task in fetched or not (why := why_absent(task, options)):
+            continue
+        if other in fetched or not why_absent(other, options):
+            print(f"{other} replaces {task}: {why}")
+            instead[task] = other
+    return replace(runs, tables=replace(runs.tables, instead=instead))
+
+
+def commands(missing: Iterable[Missing], scale: str) -> list[str]:
+    """Make commands for missing cells: one for each benchmark, number of seeds, and tasks with the same rows."""
+    entries = [(each.at.benchmark, each.task, each.at.row, each.seeds) for each in missing]
+    frame = pd.DataFrame(entries, columns=["table", "task", "row", "seeds"])
+    for keys, merged, merge in (
+        (["table", "task", "row"], "seeds", "max"),  # the most that a claim asks for
+        (["table", "task", "seeds"], "row", lambda names: ",".join(sorted(names))),
+        (["table", "seeds", "row"], "task", ",".join),
+    ):
+        frame = frame.groupby(keys, sort=False)[merged].agg(merge).reset_index()
+    return [
+        f"make {each.table} SCALE={scale} TASKS={each.task} METHODS={each.row} SEEDS={each.seeds}"
+        for each in frame.itertuples()
+    ]

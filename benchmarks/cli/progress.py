@@ -1,12 +1,12 @@
-"""What a person sees while cells run: how many are done, each running cell's round, and how long it will still take."""
+"""The display of running cells: how many are finished, the round of each running one, and the time left."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -20,7 +20,13 @@ from benchmarks.tasks import task
 from reports.pages.text import human_seconds
 
 FIRST_PAUSE, LONGEST_PAUSE = 60.0, 960.0  # seconds between two lines in a file; each pause is twice the last one
+NO_TIMINGS = Timings()
 START_UP = 60.0  # recorded seconds after which this machine's own pace counts as much as the records' pace
+
+
+def warn(message: str) -> None:
+    """Print a warning to stderr."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 class ProgressDisplay:
@@ -32,7 +38,7 @@ class ProgressDisplay:
         cells: Sequence[RunConfig],
         names: dict[str, str],
         console: Console | None = None,
-        timings: Timings | None = None,
+        timings: Timings = NO_TIMINGS,
         log: Path | None = None,
     ) -> None:
         """Show a title and the progress of cells.
@@ -41,7 +47,7 @@ class ProgressDisplay:
         """
         self.console = console or Console(stderr=True)
         self.names, self.log, self.count = names, log, len(cells)
-        self.estimate = Estimate(cells, timings or Timings())
+        self.time_left = TimeLeft(cells, timings)
         columns = TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn()
         self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=self.console)
         self.total = self.bars.add_task(title, total=len(cells), note="")
@@ -55,9 +61,7 @@ class ProgressDisplay:
             self.bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.console.is_terminal:
             self.bars.stop()
 
@@ -71,7 +75,7 @@ class ProgressDisplay:
                 total, done = sum(examples), sum(examples[: len(finished)])
                 bar = self.bars.add_task(f"  {self._name(cell)}", total=total, completed=done, note="")
                 self.running[cell_id] = bar, cell
-                self.estimate.start(cell, done / max(total, 1))
+                self.time_left.start(cell, done / max(total, 1))
                 if finished:
                     self._print(
                         f"{self._name(cell)}: resumes after round {len(finished)} of {cell.training.last_round}"
@@ -79,7 +83,7 @@ class ProgressDisplay:
             case events.Trained(cell_id, examples) if cell_id in self.running:
                 bar, cell = self.running[cell_id]
                 self.bars.advance(bar, examples)
-                self.estimate.train(cell, self.bars.tasks[self.bars.task_ids.index(bar)].percentage / 100)
+                self.time_left.train(cell, self.bars.tasks[self.bars.task_ids.index(bar)].percentage / 100)
                 self._update()
             case events.RoundFinished(cell_id, result) if cell_id in self.running:
                 bar, cell = self.running[cell_id]
@@ -106,7 +110,7 @@ class ProgressDisplay:
 
     def _end(self, cell: RunConfig, result: str, is_important: bool = False) -> None:
         self.done += 1
-        self.estimate.end(cell)
+        self.time_left.end(cell)
         for cell_id in [key for key, (_, other) in self.running.items() if other.spec_id == cell.spec_id]:
             self._stop(cell_id)
         line = f"[{self.done}/{self.count}] {self._name(cell)}: {result}"
@@ -116,14 +120,14 @@ class ProgressDisplay:
                 with self.log.open("a", encoding="utf-8") as file:
                     file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
         if self.log is None or is_important:
-            self._print(f"{line}  {self.estimate}".rstrip())
+            self._print(f"{line}  {self.time_left}".rstrip())
         self._update()
 
     def _update(self) -> None:
         """Show the estimate: next to the bar, or now and then as a line."""
-        self.bars.update(self.total, completed=self.done, note=str(self.estimate))
+        self.bars.update(self.total, completed=self.done, note=str(self.time_left))
         if not self.console.is_terminal and time.monotonic() - self.printed >= self.pause:
-            self._print(f"[{self.done}/{self.count}] {self.estimate}".rstrip())
+            self._print(f"[{self.done}/{self.count}] {self.time_left}".rstrip())
             self.pause = min(2 * self.pause, LONGEST_PAUSE)
 
     def _name(self, cell: RunConfig) -> str:
@@ -147,19 +151,16 @@ def _result(record: RunResult) -> str:
     return f"{', '.join(texts)}{at} in {human_seconds(seconds)}".lstrip()
 
 
-class Estimate:
-    """The time left: the work left, divided by the speed so far.
+class TimeLeft:
+    """The time that cells still take: the work left, divided by the speed so far.
 
-    A run's work is the seconds that similar runs took by earlier records, or the mean of the other runs. The first
-    minute of work also counts as if it went at the records' pace, as loading libraries can take longer than a cell.
+    A run's work is that of `Timings.work`. With records, the first minute of work also counts as if it went at their
+    pace, as loading libraries can take longer than a cell. Without records, cells that train nothing say nothing.
     """
 
     def __init__(self, cells: Sequence[RunConfig], timings: Timings) -> None:
-        recorded = {cell.spec_id: timings.seconds(cell) for cell in cells}
-        seconds = [value for value in recorded.values() if value]
-        mean = sum(seconds) / len(seconds) if seconds else 1.0
-        self.start_up = START_UP if seconds else 0.0
-        self.work = {spec_id: value or mean for spec_id, value in recorded.items()}
+        self.work = timings.work(cells)
+        self.start_up = START_UP if any(timings.seconds(cell) for cell in cells) else 0.0
         self.left = {spec_id: work for spec_id, work in self.work.items() if spec_id not in timings.finished}
         self.done = 0.0
         self.started: float | None = None
@@ -180,8 +181,9 @@ class Estimate:
         self.left.pop(cell.spec_id, None)
 
     def seconds(self) -> float | None:
-        """Seconds left; None before any training."""
-        if self.started is None or not self.done:
+        """Seconds left; None before any training, and without records before a two-hundredth of the work."""
+        least = 0.0 if self.start_up else sum(self.work.values()) / 200
+        if self.started is None or not self.done or self.done < least:
             return None
         pace = (time.monotonic() - self.started + self.start_up) / (self.done + self.start_up)
         return sum(self.left.values()) * pace

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,74 +15,80 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.cli.ending import ending
-from benchmarks.cli.output import warn
-from benchmarks.cli.paper import audited, judged, name_of
-from benchmarks.cli.select import Selection, selection, settings, tables_of
-from benchmarks.cli.sweep_files import sections
+from benchmarks import api
+from benchmarks.cli.arguments import machine, selection
+from benchmarks.cli.progress import warn
+from benchmarks.cli.summary import summary, write_table
 from benchmarks.cli.tracked import open_mirror
-from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
+from benchmarks.dry_run.shapes import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Scale
+from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_predictions, has_predictions
-from benchmarks.publication import SCALES
-from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.publication import SCALES, Paper
+from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders, write_result, write_text
-from benchmarks.run_config import digest
 from benchmarks.running.completed import earlier_stages
-from benchmarks.running.run_options import RunOptions, available_cores, require_writable
-from reports import views
-from reports.audit.checks import audit_markdown
-from reports.audit.checks import summary as audit_summary
+from benchmarks.running.run_options import available_cores, require_writable
+from benchmarks.selection import Selection, part_of, tables_of
+from fedsim.files import read_text
+from reports.audit.statements import Finding, audit_markdown
+from reports.audit.statements import summary as audit_summary
+from reports.claims.judge import Judgement
 from reports.claims.tables import claims_markdown, print_claims
 from reports.claims.tables import summary as claims_summary
-from reports.evidence.records import Index, indexed, request_for, select
+from reports.evidence.records import indexed, select
+from reports.front.readme import FOLDER, write_paper
 from reports.pages import files
-from reports.pages.page import Page
 from reports.pages.render import print_page
+from reports.sweeps import SECTION
 
-REFERENCES = ("local-majority", "fedavg")  # rows that a run is shown with, where they have records
-WIDTH = 150  # characters of the summary in a file: nine tasks with one seed
 Drawing = tuple[Callable[..., Any], Mapping[Path, str]]  # a figure, and path -> kind
 _drawings: list[Drawing] = []  # in a process that draws some of them
 
 
 def report_command(args: argparse.Namespace) -> int:
     """Show what has been run of some benchmarks or papers, or of all, at each scale that has records."""
-    folders = args.records or [args.results_dir / "records"]
-    records, made = read_folders(folders), RunOptions(results_dir=args.results_dir)
-    require_writable(made.results_dir)
-    keep_in(made.results_dir)
-    chosen = _with_records(args, records)
+    folders = _with_committed(args.records) or [args.results_dir / "records"]
+    records, results_dir = read_folders(folders), args.results_dir
+    require_writable(results_dir)
+    keep_in(results_dir)
+    chosen = _with_records(_ids(args.id), args.scale, records, partial(selection, args))
     if not chosen:
         raise UserError(f"no record in {', '.join(map(str, folders))} belongs to what was asked for: run it first")
     drawings: list[Drawing] = []
-    pages, links = [], {}  # links: benchmark id -> link to its picture
+    pages, pictures = [], {}  # pictures: benchmark id -> path
     for part in chosen:
-        page, folder, _ = write_table(part, records, made, args.score, lambda *drawing: drawings.append(drawing))
+        page, folder, _ = write_table(part, records, results_dir, args.score, lambda *each: drawings.append(each))
         if args.tasks or args.methods:
-            page = page_of(part, records, args.score)
+            page = api.page(part, records, args.score)
         if len(chosen) == 1 and not args.tables:
-            print(*ending(page, _width()), sep="\n")
+            print(*summary(page), sep="\n")
         print_page(page, Console(), tables=args.tables, notes=args.notes)
-        print(f"{part.title}: {page.run} of {page.cells} cells run; {folder}/table.md")
+        print(f"{part.title}: {page.request.coverage}; {folder}/table.md")
         pages.append(page)
         if args.readme and args.pictures and page.figure is not None:
-            picture = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"
-            drawings.append((page.figure, {picture: "png"}))
-            links[part.benchmark.id] = Path(os.path.relpath(picture, args.readme.parent)).as_posix()
+            pictures[part.benchmark.id] = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"
+            drawings.append((page.figure, {pictures[part.benchmark.id]: "png"}))
     _draw_all(drawings)
-    claims: list[str] = []
-    audits: list[str] = []
-    for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
-        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
-        claims += [_claims(paper, scale, records, made, args.tables) for scale in scales.values()]
-        audits.append(_audit(paper, records, made))
+    claims, checks = list[Sequence[Judgement]](), list[Finding]()
+    for paper in {part.benchmark.paper.id: part.benchmark.paper for part in chosen}.values():
+        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper.id}
+        folder = results_dir / "reports" / paper.id
+        claims += [_claims(paper, scale, records, folder, args.tables) for scale in scales.values()]
+        checks += _audit(paper, records, folder)
     if args.readme:
-        rest = [*sections(_asked_for(args.id), args.scale), *audits]
-        files.update_readme(args.readme, files.render_state(pages, links, claims, rest))
-        print(f"updated {args.readme}")
+        write_paper(args.readme, pages, pictures, claims, checks, sweep_sections(_ids(args.id), args.scale))
+        print(f"updated {args.readme} and {args.readme.parent / FOLDER}")
     return 0
+
+
+def _with_committed(folders: Sequence[Path]) -> list[Path]:
+    """Folders of records; with a paper's committed one also the other papers', which hold cells of its tables."""
+    committed = [folder_of(paper) / "records" for paper in tables_by_paper()]
+    named = {folder.resolve() for folder in folders}
+    shared = [folder for folder in committed if folder.is_dir()] if named & {*committed} else []
+    return [*folders, *(folder for folder in shared if folder not in named)]
 
 
 def _draw_all(drawings: Sequence[Drawing]) -> None:
@@ -100,111 +106,67 @@ def _draw(number: int) -> None:
     files.draw(*_drawings[number])
 
 
-def _asked_for(names: Sequence[str]) -> list[str]:
-    """The ids of benchmarks that names of benchmarks or papers mean, each once; no names mean all."""
+def _ids(names: Sequence[str]) -> list[str]:
+    """The ids of the benchmarks that names of benchmarks or papers mean, each once; no names mean all."""
     return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
-def _with_records(args: argparse.Namespace, records: Sequence[RunResult]) -> list[Selection]:
-    """Each benchmark that was asked for at each scale that has some of the records.
+def _with_records(
+    ids: Sequence[str], scale: str | None, records: Sequence[RunResult], choose: Callable[[str, str], Selection]
+) -> list[Selection]:
+    """Each benchmark, at each scale that has some of the records, as a table's id and a scale choose it.
 
-    A scale that was named is skipped for benchmarks without it, unless none of them has it.
+    A scale that was named is skipped for benchmarks without it, unless none of them has it. A table of closed forms
+    needs no run: shapes give its sizes wherever its paper has a record.
     """
     at = {record.cell.scale for record in records}
-    scales = [args.scale] if args.scale else [scale for scale in SCALES if scale in at]
-    places = list(product(_asked_for(args.id), scales))
+    places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
     existing = [place for place in places if place[1] in {scale.id for scale in benchmark(place[0]).scales}]
     seeds, index = sorted({record.cell.seed for record in records}) or [0], indexed(records)
-    parts = [
-        selection(argparse.Namespace(**{**vars(args), "id": table, "scale": scale}))
-        for table, scale in existing or places
+    parts = [replace(choose(*place), seeds=seeds) for place in existing or places]
+
+    def is_run(part: Selection) -> bool:
+        cells = product(part.rows, part.columns)
+        return any(select(part.benchmark, part.scale, *cell, index).is_run for cell in cells)
+
+    run = {(part.benchmark.id, part.scale.id): part.benchmark.paper.id for part in parts if is_run(part)}
+    known = {(paper, scale_id) for (_, scale_id), paper in run.items()}
+    return [
+        part
+        for part in parts
+        if (part.benchmark.id, part.scale.id) in run
+        or (part.benchmark.closed_forms and (part.benchmark.paper.id, part.scale.id) in known)
     ]
-    return [replace(part, seeds=seeds) for part in parts if _is_run(part, index)]
 
 
-def _is_run(part: Selection, index: Index) -> bool:
-    places = product(part.rows, part.columns)
-    return any(select(part.benchmark, part.scale, row, column, index).is_run for row, column in places)
+def _claims(paper: Paper, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
+    """Judge a paper's claims at a scale and write them. prints: each of them."""
+    if judgements := judged(paper.id, at, records):
+        path = folder / f"claims-{at.id}.md"
+        write_text(path, claims_markdown(judgements))
+        if prints:
+            print_claims(judgements)
+        print(f"{paper.name}, {claims_summary(judgements)} {path}")
+    return judgements
 
 
-def _width() -> int:
-    console = Console()
-    return console.width if console.is_terminal else WIDTH
+def _audit(paper: Paper, records: Sequence[RunResult], folder: Path) -> Sequence[Finding]:
+    """Check a paper's published numbers against each other and write the findings; () without an audit."""
+    if findings := audited(paper.id, records):
+        write_text(folder / "audit.md", audit_markdown(findings))
+        print(f"{paper.name}, {audit_summary(findings)} {folder / 'audit.md'}")
+    return findings
 
 
-def write_table(
-    chosen: Selection, records: Sequence[RunResult], made: RunOptions, score_at: str = "chosen", draw: Any = files.draw
-) -> tuple[Page, Path, list[Path]]:
-    """Write the files of the whole table of a selection; returns its page, the folder and the files.
-
-    Changed settings have a folder of their own. draw: writes the plots, or remembers them.
-    """
-    scale = chosen.scale
-    whole = replace(chosen, rows=chosen.benchmark.rows_at(scale), columns=chosen.benchmark.columns_at(scale))
-    shown = page_of(whole, records, score_at)
-    name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
-    folder = made.results_dir / "reports" / chosen.benchmark.id / name
-    return shown, folder, files.write_report(shown, folder, draw)
-
-
-def show_run(
-    chosen: Selection, records: Sequence[RunResult], every: Sequence[RunResult], made: RunOptions, notes: bool
-) -> list[Path]:
-    """Print the results of a run, and write the whole table; returns its files.
-
-    every: all records, for the table and for reference rows of the same tasks and seeds.
-    """
-    names = {row.id for row in chosen.rows}
-    references = [row for row in chosen.benchmark.rows_at(chosen.scale) if row.id in REFERENCES and row.id not in names]
-    rows, more = list(chosen.rows), list[RunResult]()
-    for row in reversed(references):
-        cells = {cell.spec_id for _, _, cell in replace(chosen, rows=[row]).cells()}
-        if found := [record for record in every if record.cell.spec_id in cells]:
-            rows, more = [row, *rows], [*more, *found]
-    shown = page_of(replace(chosen, rows=rows), [*records, *more])
-    print(*ending(shown, _width()), sep="\n")
-    print_page(shown, Console(), tables=False, notes=notes)
-    _, folder, paths = write_table(chosen, every, made)
-    print(f"Tables, plots and {len(shown.notes)} notes (--notes): {folder}")
-    return paths
-
-
-def page_of(chosen: Selection, records: Sequence[RunResult], score_at: str = "chosen") -> Page:
-    """What a table or figure shows of records. score_at: the round of a score, "chosen", "last" or "best"."""
-    derive = derive_for(chosen.benchmark), derive_client
-    return views.page(
-        request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *derive)
-    )
-
-
-def _claims(paper: str, at: Scale, records: Sequence[RunResult], made: RunOptions, whole: bool) -> str:
-    """Judge a paper's claims at a scale, print and write them; returns Markdown, "" without claims."""
-    judgements = judged(paper, at, records)
-    if not judgements:
-        return ""
-    path = made.results_dir / "reports" / paper / f"claims-{at.id}.md"
-    text = claims_markdown(judgements)
-    write_text(path, text)
-    if whole:
-        print_claims(judgements)
-    print(f"{claims_summary(judgements)} {path}")
-    return text
-
-
-def _audit(paper: str, records: Sequence[RunResult], made: RunOptions) -> str:
-    """Check a paper's published numbers against each other, print and write the findings.
-
-    Returns Markdown for the paper's page, folded; "" for a paper without an audit.
-    """
-    findings = audited(paper, records)
-    if not findings:
-        return ""
-    path = made.results_dir / "reports" / paper / "audit.md"
-    write_text(path, audit_markdown(findings))
-    print(f"{audit_summary(findings)} {path}")
-    whole = audit_markdown(findings, level=4).partition("\n\n")[2].strip()
-    folded = f"<details><summary>Every finding</summary>\n\n{whole}\n\n</details>"
-    return f"### {name_of(paper)}, consistency of the published numbers\n\n{audit_summary(findings)}\n\n{folded}"
+def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
+    """The sections of the committed sweeps of these benchmarks, at one scale or at all."""
+    folders = [
+        folder_of(table.paper.id) / "sweeps" / table.id / at.id
+        for table in map(benchmark, ids)
+        for at in table.scales
+        if scale in (None, at.id)
+    ]
+    return [read_text(folder / SECTION).strip() for folder in folders if (folder / SECTION).is_file()]
 
 
 def import_command(args: argparse.Namespace) -> int:
@@ -212,20 +174,20 @@ def import_command(args: argparse.Namespace) -> int:
 
     A record without its predictions is added and named; a later import can add them.
     """
-    records, made = read_folders([args.folder]), settings(args)
+    records, options = read_folders([args.folder]), api.settings(**machine(args))
     alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
-    before = {path.name for path in made.records_dir.glob("*.json")}
+    before = {path.name for path in options.records_dir.glob("*.json")}
     for record in records:
-        copy_predictions(args.folder, record, made.records_dir)
-        write_result(made.records_dir, record)
+        copy_predictions(args.folder, record, options.records_dir)
+        write_result(options.records_dir, record)
     new = sum(record.file_name not in before for record in records)
     print(f"{new} records taken in, {len(records) - new} were there already")
     if alone:
         print(f"without predictions, which are not in {args.folder}: {', '.join(alone)}")
-    for part in _with_records(args, records):
-        cells = [cell for _, _, cell in part.cells()]
-        stages = {stage.definition_id for cell in cells for stage in earlier_stages(cell)}
-        ids = {cell.definition_id for cell in cells}
-        with open_mirror(part, made, warn) as mirror:  # earlier runs come first, as later ones link to them
+    for part in _with_records(benchmark_ids(), None, records, part_of):
+        runs = part.runs()
+        stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
+        ids = {run.definition_id for run in runs}
+        with open_mirror(part, options, warn) as mirror:  # earlier runs come first, as later ones link to them
             mirror.sync([record for of in (stages, ids) for record in records if record.cell.definition_id in of])
     return 0

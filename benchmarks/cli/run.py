@@ -1,4 +1,4 @@
-"""The commands that compute: `run` and `pretrain`."""
+"""The command `run`: compute unfinished cells with progress and tracking, and show the results."""
 
 from __future__ import annotations
 
@@ -6,25 +6,22 @@ import argparse
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 
 from benchmarks import api
-from benchmarks.cli.output import warn
-from benchmarks.cli.progress import ProgressDisplay
-from benchmarks.cli.report import show_run
-from benchmarks.cli.select import Selection, selection, settings, tables_of
+from benchmarks.cli.arguments import machine, selection
+from benchmarks.cli.progress import ProgressDisplay, warn
+from benchmarks.cli.summary import show_run
 from benchmarks.cli.tracked import open_mirror
-from benchmarks.encoders.backbones import KNOWN
-from benchmarks.encoders.fetched import source_of
-from benchmarks.errors import NoDataError, UserError
+from benchmarks.errors import UserError
 from benchmarks.executors.jobs import staged_jobs
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.running.completed import Completed
 from benchmarks.running.events import CellFinished, Event
+from benchmarks.running.requirements import require_inputs, why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken_in
-from benchmarks.tasks import task
+from benchmarks.selection import Selection, tables_of
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -47,27 +44,19 @@ def run_command(args: argparse.Namespace) -> int:
     return 0
 
 
-def pretrain_command(args: argparse.Namespace) -> int:
-    """Train one of this project's encoders, or find it: it is the result of a benchmark."""
-    tables = {backbone.id: backbone.made_by for backbone in KNOWN.values() if backbone.made_by}
-    if args.encoder not in tables:
-        raise UserError(f"unknown backbone {args.encoder!r}: expected one of {', '.join(tables)}, trained here")
-    args.id, args.scale = tables[args.encoder]
-    return run_command(args)
-
-
 def _run_table(args: argparse.Namespace) -> None:
     """Run a selection, and the earlier runs that its cells begin from, with progress and tracking; show the results."""
     chosen = selection(args)
-    made = settings(args, len(chosen.cells()))
+    options = api.settings(**machine(args), cells=len(chosen.runs()))
     if not args.tasks:
-        chosen = at_hand(chosen, args.data_dir, args.lenient)
+        chosen = with_stand_ins(chosen, options)
     records: list[RunResult] = []
-    found = Completed(made)
+    completed = Completed(options)
+    require_inputs(chosen.runs(), options, completed)  # before MLflow and torch are loaded
     problem: UserError | None = None
     with ExitStack() as stack:
-        mirror = None if args.no_tracking else stack.enter_context(open_mirror(chosen, made, warn))
-        with _display(chosen, made, found) as display:
+        mirror = None if args.no_tracking else stack.enter_context(open_mirror(chosen, options, warn))
+        with _display(chosen, options, completed) as display:
 
             def tell(event: Event) -> None:
                 if isinstance(event, CellFinished):
@@ -77,11 +66,11 @@ def _run_table(args: argparse.Namespace) -> None:
                     mirror(event)
 
             try:
-                api.run(chosen, made, tell, found)
+                api.run(chosen, options, tell, completed)
             except UserError as error:
                 problem = error
         if records:
-            files = show_run(chosen, records, list(read_results(made.records_dir)), made, args.notes)
+            files = show_run(chosen, records, list(read_results(options.records_dir)), options.results_dir, args.notes)
             if mirror:
                 mirror.log_report(files)
                 print("View in MLflow (start `make ui` first):", *mirror.links, sep="\n")
@@ -89,33 +78,23 @@ def _run_table(args: argparse.Namespace) -> None:
         raise problem
 
 
-def _display(chosen: Selection, made: RunOptions, found: Completed) -> ProgressDisplay:
+def _display(chosen: Selection, options: RunOptions, completed: Completed) -> ProgressDisplay:
     """The progress of a selection's cells and earlier runs, with an estimate from records of similar cells."""
-    cells = [cell for _, _, cell in chosen.cells()]
-    jobs = list(chain(*staged_jobs(cells, chosen.benchmark.keeps_weights, found)))
-    again = {job.cell.spec_id for job in jobs if job.needs_weights and not found(job.cell, with_weights=True)}
-    own = list(taken_in([made.results_dir / "records"]))
+    jobs = list(chain(*staged_jobs(chosen.runs(), chosen.benchmark.keeps_weights, completed)))
+    again = {job.cell.spec_id for job in jobs if job.needs_weights and not completed(job.cell, with_weights=True)}
+    here = list(taken_in([options.records_dir]))
     committed = taken_in([folder_of(chosen.benchmark.paper.id) / "records"])
-    timings = Timings([*own, *committed], finished={cell.spec_id for cell, _ in own} - again)
-    log = made.results_dir / "logs" / f"{chosen.benchmark.id}-{chosen.scale.id}.log"
+    timings = Timings([*here, *committed], finished={cell.spec_id for cell, _ in here} - again)
+    log = options.results_dir / "logs" / f"{chosen.benchmark.id}-{chosen.scale.id}.log"
     return ProgressDisplay(chosen.title, [job.cell for job in jobs], chosen.names(), timings=timings, log=log)
 
 
-def at_hand(chosen: Selection, data_dir: Path | None = None, lenient: bool = False) -> Selection:
+def with_stand_ins(chosen: Selection, options: RunOptions) -> Selection:
     """The selection with stand-ins only in place of tasks whose data are missing."""
     tasks = {column.task for column in chosen.columns}
     left_out = []
     for stand_in in (column for column in chosen.columns if column.instead_of in tasks):
-        if why := why_absent(stand_in.instead_of, data_dir, lenient):
-            warn(f"{stand_in.name} stands in for {stand_in.instead_of}: {why}")
+        if why := why_absent(stand_in.instead_of, options):
+            warn(f"{stand_in.name} replaces {stand_in.instead_of}: {why}")
         left_out.append(stand_in.instead_of if why else stand_in.task)
     return replace(chosen, columns=[column for column in chosen.columns if column.task not in left_out])
-
-
-def why_absent(task_id: str, data_dir: Path | None, lenient: bool = False) -> str:
-    """Why a task has no data; "" if it has. UserError if they are damaged."""
-    try:
-        task(task_id).load(source_of(task_id, data_dir, lenient))
-    except NoDataError as error:
-        return str(error)
-    return ""

@@ -1,30 +1,40 @@
-"""The command that tunes: sweep."""
+"""The command `sweep`: tune settings on validation data, and write the trials as a table, pictures and a section."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cli.output import warn
-from benchmarks.cli.progress import ProgressDisplay
-from benchmarks.cli.select import Selection, selection, settings, sweep_file
-from benchmarks.cli.sweep_files import Result, measure, names_of, shown, write_sweeps
+from benchmarks import api
+from benchmarks.cli.arguments import machine, selection
+from benchmarks.cli.progress import ProgressDisplay, warn
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark, Scale
+from benchmarks.measures import metric
+from benchmarks.results import read_results, write_bytes
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.results import finished, keep, result_of
-from benchmarks.sweeps.space import planned, read_space, spaces
-from benchmarks.sweeps.study import TunedStudy
-from benchmarks.sweeps.trials import run_trials
+from benchmarks.selection import Selection
+from benchmarks.sweeps.results import keep, result_of
+from benchmarks.sweeps.space import Tuning, planned, read_space, spaces
+from benchmarks.sweeps.study import TunedStudy, run_trials
 from benchmarks.sweeps.tuning import read_sweep
 from benchmarks.tracking.store import default_tracking_uri
+from reports.pages.plots import KINDS, render
+from reports.pages.render import escape
+from reports.pages.text import human_bytes
+from reports.sweeps import SECTION, figures, heading_of, seeds_of
+
+SHOWN = 5  # whole trials of a study in the section
+Result = Mapping[str, Any]  # a study as the sweep's file has it
 
 
 def sweep_command(args: argparse.Namespace) -> int:
@@ -33,7 +43,7 @@ def sweep_command(args: argparse.Namespace) -> int:
     tunings, options = _planned(chosen, args)
     if not args.no_tracking:
         default_tracking_uri(options.results_dir)  # a malformed address ends the command before hours of training
-    path = sweep_file(options.results_dir, chosen)
+    path = options.results_dir / chosen.sweep_file
     read_sweep(path)  # a damaged file ends the command before hours of training, not after
     rows = [row for row in chosen.rows if row in [tuning.row for tuning in tunings]]
     if left := [row.name for row in chosen.rows if row not in rows]:
@@ -54,17 +64,17 @@ def sweep_command(args: argparse.Namespace) -> int:
 def _planned(chosen: Selection, args: argparse.Namespace) -> tuple[list[Tuning], RunOptions]:
     """What is tried of each task and method; UserError if the arguments do not fit."""
     benchmark, scale, search = chosen.benchmark, chosen.scale, chosen.benchmark.search(chosen.scale)
-    asked = read_space(args.grid, args.range)
+    given = read_space(args.grid, args.range)
     if args.range and args.trials is None:
         raise UserError("--range: expected --trials with the number of points to draw, found none")
-    if args.adopt and (search.chosen is None or asked):
-        why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
+    if args.adopt and (search.chosen is None or given):
+        why = "takes what the definition tunes, without --grid or --range" if given else "reads no choices"
         raise UserError(f"--adopt: {benchmark.id} {why} at the scale {scale.id}; leave it out")
     if args.pareto and args.rungs:
         raise UserError("--rungs: with --pareto all trials are run to their end; leave one of them out")
     if (args.seeds != range(1) or args.seed is not None) and search.seeds:
         warn(f"this sweep uses seeds that no table uses ({', '.join(map(str, search.seeds))})")
-    tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), asked)
+    tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), given)
     for name in (assignment.partition("=")[0] for assignment in args.set):
         for tuned in (*{field for space in tried.values() for field in space}, "holdout"):
             if f"{tuned}.".startswith(f"{name}.") or f"{name}.".startswith(f"{tuned}."):
@@ -79,7 +89,7 @@ def _planned(chosen: Selection, args: argparse.Namespace) -> tuple[list[Tuning],
         Tuning(benchmark, scale, rows[row], columns[task], seeds, space, trials, pareto=args.pareto)
         for (task, row), space in tried.items()
     ]
-    options = settings(args, sum(tuning.budget for tuning in tunings) * len(seeds))
+    options = api.settings(**machine(args), cells=sum(tuning.budget for tuning in tunings) * len(seeds))
     rungs = search.rungs if args.rungs is None else args.rungs
     return [planned(tuning, rungs, options) for tuning in tunings], options
 
@@ -112,10 +122,10 @@ def _run(
 
         run_trials(studies, options, hear, names)
     problem = "\n".join(f"{reason} ({'; '.join(failed)})" for reason, failed in reasons.items())
-    results = [result_of(tuning, options) for tuning in tunings]
+    results = [result_of(study) for study in studies]
     if not any(trial["scores"] for result in results for trial in result["trials"]):
         raise UserError(problem)
-    keep(tunings, results, options, path, adopted)
+    keep(studies, results, options.results_dir, [path, *([adopted] if adopted else [])])
     folder = options.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
     files = write_sweeps(read_sweep(path), chosen.benchmark, chosen.scale, folder)
     if tracks:
@@ -126,7 +136,8 @@ def _run(
             for cell in study.tuning.cells(values)
         ]
         with open_mirror(chosen, options, warn, trials) as mirror:
-            mirror.sync(record for _, _, cell in trials if (record := finished(cell, options)))
+            specs = {cell.spec_id for _, _, cell in trials}
+            mirror.sync(record for record in read_results(options.records_dir) if record.cell.spec_id in specs)
             mirror.log_report(files)
     return results, problem, files
 
@@ -171,3 +182,111 @@ def commands(args: argparse.Namespace) -> list[str]:
         f"  python -m benchmarks run {args.id}{flags} {more}",
         f"  make {args.id}{assignments} ARGS={shlex.quote(more)}",
     ]
+
+
+# ---- files -------------------------------------------------------------------------------------------------------
+
+
+def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, folder: Path) -> list[Path]:
+    """Write trials.csv, importances.csv, pictures and a section for the paper's page into a folder; the paths."""
+    results = [result for result in results if result.get("metric") and result["trials"]]
+    trials, shares = [], []
+    for result in results:
+        place = {name: result[name] for name in ("task", "method", "scale", "study")}
+        shares += [{**place, "field": name, "importance": share} for name, share in result["importances"].items()]
+        for trial in result["trials"]:
+            scores = {
+                "score": result["metric"],
+                "mean": trial["mean"],
+                "sd": trial["sd"],
+                "seeds": len(trial["scores"]),
+            }
+            outcome = {"uplink_bytes": trial["uplink_bytes"], "state": state(result, trial)}
+            trials.append({**place, "trial": trial["number"], **scores, **outcome, **trial["values"]})
+    tables = {"trials.csv": trials} | ({"importances.csv": shares} if shares else {})
+    contents = {
+        name: pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n").encode()
+        for name, rows in tables.items()
+    }
+    pictures = figures(results, table, scale)
+    for name, figure in pictures.items():
+        contents |= dict(zip((f"{name}.{kind}" for kind in KINDS), render(figure, *KINDS), strict=True))
+    contents[SECTION] = _section(results, table, scale, [*pictures]).encode()
+    for name, content in contents.items():
+        write_bytes(folder / name, content)
+    return [folder / name for name in contents]
+
+
+def names_of(result: Result, table: Benchmark) -> tuple[str, str]:
+    """Task and method of a study, by name."""
+    tasks, rows = {column.task: column.name for column in table.columns}, {row.id: row.name for row in table.rows}
+    task, method = str(result["task"]), str(result["method"])
+    return tasks.get(task, task), rows.get(method, method)
+
+
+def measure(result: Result) -> str:
+    """The metric of a study, with its unit."""
+    by = metric(result["metric"])
+    return f"{by.label}, {by.unit}" if by.unit else by.label
+
+
+def shown(trial: Mapping[str, Any], result: Result, table: Benchmark, scale: Scale) -> tuple[str, ...]:
+    """A trial's row in a table: values, score, deviation, number of seeds, uplink, and its state."""
+    by, mean, missing = metric(result["metric"]), trial["mean"], len(result["seeds"]) - len(trial["scores"])
+    score = f"{by.shown(mean):.2f}" if mean is not None else "failed" if missing else "undefined"
+    deviation = "" if trial["sd"] is None else f"{by.shown(trial['sd']):.2f}"
+    uplink = "" if trial["uplink_bytes"] is None else human_bytes(trial["uplink_bytes"])
+    values = ", ".join(table.shown(name, value, scale) for name, value in trial["values"].items())
+    return values, score, deviation, str(len(trial["scores"])), uplink, state(result, trial)
+
+
+def state(result: Result, trial: Mapping[str, Any]) -> str:
+    """Whether a trial of a study is the best, a tie, on the front, or pruned; "" for any other."""
+    if "given_up_after" in trial:
+        return f"pruned after round {trial['given_up_after']}"
+    number, ties = trial["number"], result["ties"]
+    marks = {
+        "best": result["best"] is not None and number == result["best"]["number"],
+        f"tie of {len(ties)}": number in ties and len(ties) > 1,
+        "front": number in (result["front"] or ()),
+    }
+    return ", ".join(mark for mark, holds in marks.items() if holds)
+
+
+def _section(results: Sequence[Result], table: Benchmark, scale: Scale, pictures: Sequence[str]) -> str:
+    """The part of the paper's page: the best trials of each study, and the pictures."""
+    about = "Validation data alone: no test example was seen. Bold: the best trial, and what equals it."
+    parts = [f"### {escape(heading_of(results, table, scale))}", about]
+    for result in results:
+        by, ties = metric(result["metric"]), {*result["ties"], *(result["front"] or ())}
+        scored = [t for t in result["trials"] if "given_up_after" not in t and t["mean"] is not None]
+        scored.sort(key=lambda trial: (-by.sign * trial["mean"], trial["number"]))
+        pruned = sum("given_up_after" in trial for trial in result["trials"])
+        names = " · ".join(names_of(result, table))
+        title = f"{names}, {measure(result)} {result['score'].partition(' ')[2]}, {seeds_of([result])}"
+        lines = [f"**{escape(title)}: {len(result['trials'])} trials, {pruned} of them pruned**", ""]
+        lines += ["| tried | score | sd | n | uplink | |", "| --- | --: | --: | --: | --: | --- |"]
+        for place, trial in enumerate(scored):
+            if place < SHOWN or trial["number"] in ties:
+                bold = "**" if trial["number"] in result["ties"] else ""
+                cells = (cell and f"{bold}{escape(cell)}{bold}" for cell in shown(trial, result, table, scale))
+                lines.append(f"| {' | '.join(cells)} |")
+        parts += ["\n".join(lines), f"```sh\n{command(result, table, scale)}\n```"]
+    folder = f"sweeps/{table.id}/{scale.id}"
+    parts += [f"![Sweep of {table.place}, {name}]({folder}/{name}.png)" for name in pictures if name != "history"]
+    return "\n\n".join(parts) + "\n"
+
+
+def command(result: Result, table: Benchmark, scale: Scale) -> str:
+    """The command that runs a study again."""
+    arguments = ["--trials", str(result["budget"])]
+    for name, values in result["grid"].items():
+        if isinstance(values, Mapping):
+            arguments += ["--range", f"{name}={values['low']}:{values['high']}{':log' if values['log'] else ''}"]
+        else:
+            arguments += ["--grid", f"{name}={','.join(map(str, values))}"]
+    rungs = sorted({trial["given_up_after"] for trial in result["trials"] if "given_up_after" in trial})
+    arguments += ["--rungs", ",".join(map(str, rungs))] if rungs else []
+    arguments += ["--pareto"] if result["front"] is not None else []
+    named = f"SCALE={scale.id} TASKS={result['task']} METHODS={result['method']} DATA_DIR=/data"
+    return f"make sweep-{table.id} {named} \\\n  ARGS={shlex.quote(shlex.join(arguments))}"

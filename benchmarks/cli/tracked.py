@@ -8,19 +8,17 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import product
 
-from benchmarks.cli.select import Selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column, Row
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, canonical_json, digest
 from benchmarks.running.run_options import RunOptions
+from benchmarks.selection import Selection
 from benchmarks.tracking.store import default_tracking_uri
 from benchmarks.tracking.table import Table, TableCell
-from reports import ReportError
-from reports.evidence.published import published_for
+from reports.evidence.published import is_comparable, published_for
 from reports.evidence.records import request_for
 from reports.pages.text import row_name
-from reports.views.reproduced import is_comparable
 
 Cells = Sequence[tuple[Row, Column, RunConfig]]
 
@@ -47,7 +45,7 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) ->
     title = f"{chosen.title} sweep" if trials else chosen.title
     changes = "; ".join(text.removeprefix("changed: ") for text in scale.changes)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower())
-    command, label = _command(chosen, options, bool(trials)), benchmark.label(scale, columns)
+    command = _command(chosen, options, "sweep" if trials else "run")
     convention = (
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink`, `bytes/downlink` and MB are "
         "sums over rounds and clients, with all earlier runs from which a run begins; `_stage` leaves these out. "
@@ -57,7 +55,8 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) ->
         id=f"{slug}-changed-{digest(scale.label, 8)}" if changes else slug,
         name=f"{title}, {changes}" if changes else title,
         changes=changes,
-        title=f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {scale.id}: {label}.",
+        title=f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {scale.id}: "
+        f"{benchmark.label(scale, columns)}.",
         paper=f"{paper.name}: {paper.citation}. {convention}",
         scores={column.task: column.averaged for column in columns},
         places=0 if trials else len(rows) * len(columns),
@@ -68,16 +67,17 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) ->
     )
 
 
-def _command(chosen: Selection, options: RunOptions, is_sweep: bool) -> list[str]:
+def _command(chosen: Selection, options: RunOptions, command: str) -> list[str]:
     """The arguments of the command that repeats a table, or a sweep of it."""
-    arguments = ["python", "-m", "benchmarks", "sweep" if is_sweep else "run", chosen.benchmark.id]
-    arguments += ["--scale", chosen.scale.id]
-    for name, value in chosen.benchmark.overrides:
-        arguments += ["--set", f"{name}={value if isinstance(value, str) else canonical_json(value)}"]
-    arguments += ["--from-sweep"] if any("by a sweep" in text for text in chosen.scale.changes) else []
-    arguments += ["--backbone", options.backbone] if options.backbone else []
-    arguments += ["--data-dir", str(options.data_dir)] if options.data_dir else []
-    return [*arguments, *(["--lenient"] if options.lenient else [])]
+    changes = (f"{k}={v if isinstance(v, str) else canonical_json(v)}" for k, v in chosen.benchmark.overrides)
+    return [
+        *("python", "-m", "benchmarks", command, chosen.benchmark.id, "--scale", chosen.scale.id),
+        *(word for change in changes for word in ("--set", change)),
+        *(["--from-sweep"] if any("by a sweep" in text for text in chosen.scale.changes) else []),
+        *(["--backbone", options.backbone] if options.backbone else []),
+        *(["--data-dir", str(options.data_dir)] if options.data_dir else []),
+        *(["--lenient"] if options.lenient else []),
+    ]
 
 
 def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, TableCell]:
@@ -91,28 +91,19 @@ def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, Ta
     places: dict[str, list[tuple[Row, Column, RunConfig]]] = {}
     for place in cells:
         places.setdefault(place[-1].definition_id, []).append(place)
-    published = _published(chosen)
+    printed_in = str(benchmark.view.options.get("printed_in", ""))
+    published = published_for(request_for(benchmark, scale, ()), printed_in)
     shown = {}
     for definition_id, entries in places.items():
         rows, (first, column, cell) = [row for row, _, _ in entries], entries[0]
         of_run = [] if trials else ["--methods", first.id, "--tasks", column.task, "--seed", str(cell.seed)]
-        values = (published.get((row.id, column.task, column.averaged)) for row in rows)
+        values = (published.get((row.id, column.task, column.averaged)) for row in rows)  # in the metric's unit
         shown[definition_id] = TableCell(
             rows=tuple(dict.fromkeys(row.id for row in rows)),
             method=" / ".join(dict.fromkeys(map(row_name, rows))),
             score=column.averaged,
-            published=next((value for value in values if value is not None), None),
+            published=next((each.value for each in values if each is not None), None),
             is_reference=not any(row.printed for row in rows),
             command=shlex.join([*command, *of_run]),
         )
     return shown
-
-
-def _published(chosen: Selection) -> dict[tuple[str, str, str], float]:
-    """(row, task, score) -> the published value, in the metric's unit; empty if it cannot be read."""
-    table = str(chosen.benchmark.view.options.get("printed_in", ""))
-    try:
-        entries = published_for(request_for(chosen.benchmark, chosen.scale, ()), table)
-    except ReportError:  # the report at the end shows the reason
-        return {}
-    return {place: entry.value for place, entry in entries.items()}

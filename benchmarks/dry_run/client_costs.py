@@ -11,19 +11,22 @@ from typing import IO, Any, cast
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ClientCosts
 from benchmarks.dry_run.rounds import ONE, Amounts, DryRun, DryTraining, architecture_of, client_of, counted_once
 from benchmarks.dry_run.stand_ins import Features, OneText
-from benchmarks.encoders.backbones import architecture
+from benchmarks.encoders.files import architecture
 from benchmarks.run_config import RunConfig
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState
 from fedsim.models.model import Model
 from fedsim.objectives import Objective
+from fedsim.split import encoder_layers
 from fedsim.train_config import TrainConfig
 
+SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have embeddings and head alone
 MOMENTS = 2  # that AdamW keeps of each parameter
 # The transformers library's names of the encoder and of the parts of a masked language model's head.
 LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
@@ -154,6 +157,27 @@ def client_costs(cell: RunConfig) -> ClientCosts | None:
         setup_bytes=run.setup.ledger.setup_bytes / cell.clients,
         **{name: total[name] / trainings for name in MEANS},
     )
+
+
+def client_flops(cell: RunConfig) -> float | None:
+    """FLOPs of one client's training on a text: of split training those of its side, embeddings and head.
+
+    None for another method with a training loop of its own.
+    """
+    if cell.algorithm not in SPLIT:
+        costs = client_costs(cell)
+        return None if costs is None else costs.flops
+    run = FlopRun(cell)
+    model = run.workload.model
+    model.set_trained(model.parameters)
+    model.network.train()
+    run.meter.values.asked = run.masked
+    with run.meter.values, FlopCounterMode(display=False) as counter:
+        model.loss(batch_of_one(run.tokens, run.workload.objective)).backward()
+    names = {id(module): name for name, module in model.network.encoder.named_modules()}
+    root, counts = type(model.network.encoder).__name__, counter.get_flop_counts()
+    layers = sum(sum(counts[f"{root}.{names[id(layer)]}"].values()) for layer in encoder_layers(model))
+    return float(counter.get_total_flops() - layers)
 
 
 def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:

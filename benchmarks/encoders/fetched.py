@@ -1,7 +1,7 @@
 """A folder that `fetch` has filled: the data and encoders of a benchmark, for nodes that cannot reach the hub.
 
-It is a data directory. What it holds of the hub is read as from the hub, offline, so that data and encoders have the
-same digests; other tasks are read from their own files in it.
+It is a data directory. Its copies from the hub are read as from the hub, offline, so that data and encoders have the
+same digests; other tasks are read from their files in it.
 """
 
 from __future__ import annotations
@@ -9,24 +9,31 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from threading import Thread
 
 from pydantic import BaseModel, ValidationError
 
 from benchmarks.errors import UserError
 from benchmarks.results import write_text
-from benchmarks.tasks import DataSource
+from benchmarks.tasks.base import DataSource
 from fedsim.files import MissingFileError, read_json
 
 FILE = "fetched.json"
 EXTRACTS = "extracts"  # passages of large texts
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+PATIENCE = 3  # seconds for the hub to answer, unless HF_HUB_ETAG_TIMEOUT says otherwise
 
 
-class _Contents(BaseModel):
-    tasks: list[str]
-    encoders: list[str]
+class Contents(BaseModel):
+    """The names of the tasks and encoders that `fetch` has put into a folder."""
+
+    tasks: list[str] = []
+    encoders: list[str] = []
 
 
 def places(folder: Path) -> dict[str, str]:
@@ -35,33 +42,58 @@ def places(folder: Path) -> dict[str, str]:
     return {"HF_HOME": str(hub), "HF_HUB_CACHE": str(hub / "hub"), "HF_DATASETS_CACHE": str(hub / "datasets")}
 
 
-def contents(folder: Path | None) -> dict[str, list[str]]:
-    """The names of the "tasks" and "encoders" that `fetch` has put into a folder; UserError if its list is damaged."""
-    empty: dict[str, list[str]] = {"tasks": [], "encoders": []}
-    if folder is None or not folder.is_dir():
-        return empty
+def contents(folder: Path | None) -> Contents:
+    """The names that a folder's list has, if there is one; UserError if it is damaged."""
     try:
-        return _Contents.model_validate(read_json(folder / FILE, "what was fetched"), strict=True).model_dump()
+        listed = read_json(folder / FILE, "a list of fetched tasks and encoders") if folder and folder.is_dir() else {}
+        return Contents.model_validate(listed, strict=True)
     except MissingFileError:
-        return empty
+        return Contents()
     except ValidationError as error:
+        fault = error.errors()[0]["msg"]
         raise UserError(
-            f"{folder / FILE}: expected lists of fetched tasks and encoders, found {error.errors()[0]['msg']!r}; "
-            "fetch them again"
+            f"{folder}/{FILE}: expected lists of tasks and encoders, found {fault!r}; fetch them again"
         ) from None
 
 
 def note(folder: Path, tasks: Iterable[str], encoders: Iterable[str]) -> None:
     """Add names to the list of what a folder holds."""
     old = contents(folder)
-    new = {"tasks": sorted({*old["tasks"], *tasks}), "encoders": sorted({*old["encoders"], *encoders})}
+    new = {"tasks": sorted({*old.tasks, *tasks}), "encoders": sorted({*old.encoders, *encoders})}
     write_text(folder / FILE, json.dumps(new, indent=1) + "\n")
 
 
 def use(folder: Path | None) -> None:
     """Have the hub's libraries, in this process and its children, read a folder that `fetch` has filled."""
-    if folder is not None and any(contents(folder).values()):
+    if folder is not None and contents(folder) != Contents():
         os.environ.update(places(folder) | OFFLINE)
+
+
+@cache
+def hub_answers() -> bool:
+    """Whether the Hugging Face hub answers, by one short request of this process and its children.
+
+    If not, its libraries are set offline: they read their caches, and fail at once instead of trying again for minutes.
+    """
+    if any(os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in OFFLINE):
+        return False
+    answers: list[int] = []
+    thread = Thread(target=_request, args=[answers], daemon=True)  # a name lookup may take longer than its timeout
+    thread.start()
+    thread.join(float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or PATIENCE))
+    if not answers:
+        os.environ.update(OFFLINE)
+        sys.modules["huggingface_hub.constants"].HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+        if config := sys.modules.get("datasets.config"):
+            config.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+    return bool(answers)
+
+
+def _request(answers: list[int]) -> None:
+    from huggingface_hub import constants, get_session  # read the environment, which `use` sets
+
+    with suppress(Exception):  # any failure means that the hub does not answer
+        answers.append(get_session().head(constants.ENDPOINT, timeout=constants.HF_HUB_ETAG_TIMEOUT).status_code)
 
 
 def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:
@@ -84,6 +116,6 @@ def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:
 
 def source_of(task_id: str, folder: Path | None, lenient: bool = False, extracts: Path | None = None) -> DataSource:
     """Where a task's data come from: the data directory, or what `fetch` has put into it from the hub."""
-    if folder is not None and task_id in contents(folder)["tasks"]:
+    if folder is not None and task_id in contents(folder).tasks:
         return DataSource(None, lenient, folder / EXTRACTS)
     return DataSource(folder, lenient, extracts)

@@ -13,17 +13,18 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from benchmarks.encoders.backbones import MINI_WORDS
 from benchmarks.encoders.fetched import source_of
-from benchmarks.encoders.known_backbones import MINI_WORDS
 from benchmarks.errors import UserError
 from benchmarks.results import write_text
 from benchmarks.run_config import digest
 from benchmarks.tasks import task
-from benchmarks.tasks.words import VOCABULARY
+from benchmarks.tasks.generated import VOCABULARY
 from fedsim.files import read_json, read_text, require_files
 from fedsim.locks import held
 
-FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
+PIECES = ("sentencepiece.bpe.model", "spiece.model")  # of SentencePiece, whose package is not installed
+FILES = ("tokenizer.json", "vocab.txt", "vocab.json", *PIECES)
 BPE_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2's release and the hub name them
 END = "<|endoftext|>"
 ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
@@ -36,6 +37,11 @@ def load_tokenizer(folder: Path) -> Any:
     """The tokenizer in a folder; UserError if there is none, or none that transformers can read."""
     if not any((folder / name).is_file() for name in FILES):
         raise UserError(f"{folder}: expected a tokenizer ({', '.join(FILES)}), found none")
+    if pieces := [name for name in PIECES if (folder / name).is_file() and not (folder / "tokenizer.json").is_file()]:
+        raise UserError(
+            f"{folder}: expected tokenizer.json, found {pieces[0]} alone. Convert it to tokenizer.json on a machine that "
+            f"has the sentencepiece package: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
+        )
     require_files(folder, (*FILES, "tokenizer*", "vocab*", "merges.txt", "*.json", "*.model"), "a file of a tokenizer")
     try:
         return AutoTokenizer.from_pretrained(folder)

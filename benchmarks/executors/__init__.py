@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from importlib import import_module
 from itertools import chain, islice
 
-from benchmarks.executors import on_ray, on_slurm, processes
 from benchmarks.executors.jobs import End, Executor, Job, Serial, staged_jobs
-from benchmarks.executors.ray_cluster import connected
 from benchmarks.run_config import RunConfig
+from benchmarks.running.clients import connected
 from benchmarks.running.completed import Completed, IsFinished, stopped_by
 from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Sink
 from benchmarks.running.run_options import ELSEWHERE, RunOptions
@@ -23,7 +23,7 @@ DIED = (
     f"its process died {DEATHS} times, possibly out of memory; finished rounds are saved. Start the same command "
     "again, with fewer WORKERS"
 )
-STARTED = {"processes": processes.started, "slurm": on_slurm.started, "ray": on_ray.started}
+ADAPTERS = {"processes": "processes", "slurm": "on_slurm", "ray": "on_ray"}  # executor -> its module, loaded when used
 
 
 def run_cells(
@@ -33,9 +33,9 @@ def run_cells(
     keeps_weights: bool = False,
     is_finished: IsFinished | None = None,
 ) -> int:
-    """Run cells and, before them, the runs from which they begin. A run that fails keeps no other from running.
+    """Run cells and, before them, the runs from which they start. A run that fails does not stop others.
 
-    A run that begins from one that failed, or that diverged, fails as well. Finished cells are not computed again.
+    A run that starts from one that failed, or that diverged, fails as well. Finished cells are not computed again.
 
     Args:
         cells: The cells to run; a cell that is given twice is run once.
@@ -78,7 +78,8 @@ def executor_for(settings: RunOptions, sink: Sink, count: int) -> Iterator[Execu
         if name == "serial" or count == 0 or (name == "processes" and min(settings.workers, count) == 1):
             yield Serial(settings, sink)
         else:
-            yield stack.enter_context(STARTED[name](settings, count))
+            adapter = import_module(f"{__name__}.{ADAPTERS[name]}")
+            yield stack.enter_context(adapter.started(settings, count))
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink, at_once: int = 0) -> Iterator[tuple[Job, End]]:

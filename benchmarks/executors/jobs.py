@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from benchmarks.errors import UserError
+from benchmarks.registry import include_once
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import IsFinished, by_stage, chain_of, initial_of
@@ -112,6 +113,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
             sink(event)
 
     try:
+        include_once(settings.include)
         job.run(settings, tell, wait)
         return ends[-1]
     except TakenError as holder:

@@ -9,9 +9,8 @@ from typing import Any
 
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
-from benchmarks.executors.ray_cluster import connected, gpu_share, library
-from benchmarks.executors.slots import threads
-from benchmarks.running.run_options import RunOptions
+from benchmarks.running.clients import connected, gpu_share, library
+from benchmarks.running.run_options import RunOptions, thread_limits
 
 
 @contextmanager
@@ -45,7 +44,7 @@ class RayTasks(Executor):
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
         """Submit a task for each job."""
-        environment = threads(self._settings)
+        environment = thread_limits(self._settings.threads)
         tasks = [self._task.remote(job, self._settings, wait, environment) for job in jobs]
         futures = [task.future() for task in tasks]
         self.submitted |= dict(zip(futures, tasks, strict=True))

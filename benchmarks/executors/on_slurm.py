@@ -10,8 +10,7 @@ from typing import Any
 
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
-from benchmarks.executors.slots import threads
-from benchmarks.running.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions, thread_limits
 
 SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's own names, of any cluster
 MINUTES = 240  # of a job; one that takes longer is put into the queue again, and resumes
@@ -31,7 +30,7 @@ def started(settings: RunOptions, count: int) -> Iterator[SlurmJobs]:
                 job.cancel(check=False)
 
 
-class Task:
+class Requeued:
     """The function of a SLURM job."""
 
     def __call__(self, *arguments: Any) -> End:
@@ -67,10 +66,10 @@ class SlurmJobs(Executor):
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> Sequence[Any]:
         """Submit an array with a SLURM job for each job."""
-        count, environment = len(jobs), threads(self._settings)
+        count, environment = len(jobs), thread_limits(self._settings.threads)
         with _refusals():
             arguments = jobs, [self._settings] * count, [wait] * count, [environment] * count
-            submitted = self._executor.map_array(Task(), *arguments)
+            submitted = self._executor.map_array(Requeued(), *arguments)
         self.submitted += submitted
         return submitted
 

@@ -16,10 +16,10 @@ from multiprocessing.managers import SyncManager
 from typing import Any
 
 from benchmarks.executors.jobs import End, Executor, Job, compute
-from benchmarks.executors.slots import environments
 from benchmarks.running.events import Event
-from benchmarks.running.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions, gpu_memory, thread_limits
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 CONTEXT = multiprocessing.get_context("spawn")  # forking a process that has run torch can hang
 
 
@@ -95,3 +95,17 @@ def end_with_parent(*pipes: Connection) -> None:
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()
+
+
+def environments(settings: RunOptions, workers: int) -> list[Mapping[str, str]]:
+    """The environment of each process: its threads, and which GPU it sees unless the device names one.
+
+    If there are more processes than GPUs, they share them, the first one first.
+    """
+    gpus: list[str] = []
+    if settings.device in (None, "cuda"):
+        visible = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
+        count = len(gpu_memory())
+        gpus = visible if count and visible else [str(number) for number in range(count)]
+    limits = thread_limits(settings.threads)
+    return [limits | ({VISIBLE: gpus[number % len(gpus)]} if gpus else {}) for number in range(workers)]

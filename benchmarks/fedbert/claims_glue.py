@@ -6,9 +6,9 @@ import math
 from functools import partial
 from typing import Any
 
-from benchmarks.claims import At, Better, Claim, Relation, Similar
+from benchmarks.claims import At, Better, Claim, Relation, similar
 
-_table6, _table7, _table8 = (partial(At, f"fedbert-table{number}") for number in (6, 7, 8))
+_table6, table7, _table8 = (partial(At, f"fedbert-table{number}") for number in (6, 7, 8))
 figure8, pretraining = partial(At, "fedbert-figure8"), partial(At, "fedbert-pretraining")
 
 _SAME, SLIGHTLY, _AROUND_5 = 1.0, 2.0, 5.5  # points
@@ -33,7 +33,7 @@ def above(
     **bounds: Any,
 ) -> tuple[Better, ...]:
     """Rows above rivals in Table 6 (small) and Table 7 (base), which has no Parallel FedAvg."""
-    tables = [(_table6, ())] * small + [(_table7, ("parallel-fedavg",))] * base
+    tables = [(_table6, ())] * small + [(table7, ("parallel-fedavg",))] * base
     sides = (([at(row) for row in rows if row not in absent] for rows in (rows, rivals)) for at, absent in tables)
     return tuple(Better(tuple(better), tuple(worse), tasks=tasks, **bounds) for better, worse in sides)
 
@@ -43,10 +43,10 @@ def _above_all(*args: Any, **options: Any) -> tuple[Better, ...]:
     return above(("central",), ("fedavg", "share", *PARALLEL, "single"), *args, **options)
 
 
-def _alike(row: str, other: str, within: float, tasks: tuple[str, ...] = (), base: bool = True) -> tuple[Similar, ...]:
+def _alike(row: str, other: str, within: float, tasks: tuple[str, ...] = (), base: bool = True) -> tuple[Better, ...]:
     """Two rows within so many points in Table 6, and in Table 7 where `base`."""
-    tables = [_table6] + [_table7] * base
-    return tuple(Similar(at(row), at(other), within, tasks) for at in tables)
+    tables = [_table6] + [table7] * base
+    return tuple(similar(at(row), at(other), within, tasks) for at in tables)
 
 
 def perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
@@ -83,10 +83,10 @@ def _stsb_drops(**tables: bool) -> tuple[Better, ...]:
     )
 
 
-def _drops(most: float, but: tuple[str, ...]) -> tuple[Better, ...]:
-    """EmdAvg no more than so many points below Centralized and Head-Emd Share in Table 6, on all but some tasks."""
+def _drops(most: float, but: tuple[str, ...], base: bool = True) -> tuple[Better, ...]:
+    """EmdAvg no more than so many points below Centralized and Head-Emd Share, on all but some tasks."""
     tasks = tuple(task for task in ALL if task not in but)
-    return above(("central", "share"), ("emdavg",), tasks, base=False, by=-math.inf, most=most)
+    return above(("central", "share"), ("emdavg",), tasks, base=base, by=-math.inf, most=most)
 
 
 CLAIMS = (
@@ -221,7 +221,7 @@ CLAIMS = (
         "4b",
         "Logically, parallel FSL on FedAvg and naive FedAvg are equal",
         "section 5.1",
-        (Similar(pretraining("parallel-fedavg"), pretraining("fedavg"), within=1.0, relative=True),),
+        (similar(pretraining("parallel-fedavg"), pretraining("fedavg"), within=1.0, relative=True),),
         reading="perplexity within 1 %: the same steps with other draws and rounding; without dropout one run.",
     ),
     Claim(
@@ -240,8 +240,11 @@ CLAIMS = (
         "The rest tasks have a decrease around or below 5%",
         "section 5.1",
         _drops(_AROUND_5, STSB),
-        reading=f"EmdAvg no more than {_AROUND_5:g} points below Centralized and Head-Emd Share, in Table 6.",
-        otherwise={"6 points, all but RTE": _drops(6.0, (*STSB, *RTE))},
+        reading=f"EmdAvg no more than {_AROUND_5:g} points below Centralized and Head-Emd Share, in both tables.",
+        otherwise={
+            TABLE_6_ALONE: _drops(_AROUND_5, STSB, base=False),
+            "6 points, all but RTE, Table 6 alone": _drops(6.0, (*STSB, *RTE), base=False),
+        },
     ),
     Claim(
         "5c",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.encoders.known_backbones import MINI_WORDS
+from benchmarks.encoders.backbones import MINI_WORDS
 from benchmarks.experiment import Column, Row, Scale, run_of
 from benchmarks.overrides import ByScale
 from benchmarks.publication import Paper, deviations
@@ -68,6 +68,7 @@ class Budget:
 # Section 4.2.1. Centralised pre-training has 125 000 (GPT-2: 50 000) updates of 256 blocks of 512 tokens. WikiText-103
 # has 103 227 021 words (Merity et al. 2017, table 1), about 118 million tokens of GPT-2's BPE: 900 updates an epoch.
 UPDATES_AN_EPOCH = 900
+BLOCKS = 256 * UPDATES_AN_EPOCH  # of all clients together
 BUDGETS: Mapping[str, Mapping[str, Budget]] = {
     WIKITEXT.task: {
         "demo": Budget(4, 4, 1, central=(4, 1)),

@@ -5,14 +5,37 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.costs import ClientCosts, Costing, WorkForm
 from benchmarks.experiment import Benchmark, Column, Row, Scale, Stage, another, with_lite
 from benchmarks.fedbfpt import finetuning, paper
-from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.fedbfpt.finetuning import ABLATIONS, DEPTHS, FEDBFPT, JNLPBA, MEDICINE, SCIERC
 from benchmarks.fedbfpt.paper import BEFORE, BERT_C, BERT_FL, CORPORA, DEVIATIONS, SCALES, SMALLER
-from benchmarks.fedfreezebert.pretraining import encoder_run
+from benchmarks.fedfreezebert.studies import encoder_run
 from benchmarks.publication import LEARNING, View, Yardstick, deviations
 from benchmarks.run_config import RunConfig
+
+# ---- a client's costs: the paper's formula of computation (section 4.1) -------------------------------------------
+
+
+def _work(costs: ClientCosts, backward: float) -> float:
+    return (costs.forward + backward) * costs.length**2 * costs.width**2
+
+
+COSTING = Costing(
+    baseline="bert-fl",
+    forms={
+        "mb trained": WorkForm(
+            "(mf + mb)·S²·H² of section 4.1 without the output layer: mf layers run, the weights of mb are trained "
+            "(1 for FEDBFPT)",
+            lambda costs: _work(costs, costs.trained),
+        ),
+        "mb crossed": WorkForm(
+            "the same with mb the layers that gradients go through: the trained one and all above it, mean over rounds",
+            lambda costs: _work(costs, costs.backward),
+        ),
+    },
+    timed=Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "fedbfpt.json",
+)
 
 # ---- further pre-training ----------------------------------------------------------------------------------------
 
@@ -86,7 +109,7 @@ SENTENCES = replace(  # as the authors' code has them
     scales=SCALES,
     base=_of_sentences,
     deviations=(
-        *(entry for entry in DEVIATIONS if entry.id not in ("blocks", "tuning")),
+        *tuple(entry for entry in DEVIATIONS if entry.id not in ("blocks", "tuning")),
         *deviations("""
 - blocks (lite, paper): Passages are split into sentences by punctuation, each cut at 128 tokens, as in the authors'
   code, whose rule of splitting is not known. Perplexities are not comparable with those of whole passages, which have
@@ -106,13 +129,11 @@ APPENDIX5 = another(
         BEFORE.changed(paper.SKEWED_PARTITION, id="skewed", name="Skewed", printed=True, note=""),
     ),
     scales=SCALES,
-    deviations=(
-        *(entry for entry in DEVIATIONS if entry.id == "corpora"),
-        *deviations("""
+    deviations=tuple(entry for entry in DEVIATIONS if entry.id == "corpora"),
+    also="""
 - unit: The paper gives MB of text of each client, but not the parameters of the skew. Its sizes are taken as shares of
   their sum, by which passages are dealt out. Compared are shares of passages and of MB.
-"""),
-    ),
+""",
     view=View("sizes"),
     yardstick=LEARNING,
     keeps_weights=False,
@@ -176,12 +197,9 @@ FIGURE4 = another(
     "figure4",
     "Figure 4",
     "F1 or accuracy against epochs of fine-tuning",
-    deviations=(
-        *TABLE3.deviations,
-        *deviations("""
+    also="""
 - figure: The text has no number of these curves and does not name them. Here Table 3's rows, after every epoch.
-"""),
-    ),
+""",
     view=View("curves", {"quantity": "score"}),
     gate=TABLE3,
 )

@@ -175,6 +175,6 @@ DEVIATIONS = deviations(f"""
   set.
 - layers (demo, lite, literal): A smaller encoder keeps the share of its depth for c = 8 of 12 (3 of 4, 4 of 6).
 - backbone (lite, literal): The small Arabic encoder was pre-trained by masked language modelling on the training
-  tweets of all clients together (python -m benchmarks pretrain arabic-mini). It has seen the texts, but no labels and
+  tweets of all clients together (fedfreezebert-pretraining). It has seen the texts, but no labels and
   no test tweets.
 """)

@@ -70,7 +70,7 @@ PERSONALISATION = replace(
         for row in (FEDAVG, *_PERSONALISED, FEDSPLITBERT, paper.FEDSPLITBERT_QAT, LOCAL_MAJORITY)
     ),
     columns=tuple(replace(column, beside=()) for column in with_one_score(column.task for column in COLUMNS)),
-    view=View("gains", {"reference": FEDAVG.id, "part": paper.FEDAVG_PRIOR.id, "told": FEDSPLITBERT.id}),
+    view=View("gains", {"reference": FEDAVG.id, "part": paper.FEDAVG_PRIOR.id, "headline": FEDSPLITBERT.id}),
 )
 
 # ---- what the paper leaves open: embeddings and local epochs -----------------------------------------------------

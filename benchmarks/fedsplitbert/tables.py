@@ -134,13 +134,11 @@ TABLE2 = another(
     "Table II",
     "Label distributions of 4 GLUE datasets over 10 clients, requested against obtained",
     rows=(LOCAL_MAJORITY,),
-    deviations=(
-        *_shared("client-size", "subset"),
-        *deviations("""
+    deviations=_shared("client-size", "subset"),
+    also="""
 - client-10: The paper gives MRPC's client 10 as 51%/48%, which sums to 99. Requested here are these shares scaled to
   100.
-"""),
-    ),
+""",
     view=View("labels", {"labels": dict.fromkeys(LABEL_SHARES_10, _BINARY)}),
     tuned={},
     gate=None,
@@ -159,15 +157,13 @@ FIGURE3 = another(
     "Test accuracy against communication rounds on 6 datasets, FedSplitBERT without quantisation",
     rows=(FEDAVG, paper.FEDPROX, FEDADAM, FEDSPLITBERT, LOCAL_MAJORITY),
     columns=with_one_score(("rte", "mrpc", "stsb", "wnli", "qnli", "cola")),  # the text's order (section IV-C)
-    deviations=(
-        *_CURVES,
-        *deviations("""
+    deviations=_CURVES,
+    also="""
 - score: The figure's axis is test accuracy for all six tasks. STS-B and CoLA have none in the tables: here Pearson's r
   and Matthews' correlation.
 - stated (lite, paper): The curves have no numbers. The text says that FedSplitBERT on RTE "converges within only 3
   communication rounds […] to exceed the 64% accuracy" (section IV-C, about Figure 6).
-"""),
-    ),
+""",
     view=View("curves", {"quantity": "score", "references": (LOCAL_MAJORITY.id,)}),
     tuned={},
     gate=TABLE3,
@@ -189,13 +185,11 @@ FIGURE4 = another(
             note="shows whether its loss is due to the method or to the tuned rate",
         ),
     ),
-    deviations=(
-        *_CURVES,
-        *deviations("""
+    deviations=_CURVES,
+    also="""
 - loss: The paper does not say what it averages as training loss. Here cross-entropy (STS-B: mean squared error) over
   the examples of all clients, without FedProx's term.
-"""),
-    ),
+""",
     view=View("curves", {"quantity": "train_loss"}),
 )
 
@@ -249,14 +243,12 @@ FIGURE6 = another(
         *(FEDSPLITBERT, paper.FEDSPLITBERT_QAT),
     ),
     columns=with_one_score(TARGETS),
-    deviations=(
-        *_TARGETS,
-        *deviations("""
+    deviations=_TARGETS,
+    also="""
 - megabytes: The text's unit is MBits. Its 1000 and 5000 fit megabytes (10^6 bytes), used here: 5000 megabits would be
   less than one round of FedAvg.
 - c-of-rte: The text's 3 rounds for nearly 1000 on RTE are the bytes of c = 4; the figure states no c.
-"""),
-    ),
+""",
     view=View("targets", {"targets": TARGETS, "baseline": FEDAVG.id}),
 )
 TABLE6 = another(
@@ -265,12 +257,10 @@ TABLE6 = another(
     "Table VI",
     "Bytes of a round, bytes until a target accuracy on MRPC and the gain over FedAvg, over 3 clients",
     columns=with_one_score(("mrpc",)),
-    deviations=(
-        *_TARGETS,
-        *deviations("""
+    deviations=_TARGETS,
+    also="""
 - fedadam: FedAdam's 1.7 GB a round, and so its gain, cannot be derived: it sends the same tensors as FedAvg.
-"""),
-    ),
+""",
     view=View(
         "targets",
         {"targets": {"mrpc": TARGETS["mrpc"]}, "baseline": FEDAVG.id, "not_derivable": (FEDADAM.id,)},

@@ -1,18 +1,27 @@
-"""Whole federations: the engine against a plain loop, growth with clients, and what a frozen encoder saves."""
+"""Whole federations: the engine against a plain loop and Flower, growth with clients, and cached features."""
 
 from __future__ import annotations
 
+import copy
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+import numpy as np
 import torch
+from transformers import AutoModelForSequenceClassification
 
-from benchmarks.performance.suite import Bar, Section, fresh_processes, ratio, timed_in_turn
-from benchmarks.performance.workload import random_clients, setting_of, trained_names
+from benchmarks.errors import UserError
+from benchmarks.performance import suite
+from benchmarks.performance.suite import Bar, Section, random_clients, ratio, timed_in_turn, workload_of
 from benchmarks.run_config import JSON
 from benchmarks.running.process import peak_memory_bytes
 from benchmarks.running.runner import MANY_CLIENTS
@@ -20,12 +29,26 @@ from fedsim.algorithms import Workload, build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import run_federation
+from fedsim.precision import bf16_gain
 from fedsim.rng import torch_seeded
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
 FEW, MANY, ROUNDS = 3, 300, 2  # clients, and rounds, of growth
 REUSE = {"average": 10.0, "psum": 2.0}  # head -> how many times as fast cached features have to be
+BATCHES, PLAIN_BATCHES = 8, 4  # of each client in a round; of the plain loop, whose batches are slow
+MISSING = "Flower is not installed (`make bench FLOWER=1`): its row and bar are left out."
+FAST_BF16 = "CPUs with fast bf16"
+NO_BARS = f"Bars hold for {FAST_BF16} only; on this one they are the shares of the matrix rate (section training)."
+SCRIPT = Path(__file__).parent / "flower_job.py"
+# Our parameters' names -> those of the library's BertForSequenceClassification.
+LIBRARY_NAMES = {"encoder.": "bert.", "head.pooler.": "bert.pooler.dense.", "head.classifier.": "classifier."}
+FLOWER_ENVIRONMENT = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # everywhere: its node is 127.0.0.1, and it listens only there
+    "HF_HUB_OFFLINE": "1",  # it loads nothing but the job's folder
+}
 
 
 def engine(repeats: int) -> Section:
@@ -33,8 +56,8 @@ def engine(repeats: int) -> Section:
 
     The engine alone has the channel with its codec and ledger, the client store and a checkpoint.
     """
-    setting, clients = setting_of(), random_clients(3, 24 * 16, 64)
-    seconds = timed_in_turn(repeats, partial(federation, setting, clients), partial(plain_round, setting, clients))
+    workload, clients = workload_of(), random_clients(3, 16 * 16, 64)
+    seconds = timed_in_turn(repeats, partial(federation, workload, clients), partial(plain_round, workload, clients))
     row = dict(zip(("engine_s", "plain_loop_s"), (round(median(column), 2) for column in seconds), strict=True))
     return Section([row], [Bar("engine's speed over the plain loop's", ratio(*reversed(seconds)), 0.97)])
 
@@ -48,7 +71,7 @@ def growth(repeats: int) -> Section:
     rows, bars = [], []
     for method, layers, bound in (("fedavg", 6, 1.2), ("fedsplitbert", 2, 1.3)):
         for clients in (FEW, MANY):
-            with fresh_processes(1) as process:
+            with suite.fresh_processes(1) as process:
                 rows.append(process.submit(cost_of, method, clients, {"num_hidden_layers": layers}).result())
         few, many = (row["peak_mb"] for row in rows[-2:])
         bars.append(Bar(f"{method}: peak memory of {MANY} clients over {FEW}", many / few, bound, at_least=False))
@@ -56,44 +79,53 @@ def growth(repeats: int) -> Section:
 
 
 def frozen(repeats: int) -> Section:
-    """D-FedFreezeBERT with features computed once and in every epoch; training half of the layers and all of them."""
+    """D-FedFreezeBERT with features that are computed once, and anew in every epoch."""
     rows, bars = [], []
     clients = random_clients(3, 128)
     for head, bound in REUSE.items():
         with tempfile.TemporaryDirectory() as folder:
-            setting = setting_of(head=head, folder=Path(folder), local_epochs=2)
-            run = partial(federation, setting, clients, "fedfreezebert")
+            workload = workload_of(head=head, folder=Path(folder), local_epochs=2)
+            run = partial(federation, workload, clients, "fedfreezebert")
             anew, cached = timed_in_turn(repeats, partial(run, cached=False), run)
-        rows.append(
-            {
-                "what": f"features cached, {head}",
-                "without_s": round(median(anew), 3),
-                "with_s": round(median(cached), 3),
-            }
-        )
+        rows.append({"head": head, "anew_s": round(median(anew), 3), "cached_s": round(median(cached), 3)})
         bars.append(Bar(f"cached features, {head}: times as fast", ratio(anew, cached), bound))
-    setting, client = setting_of(), clients[0]
-    upper = setting.model.groups.head.union(*setting.model.groups.layers[setting.model.groups.depth // 2 :])
-    train = partial(setting.training.run, setting.model, client.train, round=1, client=0)
-    every, half = timed_in_turn(
-        repeats, partial(train, names=trained_names(setting)), partial(train, names=sorted(upper))
-    )
-    rows.append(
-        {"what": "half of the layers frozen", "without_s": round(median(every), 3), "with_s": round(median(half), 3)}
-    )
     return Section(rows, bars)
 
 
-def federation(setting: Workload, clients: Sequence[Client], method: str = "fedavg", **options: JSON) -> int:
+def peers(repeats: int) -> Section:
+    """Texts trained a second on a CPU, without scoring; the engine's rounds include a checkpoint.
+
+    The bars hold for CPUs on which bf16 is faster than fp32: the others have no such room.
+    """
+    workload, literal = workload_of(), workload_of(precision="fp32", kernels="reference", padding="fixed")
+    clients, few = (random_clients(3, 16 * batches) for batches in (BATCHES, PLAIN_BATCHES))
+    engine, plain = timed_in_turn(repeats, partial(federation, workload, clients), partial(plain_round, literal, few))
+    speeds = {"engine": [48 * BATCHES / each for each in engine]}
+    speeds["a plain loop, padded to 128, fp32"] = [48 * PLAIN_BATCHES / each for each in plain]
+    python = flower_python()
+    if python is not None:
+        speeds["Flower"] = [48 * BATCHES / each for each in run_flower(python, workload, clients, repeats)]
+    rows = [{"way": way, "examples_s": round(median(of), 1)} for way, of in speeds.items()]
+    bounds = zip(list(speeds)[1:], (6.0, 3.0), strict=False)
+    bars = [
+        Bar(f"engine over {way}", ratio(speeds["engine"], speeds[way]), bound, machines=FAST_BF16)
+        for way, bound in bounds
+    ]
+    fast = bf16_gain() > 1
+    notes = [*([] if python else [MISSING]), *([] if fast else [NO_BARS])]
+    return Section(rows, bars if fast else [], " ".join(notes))
+
+
+def federation(workload: Workload, clients: Sequence[Client], method: str = "fedavg", **options: JSON) -> int:
     """Run all rounds of a method with scores, client store and checkpoints; returns the last checkpoint's bytes."""
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder), "bench")
         run_federation(
-            build_algorithm(method, setting, options),
+            build_algorithm(method, workload, options),
             clients,
             Channel(),
             lambda answers, subset: {"accuracy": float((answers.argmax(1) == subset.labels).mean())},
-            rounds=setting.training.config.rounds,
+            rounds=workload.training.config.rounds,
             seed=0,
             checkpoint=checkpoint,
             store=ClientStore(checkpoint.folder, in_memory=len(clients) <= MANY_CLIENTS),
@@ -101,13 +133,13 @@ def federation(setting: Workload, clients: Sequence[Client], method: str = "feda
         return sum(path.stat().st_size for path in checkpoint.folder.iterdir())
 
 
-def plain_round(setting: Workload, clients: Sequence[Client]) -> Params:
+def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
     """A round as anyone would write it without a harness: train a copy on each client, average, score."""
-    model, training, config = setting.model, setting.training, setting.training.config
-    names = trained_names(setting)
-    mean = {name: torch.zeros_like(setting.initial[name]) for name in names}
+    model, training, config = workload.model, workload.training, workload.training.config
+    names = suite.trained_names(workload)
+    mean = {name: torch.zeros_like(workload.initial[name]) for name in names}
     for client in clients:
-        model.write(setting.initial)
+        model.write(workload.initial)
         model.set_trained(names)
         chosen = [model.parameters[name] for name in names]
         optimizer = torch.optim.AdamW(chosen, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
@@ -122,21 +154,21 @@ def plain_round(setting: Workload, clients: Sequence[Client]) -> Params:
     model.write(mean)
     for client in clients:
         for subset in client.evaluation.values():
-            answers = model.predict(subset, setting.evaluation_batch_size, training.width)
+            answers = model.predict(subset, workload.evaluation_batch_size, training.width)
             _ = float((answers.argmax(1) == subset.labels).mean())
     return mean
 
 
 def cost_of(method: str, clients: int, config: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A row: what this process spends on a federation of clients with two short texts each.
+    """A row: the costs of a federation in this process, with two short texts for each client.
 
     config: changes to the encoder's configuration.
     """
-    setting = setting_of(precision="fp32", config=config, rounds=ROUNDS)
+    workload = workload_of(precision="fp32", config=config, rounds=ROUNDS)
     members = random_clients(clients, 2, 1, (8, 12), config.get("vocab_size", 30522))
     options = {"critical_layer": 1} if method == "fedsplitbert" else {}
     start = time.perf_counter()
-    disk_bytes = federation(setting, members, method, **options)
+    disk_bytes = federation(workload, members, method, **options)
     return {
         "method": method,
         "clients": clients,
@@ -144,3 +176,59 @@ def cost_of(method: str, clients: int, config: Mapping[str, JSON]) -> dict[str, 
         "peak_mb": round(peak_memory_bytes() / 1e6),
         "disk_mb": round(disk_bytes / 1e6),
     }
+
+
+def flower_python() -> Path | None:
+    """Python of Flower's environment, a folder of this one's; None if it is not installed."""
+    folder = Path(sys.prefix) / "flower" / "bin"
+    return folder / "python" if (folder / "flwr").exists() else None
+
+
+def run_flower(python: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> list[float]:
+    """Seconds of each of Flower's rounds, from sending to merging, after one to warm up.
+
+    Raises UserError with Flower's output if it fails.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    with tempfile.TemporaryDirectory(prefix="fl") as name:  # short: Ray's sockets are in it
+        job = write_job(Path(name), workload, clients, rounds + 1)
+        done = subprocess.run(
+            [python, "-P", SCRIPT, job],  # -P: this folder's modules are no libraries
+            env={**environment, **FLOWER_ENVIRONMENT, "FLWR_HOME": f"{name}/flwr"},
+            cwd=name,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        result = job.parent / "result.json"
+        if done.returncode or not result.exists():
+            raise UserError(f"Flower's job failed (status {done.returncode}):\n{done.stdout[-3000:]}")
+        seconds: list[float] = json.loads(result.read_text(encoding="utf-8"))
+        return seconds[1:]
+
+
+def write_job(folder: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> Path:
+    """Write what flower_job.py reads: job.json, the clients' batches, and the model with which all start."""
+    config: Any = copy.deepcopy(workload.model.network.encoder.config)
+    config.num_labels = workload.objective.outputs
+    classifier = AutoModelForSequenceClassification.from_config(config)
+    classifier.load_state_dict({library_name(name): value for name, value in workload.initial.items()})
+    classifier.save_pretrained(folder / "encoder")
+    training = workload.training
+    for client in clients:
+        batches = enumerate(training.batches(client.train, workload.objective, 1, client.id))
+        arrays: dict[str, Any] = {
+            f"{number}/{name}": value for number, batch in batches for name, value in batch.items()
+        }
+        np.savez(folder / f"client-{client.id}.npz", **arrays)
+    job: dict[str, float] = {"rounds": rounds, "clients": len(clients), "cpus": torch.get_num_threads()}
+    job |= {"learning_rate": training.config.learning_rate}
+    path = folder / "job.json"
+    path.write_text(json.dumps(job), encoding="utf-8")
+    return path
+
+
+def library_name(name: str) -> str:
+    """A parameter's name in the library's classifier."""
+    prefix = next(prefix for prefix in LIBRARY_NAMES if name.startswith(prefix))
+    return LIBRARY_NAMES[prefix] + name.removeprefix(prefix)

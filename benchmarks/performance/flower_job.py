@@ -1,4 +1,4 @@
-"""FedAvg in Flower's simulation engine, as its tutorials have it: a script for an environment of its own.
+"""FedAvg in Flower's simulation engine, as its tutorials have it: a script for a separate environment.
 
 python flower_job.py JOB.json; `benchmarks.performance.peers` writes the job and reads result.json next to it. The
 script imports nothing of this project, which is not installed in Flower's environment.

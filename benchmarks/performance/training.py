@@ -7,9 +7,9 @@ from statistics import median
 
 import torch
 
-from benchmarks.encoders.backbones import architecture
-from benchmarks.performance.suite import Bar, Section, fresh_processes, timed_in_turn
-from benchmarks.performance.workload import BACKBONE, MRPC_LENGTHS, random_clients, setting_of, trained_names
+from benchmarks.encoders.files import architecture
+from benchmarks.performance import suite
+from benchmarks.performance.suite import BACKBONE, MRPC_LENGTHS, Bar, Section, timed_in_turn, workload_of
 from benchmarks.run_config import JSON
 from fedsim.precision import DTYPES, has_amx, product_seconds, resolve_precision
 
@@ -26,8 +26,10 @@ def training(repeats: int) -> Section:
         {"runs": f"{cores}, 1 thread each", **_side_by_side(repeats, cores)},
         {"runs": f"1, {cores} threads", **_speed(repeats, kernels="reference")},
     ]
-    bound = 0.25 if has_amx() else 0.6
-    bars = [Bar(f"share of the matrix rate, runs {row['runs']}", row["share"], bound) for row in rows[:2]]
+    bound, machines = (0.25, "CPUs with AMX") if has_amx() else (0.6, "CPUs without AMX")
+    bars = [
+        Bar(f"share of the matrix rate, runs {row['runs']}", row["share"], bound, machines=machines) for row in rows[:2]
+    ]
     return Section(rows, bars)
 
 
@@ -42,15 +44,15 @@ def gpu(repeats: int) -> Section:
     rows += [{"runs": f"{runs}, {BACKBONE}", **_side_by_side(repeats, runs, "cuda")} for runs in (1, 4, 8)]
     alone, *several = (row["examples_s"] for row in rows[2:])
     bars = [
-        Bar("BERT-base, length 128, share of the matrix rate", rows[0]["share"], 0.4),
-        Bar("small runs side by side against one", max(several) / alone, 3.0),
+        Bar("BERT-base, length 128, share of the matrix rate", rows[0]["share"], 0.4, machines="GPUs"),
+        Bar("small runs side by side against one", max(several) / alone, 3.0, machines="GPUs"),
     ]
     return Section(rows, bars)
 
 
 def _side_by_side(repeats: int, runs: int, device: str = "cpu") -> dict[str, JSON]:
     """The row of several processes together: sums, and the share of the summed rates."""
-    with fresh_processes(runs) as pool:
+    with suite.fresh_processes(runs) as pool:
         rows = [future.result() for future in [pool.submit(_speed, repeats, BACKBONE, device) for _ in range(runs)]]
     total = rows[0] | {name: round(sum(row[name] for row in rows), 1) for name in rows[0] if name.endswith("_s")}
     return total | {"share": round(total["gflop_s"] / total["matrix_gflop_s"], 3)}
@@ -65,14 +67,14 @@ def _speed(
 ) -> dict[str, JSON]:
     """The row of one process: trained and scored texts, operations of products and the machine's, a second."""
     precision = resolve_precision("auto", device).name
-    setting = setting_of(backbone, device, kernels=kernels)
-    model, names = setting.model, trained_names(setting)
-    (client,) = random_clients(1, EXAMPLES, SCORED, lengths)
+    workload = workload_of(backbone, device, kernels=kernels)
+    model, names = workload.model, suite.trained_names(workload)
+    (client,) = suite.random_clients(1, EXAMPLES, SCORED, lengths)
     rates, trained, scored = timed_in_turn(
         repeats,
         lambda: product_seconds(DTYPES[precision], SIDE, 1, device),
-        lambda: setting.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
-        lambda: model.predict(client.evaluation["test"], setting.evaluation_batch_size, None),
+        lambda: workload.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
+        lambda: model.predict(client.evaluation["test"], workload.evaluation_batch_size, None),
     )
     flops = training_flops(architecture(backbone), client.train.examples.lengths[client.train.indices], model.packed)
     gflop_s = flops / median(trained) / 1e9

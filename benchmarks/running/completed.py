@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
@@ -18,9 +17,6 @@ from benchmarks.results import RunResult, read_result, write_bytes, write_text
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from fedsim.files import read_file, read_json
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 IsFinished = Callable[[RunConfig, bool], bool]  # (a cell, whether its weights are needed)
 
@@ -72,7 +68,7 @@ def by_stage(cells: Sequence[RunConfig], is_finished: IsFinished = _never) -> li
 
 
 @dataclass(frozen=True)
-class Outcome:
+class KeptWeights:
     """The weights that a finished cell left: every parameter of the server's model, as safetensors."""
 
     cell: RunConfig
@@ -80,20 +76,15 @@ class Outcome:
     sha256: str  # of the file
     path: Path
 
-    def tensors(self) -> dict[str, Tensor]:
-        """The parameters by name; UserError where the file is damaged."""
-        import safetensors.torch  # loads torch
-
-        content = read_file(self.path, "the weights of a stage")
+    def content(self) -> bytes:
+        """The file's content; UserError where it is damaged."""
+        content = read_file(self.path, "the weights of an earlier run")
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise UserError(
                 f"{self.path}: expected the SHA-256 {self.sha256[:12]}…, found another: the weights are damaged. "
-                f"Remove the file, and the stage that made it runs again."
+                f"Remove the file, and the run that left it starts again."
             )
-        try:
-            return safetensors.torch.load(content)
-        except (safetensors.SafetensorError, KeyError, ValueError, RuntimeError) as error:
-            raise UserError(f"{self.path}: expected weights, found none ({error}). Remove the file.") from None
+        return content
 
 
 def stopped_by(record: RunResult) -> str:
@@ -101,45 +92,33 @@ def stopped_by(record: RunResult) -> str:
     return f"{record.cell.label}, from which it begins, {record.divergence}: {record.diverged['reason']}"
 
 
-def _files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple[Path, Path]:
-    """The file of the weights, and the note with their digest."""
-    stem = settings.results_dir / "weights" / f"{cell.label}-{cell_id}"
-    return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
-
-
-def find_outcome(settings: RunOptions, cell: RunConfig, cell_id: str) -> Outcome | None:
+def find_weights(settings: RunOptions, cell: RunConfig, cell_id: str) -> KeptWeights | None:
     """The kept weights of a cell, None where they are missing; their content is checked when they are read."""
-    path, note = _files(settings, cell, cell_id)
+    path, note = _weights_files(settings, cell, cell_id)
     if not (os.path.lexists(path) and note.exists()):
         return None
     try:
-        return Outcome(cell, cell_id, str(read_json(note)["sha256"]), path)
+        return KeptWeights(cell, cell_id, str(read_json(note)["sha256"]), path)
     except (ValueError, KeyError, TypeError):
         return None  # the cell runs again and writes both files
 
 
-def keep_outcome(settings: RunOptions, cell: RunConfig, cell_id: str, parameters: Mapping[str, Tensor]) -> Outcome:
+def keep_weights(settings: RunOptions, cell: RunConfig, cell_id: str, content: bytes) -> KeptWeights:
     """Keep a finished cell's weights; they count once the note with their digest is written."""
-    import safetensors.torch  # loads torch
-
-    path, note = _files(settings, cell, cell_id)
-    content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in parameters.items()})
+    path, note = _weights_files(settings, cell, cell_id)
     sha256 = hashlib.sha256(content).hexdigest()
     write_bytes(path, content)
     write_text(note, json.dumps({"cell": cell.to_json(), "cell_id": cell_id, "sha256": sha256}, indent=1) + "\n")
-    return Outcome(cell, cell_id, sha256, path)
+    return KeptWeights(cell, cell_id, sha256, path)
+
+
+def _weights_files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple[Path, Path]:
+    """The file of the weights, and the note with their digest."""
+    stem = str(settings.results_dir / "weights" / f"{cell.label}-{cell_id}")
+    return Path(f"{stem}.safetensors"), Path(f"{stem}.json")
 
 
 # ---- records -----------------------------------------------------------------------------------------------------
-
-
-def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
-    """A cell's identity with the data and encoders on this machine, earlier runs included."""
-    from benchmarks.running.federation import load_inputs  # loads torch
-
-    before = initial_of(cell)
-    earlier = {"initial": cell_id_of(before, settings)} if before else {}
-    return cell.cell_id(load_inputs(cell, settings).digests | earlier)
 
 
 def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResult | None:
@@ -153,10 +132,19 @@ def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResu
     return record
 
 
+def with_other_inputs(cell: RunConfig, records_dir: Path) -> str:
+    """A remark on a record of the same cell with other data or another encoder; "" without one."""
+    for path in sorted(records_dir.glob(f"{cell.label}-*.json")):
+        with suppress(UserError):  # a damaged record of another cell
+            if read_result(path).cell.spec_id == cell.spec_id:
+                return f"the data or the encoder are not those of {path.name}: the cell is computed again"
+    return ""
+
+
 class Completed:
     """Whether cells have a record in the results folder; each file is read once.
 
-    A cell whose data or encoder have changed since counts as finished here, and `run_cell` computes it again.
+    A cell whose data or encoder have changed since counts as finished here; `run_cell` computes it again and says so.
     """
 
     def __init__(self, settings: RunOptions) -> None:
@@ -169,7 +157,7 @@ class Completed:
         record = self._record(cell)
         if record is None or not with_weights or record.diverged:
             return record is not None
-        return find_outcome(self._settings, record.cell, record.cell_id) is not None
+        return find_weights(self._settings, record.cell, record.cell_id) is not None
 
     def _record(self, cell: RunConfig) -> RunResult | None:
         if cell.label not in self._read:

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.encoders.encoding import Encoded
 from benchmarks.errors import UserError
 from benchmarks.run_config import VALIDATION, RunConfig
-from benchmarks.tasks import Examples, Task, TaskData
+from benchmarks.tasks import Task, TaskData, TextExamples
 from fedsim.data import Client
 from fedsim.rng import SERVER, numpy_generator
 from partitions import (
@@ -139,7 +139,7 @@ def _check(cell: RunConfig, loaded: TaskData) -> None:
         raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
 
 
-def _is_paired(examples: Examples) -> bool:
+def _is_paired(examples: TextExamples) -> bool:
     """Whether examples are pairs of texts, several of which may have the same first text."""
     return examples.tags is None and len(examples.texts) > 0 and len(examples.texts[0]) > 1
 
@@ -157,6 +157,6 @@ def first_texts(loaded: TaskData) -> dict[str, np.ndarray]:
     }
 
 
-def _sets(loaded: TaskData) -> dict[str, Examples]:
+def _sets(loaded: TaskData) -> dict[str, TextExamples]:
     """All examples of a task, by their set's name."""
     return {POOL: loaded.pool, **loaded.held_out, **loaded.central}

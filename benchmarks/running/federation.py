@@ -8,27 +8,31 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import safetensors.torch
+import torch
+
 from benchmarks.dry_run.stand_ins import Texts
-from benchmarks.encoders.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
-from benchmarks.encoders.encoding import Encoded, vocabulary_of
+from benchmarks.encoders.backbones import backbone_name
+from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
-from benchmarks.encoders.token_cache import TokenCache
+from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, locate
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.completed import Outcome
+from benchmarks.running.completed import KeptWeights, initial_of
 from benchmarks.running.data_split import split_data
+from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import Task, TaskData, task
 from fedsim.algorithms import Workload, build_algorithm
-from fedsim.client_updates import MapClients
 from fedsim.data import Client
-from fedsim.engine import FederatedAlgorithm
-from fedsim.feature_cache import FeatureCache
+from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOutcome
+from fedsim.features import FeatureCache
 from fedsim.models.families import longest_text
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
+from fedsim.store import same_device
 from fedsim.training import LocalTraining
 from fedsim.wire import Params
 from partitions import PartitionReport
@@ -44,7 +48,7 @@ class Inputs:
     task: Task
     data: TaskData
     backbone: Located
-    initial: Outcome | None = None
+    initial: KeptWeights | None = None
 
     @property
     def digests(self) -> dict[str, str]:
@@ -78,8 +82,8 @@ class Inputs:
         }
 
 
-def load_inputs(cell: RunConfig, settings: RunOptions, initial: Outcome | None = None) -> Inputs:
-    """Find a cell's data and backbone. initial: the outcome from which it starts, if any."""
+def load_inputs(cell: RunConfig, settings: RunOptions, initial: KeptWeights | None = None) -> Inputs:
+    """Find a cell's data and backbone. initial: the weights from which it starts, if any."""
     of = task(cell.task)
     if cell.task_version != of.version:
         raise UserError(
@@ -88,6 +92,13 @@ def load_inputs(cell: RunConfig, settings: RunOptions, initial: Outcome | None =
         )
     backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
     return Inputs(of, _task_data(cell.task, cell.source, settings), backbone, initial)
+
+
+def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
+    """A cell's identity with the data and encoders on this machine, earlier runs included."""
+    before = initial_of(cell)
+    earlier = {"initial": cell_id_of(before, settings)} if before else {}
+    return cell.cell_id(load_inputs(cell, settings).digests | earlier)
 
 
 def _requested(cell: RunConfig, settings: RunOptions) -> str:
@@ -146,14 +157,18 @@ def training_examples(cell: RunConfig, settings: RunOptions) -> list[int]:
     return [len(client.train) for client in counted_clients(cell, settings)]
 
 
-def initial_weights(initial: Outcome, model: Model) -> Params:
+def initial_weights(initial: KeptWeights, model: Model) -> Params:
     """The earlier run's weights of the encoder, and of the head where it has the same shapes.
 
-    UserError where the encoders differ.
+    UserError where the file is damaged, or the encoders differ.
     """
+    try:
+        kept = safetensors.torch.load(initial.content())
+    except (safetensors.SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        raise UserError(f"{initial.path}: expected weights, found none ({error}). Remove the file.") from None
     fitting = {
         name: tensor
-        for name, tensor in initial.tensors().items()
+        for name, tensor in kept.items()
         if name in model.parameters and tensor.shape == model.parameters[name].shape
     }
     groups = model.groups
@@ -172,7 +187,7 @@ class Federation:
     """A cell's algorithm and workload, and the precision and kernels that its machine chooses."""
 
     algorithm: FederatedAlgorithm
-    setting: Workload
+    workload: Workload
     precision: Precision
     kernels: str
 
@@ -209,7 +224,7 @@ def build_federation(
             model.write(initial_weights(inputs.initial, model))
         return model
 
-    setting = Workload(
+    workload = Workload(
         load_model,
         LocalTraining(cell.training, cell.seed, on_batch),
         objective,
@@ -219,6 +234,35 @@ def build_federation(
         participation=cell.training.participation,
         map_clients=map_clients,
     )
+    if not objective.own_words:
+        hold_freed_memory()
     kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
-    algorithm = build_algorithm(cell.algorithm, setting, cell.options)
-    return Federation(algorithm, setting, precision, kernels)
+    algorithm = build_algorithm(cell.algorithm, workload, cell.options)
+    return Federation(algorithm, workload, precision, kernels)
+
+
+def client_trainer(
+    cell: RunConfig, cell_id: str, settings: RunOptions, initial: KeptWeights | None
+) -> Callable[..., tuple[UpdateOutcome, int, int]]:
+    """A function that trains one client of a run in this process.
+
+    Its arguments are the round, the client's id, and the tensors that the server shares, the client keeps and the
+    client receives; it returns the outcome, the number of examples, and this process's peak of memory in bytes.
+    """
+    examples: list[int] = []  # of the current client, step by step
+    quiet_libraries()
+    torch.set_num_threads(settings.threads)
+    inputs = load_inputs(cell, settings, initial)
+    if cell.cell_id(inputs.digests) != cell_id:
+        raise UserError(f"{cell.label}: its data or its encoder have changed since it began. Start it again.")
+    clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
+    federation = build_federation(cell, inputs, settings, examples.append)
+    compute, device = federation.algorithm.client_update, federation.precision.device
+    assert compute is not None
+
+    def train(round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, int]:
+        examples.clear()
+        outcome = compute(ClientUpdate(round, clients[client], *(same_device(group, device) for group in tensors)))
+        return outcome, sum(examples), peak_memory_bytes()
+
+    return train

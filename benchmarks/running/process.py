@@ -1,37 +1,76 @@
-"""The process of a run: its memory, and what libraries may print."""
+"""The process of a run: its machine, software and memory, and the messages of libraries."""
 
 from __future__ import annotations
 
 import ctypes
 import logging
 import platform
+import subprocess
 import sys
 import warnings
 from contextlib import suppress
+from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
 import datasets
 import torch
 import transformers
 
+from benchmarks.run_config import JSON
+from fedsim.precision import Precision
+
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "evaluate", "numpy", "safetensors")
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # as glibc's malloc.h numbers mallopt's options
+
+
+def describe_environment(precision: Precision, threads: int) -> dict[str, JSON]:
+    """Versions, machine, precision and the code's revision: recorded with a result, never part of its identity."""
+    gpu = precision.device.type == "cuda"
+    return {
+        "python": platform.python_version(),
+        "versions": {name: metadata.version(name) for name in PACKAGES},
+        "platform": f"{platform.system()} {platform.machine()}",
+        "device": torch.cuda.get_device_name(precision.device) if gpu else _field("/proc/cpuinfo", "model name", "CPU"),
+        "precision": precision.name,
+        "threads": threads,
+        **code_revision(),
+    }
+
+
+@lru_cache
+def code_revision() -> dict[str, JSON]:
+    """The checkout's commit, and whether files differ from it; None outside a checkout."""
+
+    def git(*args: str) -> str | None:
+        command = ["git", "-C", str(Path(__file__).parent), *args]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            return None
+
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return {"revision": git("rev-parse", "HEAD"), "modified": None if changed is None else bool(changed)}
+
+
+def _field(path: str, name: str, otherwise: str) -> str:
+    """The value of the first line "name: value" of a file of /proc."""
+    with suppress(OSError), Path(path).open(encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(name):
+                return line.split(":", 1)[1].strip()
+    return otherwise
 
 
 def peak_memory_bytes() -> int:
     """The largest resident memory of this process so far, plus the largest that torch held on a GPU."""
     gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
-    return _peak_resident_bytes() + gpu
-
-
-def _peak_resident_bytes() -> int:
-    """From /proc where it exists: on Linux getrusage includes the peak of the process that started this one."""
-    with suppress(OSError), Path("/proc/self/status").open(encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+    resident = _field("/proc/self/status", "VmHWM", "")  # getrusage includes the peak of the parent process
+    if resident:
+        return int(resident.split()[0]) * 1024 + gpu
     import resource  # not on Windows
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + gpu
 
 
 def hold_freed_memory() -> None:

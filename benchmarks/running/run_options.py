@@ -12,6 +12,9 @@ from pathlib import Path
 from benchmarks.errors import UserError
 
 MOST_THREADS, MOST_WORKERS, MOST_SEEDS = 1024, 1024, 10_000  # a larger number is a typing error
+CLUSTER_JOBS = 4
+GPU_SHARE_BYTES = 32 * 2**30  # of a GPU's memory for a cell: several cells of a BERT-base share a larger GPU
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 ELSEWHERE = ("slurm", "ray")  # executors whose runs may be on machines with other devices than this one
 
 
@@ -30,6 +33,7 @@ class RunOptions:
     executor: str = ""  # a name of benchmarks.executors; "": processes
     ray_address: str | None = None  # of a running Ray cluster; None: one starts on this machine
     slurm: tuple[str, ...] = ()  # requests to SLURM, such as "partition=gpu"
+    include: tuple[Path, ...] = ()  # folders with tables, tasks and methods of the user
 
     @property
     def cores(self) -> int:
@@ -60,7 +64,10 @@ class RunOptions:
         if backbone is not None and Path(backbone).is_dir():
             backbone = str(Path(backbone).resolve())
         data_dir = self.data_dir and self.data_dir.resolve()
-        return replace(self, results_dir=self.results_dir.resolve(), data_dir=data_dir, backbone=backbone)
+        include = tuple(folder.resolve() for folder in self.include)
+        return replace(
+            self, results_dir=self.results_dir.resolve(), data_dir=data_dir, backbone=backbone, include=include
+        )
 
     def check(self) -> None:
         """Raise UserError where the machine or a folder cannot work, before anything is computed."""
@@ -85,7 +92,7 @@ def require_machine(
 ) -> None:
     """UserError for an unknown or missing device, or for more threads or workers than any machine has.
 
-    GPUs are looked for only where cells run on this machine: the nodes of a cluster may have others.
+    Only cells that run on this machine need its GPUs: the nodes of a cluster may have others.
     """
     require_at_most("--threads", MOST_THREADS, threads)
     require_at_most("--workers", MOST_WORKERS, workers)
@@ -98,12 +105,7 @@ def require_machine(
     expected = f"device {device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on"
     if named is None:
         raise UserError(f"{expected}. Leave --device out to use a GPU where there is one.")
-    if executor in ELSEWHERE:
-        return
-    import torch  # `list` and reports run without it
-
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if int(named[1] or 0) >= gpus:
+    if executor not in ELSEWHERE and int(named[1] or 0) >= (gpus := len(gpu_memory())):
         raise UserError(f"{expected}, up to the {gpus} GPUs of this machine. Leave --device out, or name one of these.")
 
 
@@ -123,3 +125,31 @@ def require_writable(folder: Path) -> None:
 def available_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpu_memory() -> list[int]:
+    """The memory of each of this machine's GPUs, in bytes."""
+    import torch  # `list` runs without it
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return [torch.cuda.get_device_properties(number).total_memory for number in range(count)]
+
+
+def default_workers(device: str | None, cells: int, executor: str | None = None, client_workers: int = 1) -> int:
+    """How many cells run side by side: a few jobs on a cluster, a cell for each share of a GPU, or one for each core.
+
+    client_workers: processes of a cell that compute.
+    """
+    if executor == "slurm":
+        return min(CLUSTER_JOBS, cells)
+    places, memory = available_cores(), [] if device == "cpu" else gpu_memory()
+    if device and ":" in device:
+        memory = memory[int(device.partition(":")[2]) :][:1]
+    if memory:
+        places = min(sum(max(1, size // GPU_SHARE_BYTES) for size in memory), places)
+    return max(1, min(places // client_workers, cells))
+
+
+def thread_limits(threads: int) -> dict[str, str]:
+    """The environment in which a process uses so many threads; libraries read it when they are loaded."""
+    return dict.fromkeys(THREADS, str(threads))

@@ -8,27 +8,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import safetensors.torch
 import torch
 
 from benchmarks.dry_run.rounds import round_examples
 from benchmarks.errors import UserError
-from benchmarks.executors.clients import ClientTasks, Work, spread_of
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.results import LedgerEntry, RunResult, write_result
 from benchmarks.run_config import JSON, VALIDATION, RunConfig
+from benchmarks.running.clients import ClientTasks, Work, client_tasks, on_cpu
 from benchmarks.running.completed import (
-    Outcome,
-    cell_id_of,
-    find_outcome,
+    KeptWeights,
+    find_weights,
     finished_result,
     initial_of,
-    keep_outcome,
+    keep_weights,
     stopped_by,
+    with_other_inputs,
 )
-from benchmarks.running.environment import describe_environment
 from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
-from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, load_inputs
-from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
+from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, cell_id_of, load_inputs
+from benchmarks.running.process import describe_environment, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.scoring import is_chosen, round_record, sampling_errors, scores
 from fedsim.algorithms import trains
@@ -72,7 +72,7 @@ def run_cell(
             continue
 
 
-def run_stage(cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool = True) -> Outcome:
+def run_stage(cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool = True) -> KeptWeights:
     """Compute a cell from which another starts, or read its record and weights; UserError where it diverged."""
     record, outcome = _run(cell, settings, sink, keeps=True, needs=True, wait=wait)
     if outcome is None:
@@ -82,7 +82,7 @@ def run_stage(cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool = Tr
 
 def _run(
     cell: RunConfig, settings: RunOptions, sink: Sink, keeps: bool, needs: bool, wait: bool
-) -> tuple[RunResult, Outcome | None]:
+) -> tuple[RunResult, KeptWeights | None]:
     """keeps, needs: whether the weights are kept, and whether a record without them is not enough."""
     quiet_libraries()
     cell_id = cell_id_of(cell, settings)
@@ -93,15 +93,17 @@ def _run(
         for folder in settings.checkpoint_dirs(cell_id):
             refresh(folder)
         record = finished_result(cell, cell_id, settings.records_dir)
-        outcome = find_outcome(settings, cell, cell_id) if needs else None
+        outcome = find_weights(settings, cell, cell_id) if needs else None
         reused = record is not None and (outcome is not None or not needs or bool(record.diverged))
         if record is None or not reused:
             before = initial_of(cell)
             initial = run_stage(before, settings, _without_reused(sink), wait) if before else None
-            computed, predictions, parameters = _compute(Work(cell, cell_id, settings, initial), sink, keeps, lock)
+            note = "" if record else with_other_inputs(cell, settings.records_dir)
+            work = Work(cell, cell_id, settings, initial, note)
+            computed, predictions, parameters = _compute(work, sink, keeps, lock)
             lock.check()
             if keeps and not computed.diverged:
-                outcome = keep_outcome(settings, cell, cell_id, parameters)
+                outcome = keep_weights(settings, cell, cell_id, safetensors.torch.save(parameters))
             if record is None:  # an existing record keeps its predictions
                 if computed.predictions:
                     write_predictions(settings.records_dir, computed, predictions)
@@ -135,12 +137,10 @@ def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunResult
     torch.set_num_threads(settings.threads)
     began = time.perf_counter()
     on_batch = lambda examples: sink(Trained(work.cell_id, examples))  # noqa: E731
-    with spread_of(work, on_batch) as map_clients:
+    with client_tasks(work, on_batch) as map_clients:
         inputs = load_inputs(cell, settings, work.initial)
         clients, partition = build_clients(cell, inputs, settings)
         federation = build_federation(cell, inputs, settings, on_batch, map_clients or map)
-        if not federation.setting.objective.own_words:
-            hold_freed_memory()
         chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
         server = federation.algorithm.server
         if keeps and server is None:
@@ -150,7 +150,7 @@ def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunResult
         prepared = _Prepared(inputs, clients, partition, federation, chosen_by)
         run, diverged, timing = _train(work, prepared, sink, lock, began)
         record, predictions = _record(work, prepared, run, diverged, timing, map_clients)
-    return record, predictions, server(run.state) if keeps and server and not diverged else {}
+    return record, predictions, on_cpu(server(run.state)) if keeps and server and not diverged else {}
 
 
 def _train(
@@ -164,7 +164,7 @@ def _train(
         The run; the round and reason where it diverged; seconds of set-up and training since the last start.
     """
     cell, clients, algorithm = work.cell, prepared.clients, prepared.federation.algorithm
-    objective, metrics = prepared.federation.setting.objective, prepared.inputs.task.metrics
+    objective, metrics = prepared.federation.workload.objective, prepared.inputs.task.metrics
     # A state trained from other initial weights, made on another machine, is not resumed.
     folder = work.settings.checkpoint_dir(work.cell_id, work.initial.sha256 if work.initial else "")
     channel = Channel(cell.codec)
@@ -174,8 +174,9 @@ def _train(
     def on_start(run: Run) -> None:
         starts.append((time.perf_counter(), run))
         finished = tuple(round_record(result, channel.ledger) for result in run.results)
-        whole = work.settings.client_workers > 1 and algorithm.turn is None and trains(cell.algorithm)
+        whole = work.settings.client_workers > 1 and algorithm.client_update is None and trains(cell.algorithm)
         note = f"{cell.algorithm}: its rounds are one piece each, --client-workers is without effect" if whole else ""
+        note = "; ".join(filter(None, (work.note, note)))
         sink(CellStarted(cell, work.cell_id, finished, round_examples(cell, clients, algorithm), note))
 
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measures import metric
-from benchmarks.metrics import DEFINITIONS, LocalMetric
+from benchmarks.metrics import DEFINITIONS, LocalMetric, f1_of_counts
 from benchmarks.results import RoundRecord, chosen_round
 from fedsim.data import Client, Subset
 from fedsim.engine import Answers, RoundResult, Scores, part_name
@@ -61,7 +61,7 @@ def sampling_error(
     """Standard error of one client's score from the size of its test set; None where undefined.
 
     Binomial for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the texts, without those
-    for which the metric is undefined. A module with `from_counts` sums counts over texts, each counted once.
+    for which the metric is undefined. F1 of entities sums counts over texts, each counted once.
     """
     if not _is_answered(objective, answers, subset):
         return None
@@ -71,26 +71,24 @@ def sampling_error(
         share = float(np.mean(predictions == references))
         return math.sqrt(share * (1 - share) / n)
     draws = (rng.integers(n, size=n) for _ in range(RESAMPLES))
-    module = _modules()[metric]
-    if hasattr(module, "from_counts"):
-        counts = module.counts(predictions, references)
-        resampled = [module.from_counts(*counts[draw].sum(axis=0)) for draw in draws]
+    if count := DEFINITIONS[metric].counts:
+        counts = count(predictions, references)
+        resampled = [f1_of_counts(*counts[draw].sum(axis=0)) for draw in draws]
     else:
         resampled = [_value(metric, predictions[draw], references[draw]) for draw in draws]
     defined = [value for value in resampled if math.isfinite(value)]
     return float(np.std(defined, ddof=1)) if len(defined) > 1 else None
 
 
-def combine_errors(errors: Sequence[float | None]) -> float | None:
-    """Standard error of the mean of K independent scores, sqrt(sum of squares) / K; None where one is None."""
-    defined = [error for error in errors if error is not None]
-    return math.hypot(*defined) / len(defined) if defined and len(defined) == len(errors) else None
+def combine_errors(errors: Sequence[float | None], common: bool = False) -> float | None:
+    """Standard error of the mean of K scores, None where one is None.
 
-
-def mean_error(errors: Sequence[float | None]) -> float | None:
-    """Standard error of the mean of clients' scores on one common test set; None where one is None."""
+    It is sqrt(sum of squares) / K for independent scores, and the mean error for scores on one common test set.
+    """
     defined = [error for error in errors if error is not None]
-    return sum(defined) / len(defined) if defined and len(defined) == len(errors) else None
+    if not defined or len(defined) < len(errors):
+        return None
+    return (sum(defined) if common else math.hypot(*defined)) / len(defined)
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
@@ -131,7 +129,7 @@ def sampling_errors(
     Clients' own test sets are independent; the error of a common test set does not shrink with the number of clients.
     answers: those after the round.
     """
-    algorithm, objective = federation.algorithm, federation.setting.objective
+    algorithm, objective = federation.algorithm, federation.workload.objective
     combined: dict[str, dict[str, float | None]] = {}
     for name in clients[0].evaluation:
         common = len(clients) > 1 and len({id(client.evaluation[name]) for client in clients}) == 1
@@ -143,8 +141,7 @@ def sampling_errors(
             generator = numpy_generator(seed, round, client.id, f"bootstrap-{name}")
             for each in of.metrics:
                 errors.setdefault(each, []).append(sampling_error(each, objective, outputs, part, generator))
-        combine = mean_error if common else combine_errors
-        combined[name] = {each: combine(values) for each, values in errors.items()}
+        combined[name] = {each: combine_errors(values, common) for each, values in errors.items()}
     return combined
 
 

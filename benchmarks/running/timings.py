@@ -31,6 +31,26 @@ class Timings:
         times = next((self._seconds[key] for key in _similarity(cell) if key in self._seconds), None)
         return sum(times) / len(times) if times else None
 
+    def work(self, cells: Iterable[RunConfig]) -> dict[str, float]:
+        """spec_id -> the work of a cell, to compare cells: its seconds by records of similar cells where there are any.
+
+        Other cells count by their passes over the data at the pace of those with records. A method that trains nothing
+        has hardly any work.
+        """
+        unique = {cell.spec_id: cell for cell in cells}
+        passes = {spec_id: _passes(cell) for spec_id, cell in unique.items()}
+        known = {spec_id: seconds for spec_id, cell in unique.items() if (seconds := self.seconds(cell))}
+        pace = sum(known.values()) / sum(passes[spec_id] for spec_id in known) if known else 1.0
+        return {spec_id: pace * count for spec_id, count in passes.items()} | known
+
+
+def _passes(cell: RunConfig) -> float:
+    """Passes over the clients' data in training; 0.01 for a method that trains nothing."""
+    from fedsim.algorithms import trains  # loads torch
+
+    budget = cell.training
+    return budget.last_round * budget.local_epochs * budget.participation if trains(cell.algorithm) else 0.01
+
 
 def taken(records: Iterable[RunResult]) -> Iterator[Taken]:
     """The times in records."""
@@ -41,18 +61,12 @@ def taken(records: Iterable[RunResult]) -> Iterator[Taken]:
 
 def taken_in(folders: Iterable[Path]) -> Iterator[Taken]:
     """The times in folders of records, read quickly."""
-    return glimpses(folders, _taken)
 
+    def read(text: str) -> Taken:
+        value = json.loads(text)
+        return RunConfig.from_json(value["cell"]), float(value["timing"]["train_seconds"])
 
-def _taken(text: str) -> Taken:
-    value = json.loads(text)
-    return RunConfig.from_json(value["cell"]), float(value["timing"]["train_seconds"])
-
-
-def _similarity(cell: RunConfig) -> list[tuple[str, ...]]:
-    """Keys of cells with similar run times: all settings but the seed first, then task, method and encoder."""
-    method = cell.scale, cell.task, cell.algorithm, cell.backbone
-    return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]
+    return glimpses(folders, read)
 
 
 def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
@@ -60,13 +74,14 @@ def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
 
     A record in two of the folders counts once.
     """
-    seen = set()
-    for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
-        if path.name in seen:
-            continue
+    for path in {path.name: path for folder in folders for path in folder.glob("*.json")}.values():
         try:
-            value = read(read_text(path, "a record"))
+            yield read(read_text(path, "a record"))
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             continue
-        seen.add(path.name)
-        yield value
+
+
+def _similarity(cell: RunConfig) -> list[tuple[str, ...]]:
+    """Keys of cells with similar run times: all settings but the seed first, then task, method and encoder."""
+    method = cell.scale, cell.task, cell.algorithm, cell.backbone
+    return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]

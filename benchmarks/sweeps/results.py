@@ -1,4 +1,4 @@
-"""The outcome of a sweep's trials: read from studies and records, chosen from, and kept in the sweep's file."""
+"""The results of a sweep's trials: which one is best, and the file that keeps them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ from optuna.importance import get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 
 from benchmarks.measures import Metric
-from benchmarks.results import RunResult, write_text
-from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.completed import cell_id_of, finished_result
-from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.plan import Tuning, scored_at, settings_of
-from benchmarks.sweeps.study import ORDER_SEED, TunedStudy, values_of
-from benchmarks.sweeps.trials import mean_of, uplink_of
+from benchmarks.results import write_text
+from benchmarks.run_config import JSON
+from benchmarks.sweeps.space import Tuning, scored_at, settings_of
+from benchmarks.sweeps.study import ORDER_SEED, TunedStudy, mean_of, values_of
 from benchmarks.sweeps.tuning import Range, Values, read_sweep
 from fedsim.locks import held
 
@@ -32,17 +29,18 @@ Trial = Mapping[str, Any]  # as the sweep's file has it: number, values, mean, u
 def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial | None, list[Trial], str]:
     """Choose the trial with the best mean validation score.
 
-    Of equals the definition's own setting is taken, else the fewest uplink bytes of those that exchange something.
+    A tie goes to the definition's setting, else to the fewest uplink bytes among trials that exchange something.
 
     Args:
         trials: The trials of a study.
         by: The metric of the scores.
-        default: The definition's own settings.
+        default: The definition's settings.
 
     Returns:
-        The trial, or None if no trial that ran to its end has a score; all that tie with it; and why it was taken.
+        The trial, or None if no complete trial has a score; all trials that tie with it; and the reason for the
+        choice.
     """
-    ended = whole(trials)
+    ended = [trial for trial in trials if "given_up_after" not in trial and trial["mean"] is not None]
     best = by.best([trial["mean"] for trial in ended]) if ended else None
     ties = [trial for trial in ended if math.isclose(trial["mean"], best or 0.0, rel_tol=1e-12)]
     if len(ties) < 2:
@@ -56,19 +54,12 @@ def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial 
     return ties[0], ties, "the first, as none exchanges anything"
 
 
-def whole(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that ran to their end and have a score."""
-    return [trial for trial in trials if "given_up_after" not in trial and trial["mean"] is not None]
-
-
-def result_of(tuning: Tuning, settings: RunOptions) -> dict[str, JSON]:
+def result_of(study: TunedStudy) -> dict[str, JSON]:
     """A study as the sweep's file has it: this sweep's trials, and those that earlier ones finished."""
-    study = TunedStudy(tuning, settings.results_dir)
-    frozen = study.frozen()
+    tuning, frozen, numbers = study.tuning, study.frozen(), study.trials()
     ended = [trial for trial in frozen if trial.state in (TrialState.COMPLETE, TrialState.PRUNED)]
-    numbers = study.trials()
     numbers |= {trial.number: values_of(trial, tuning.space) for trial in ended if trial.number not in numbers}
-    trials = [_trial(tuning, frozen[number], numbers[number], settings) for number in sorted(numbers)]
+    trials = [_trial(tuning, frozen[number], numbers[number]) for number in sorted(numbers)]
     default = tuning.cells({})[0]
     best, ties, reason = choose(trials, tuning.metric, settings_of(default, tuning.space))
     score = tuning.column.averaged.partition("/")[2]
@@ -91,35 +82,22 @@ def result_of(tuning: Tuning, settings: RunOptions) -> dict[str, JSON]:
     }
 
 
-def _trial(tuning: Tuning, trial: FrozenTrial, values: Values, settings: RunOptions) -> dict[str, JSON]:
-    """A trial as the sweep's file has it; of a pruned one the score at its rung."""
-    cells, pruned = tuning.cells(values), {}
-    if trial.state == TrialState.PRUNED:
-        outcome = {"cells": [], "scores": [trial.value], "uplinks": []} | trial.user_attrs
-        pruned = {"given_up_after": outcome.get("pruned_after", trial.last_step)}
-    else:
-        records = [record for record in (finished(cell, settings) for cell in cells) if record is not None]
-        scores = [record.score(tuning.column.averaged, scored_at(cells[0])) for record in records]
-        cell_ids, uplinks = [record.cell_id for record in records], [uplink_of(record) for record in records]
-        outcome = {"cells": cell_ids, "scores": scores, "uplinks": uplinks}
-    mean = mean_of(outcome["scores"]) if pruned or len(outcome["scores"]) == len(cells) else None
-    return {
+def _trial(tuning: Tuning, trial: FrozenTrial, values: Values) -> dict[str, JSON]:
+    """A trial as the sweep's file has it; a pruned trial has the score at its rung."""
+    scores = trial.user_attrs.get("scores", [*(trial.values or ())][:1])  # studies of earlier versions lack them
+    mean, uplinks = mean_of(scores), trial.user_attrs.get("uplinks")
+    outcome = {
         "number": trial.number,
         "values": dict(values),
-        "settings": settings_of(cells[0], values),
-        "cells": outcome["cells"],
-        "scores": outcome["scores"],
+        "settings": settings_of(tuning.cells(values)[0], values),
+        "cells": trial.user_attrs.get("cells", []),
+        "scores": scores,
         "mean": mean,
-        "sd": statistics.stdev(outcome["scores"]) if mean is not None and len(outcome["scores"]) > 1 else None,
-        "uplink_bytes": statistics.fmean(outcome["uplinks"]) if mean is not None and outcome["uplinks"] else None,
-    } | pruned
-
-
-def finished(cell: RunConfig, settings: RunOptions) -> RunResult | None:
-    """The record of a cell, if it is finished."""
-    if not any(settings.records_dir.glob(f"{cell.label}-*.json")):  # spares loading its data
-        return None
-    return finished_result(cell, cell_id_of(cell, settings), settings.records_dir)
+        "sd": statistics.stdev(scores) if mean is not None and len(scores) > 1 else None,
+        "uplink_bytes": statistics.fmean(uplinks) if mean is not None and uplinks else None,
+    }
+    pruned_after = tuning.rungs[len(trial.intermediate_values) - 1] if trial.state == TrialState.PRUNED else None
+    return outcome | ({"given_up_after": pruned_after} if pruned_after else {})
 
 
 def importances(study: optuna.Study) -> dict[str, float]:
@@ -134,25 +112,22 @@ def importances(study: optuna.Study) -> dict[str, float]:
 
 
 def keep(
-    tunings: Sequence[Tuning],
-    results: Sequence[Mapping[str, JSON]],
-    settings: RunOptions,
-    path: Path,
-    adopted: Path | None = None,
+    studies: Sequence[TunedStudy], results: Sequence[Mapping[str, JSON]], results_dir: Path, paths: Sequence[Path]
 ) -> None:
-    """Write a sweep's file, next to earlier studies in it, and mark in each study which trial is the best.
+    """Write results into files, and mark in each study which trial is the best.
 
-    adopted: the file that definitions read, if it is to be written; it has one study for each task and method.
+    paths: the sweep's file, which keeps earlier studies; and, if it is to be written, the file that definitions read,
+        with one study for each task and method.
     """
-    of = tunings[0].benchmark.id, tunings[0].scale.id
-    with held(settings.results_dir / "locks" / "sweeps.lock"):
-        for place in filter(None, (path, adopted)):
+    table = studies[0].tuning
+    with held(results_dir / "locks" / "sweeps.lock"):
+        for place in paths:
             entries = [*read_sweep(place), *results]
-            kept = {(e["task"], e["method"], e.get("study", "") if place == path else ""): e for e in entries}
-            value = {"benchmark": of[0], "scale": of[1], "tunings": [kept[key] for key in sorted(kept)]}
+            kept = {(e["task"], e["method"], e.get("study", "") if place == paths[0] else ""): e for e in entries}
+            value: dict[str, JSON] = {"benchmark": table.benchmark.id, "scale": table.scale.id}
+            value["tunings"] = [kept[key] for key in sorted(kept)]
             write_text(place, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    for tuning, result in zip(tunings, results, strict=True):
-        study = TunedStudy(tuning, settings.results_dir).study
-        for name in ("best_trial", *["adopted_trial"] * bool(adopted)):
-            if result["best"] and study.user_attrs.get(name) != result["best"]["number"]:
-                study.set_user_attr(name, result["best"]["number"])
+    for study, result in zip(studies, results, strict=True):
+        for name in ("best_trial", "adopted_trial")[: len(paths)]:
+            if result["best"] and study.study.user_attrs.get(name) != result["best"]["number"]:
+                study.study.set_user_attr(name, result["best"]["number"])

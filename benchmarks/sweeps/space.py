@@ -7,24 +7,95 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.measures import Metric, metric
 from benchmarks.overrides import changeable, field_value, parsed, read_value
-from benchmarks.run_config import JSON, RunConfig, digest
+from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
 from benchmarks.running.federation import load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.tuning import Range, Space
+from benchmarks.sweeps.tuning import Range, Space, Values
+from benchmarks.tasks import task
 from fedsim.algorithms import algorithm_function, trains
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 # Of tables that declare no grid: all layers of the paper's figures, and even steps around the rate of the definition.
 LAYERS = (0, 4, 6, 8, 10, 12)
 RATE_STEPS = (0.25, 0.5, 1, 2, 4)
-DECIDED = ("holdout", "seed")  # by the sweep itself
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A method on a task: a trial is a point of the space, with a cell for each seed.
+
+    trials: at most so many points of a grid, in a seeded order, None for all; with a range among the fields, the number
+    that Optuna's TPE draws. rungs: rounds after which a trial may be pruned. pareto: whether uplink bytes are an
+    objective too. study: the name in Optuna's journal.
+    """
+
+    benchmark: Benchmark
+    scale: Scale
+    row: Row
+    column: Column
+    seeds: tuple[int, ...]
+    space: Space
+    trials: int | None = None
+    rungs: tuple[int, ...] = ()
+    pareto: bool = False
+    study: str = ""
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether every field has a list of values."""
+        return not any(isinstance(values, Range) for values in self.space.values())
+
+    @property
+    def budget(self) -> int:
+        """The number of trials: the whole grid, or fewer."""
+        if not self.is_grid:
+            return self.trials or 0
+        points = math.prod(len(values) for values in self.space.values() if not isinstance(values, Range))
+        return min(points, self.trials or points)
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that decides between trials: the one that enters the column's average."""
+        return metric(self.column.averaged)
+
+    def cells(self, values: Values) -> tuple[RunConfig, ...]:
+        """A trial's cells: the row's with the search's changes and these values, scored on validation data."""
+        search = self.benchmark.search(self.scale)
+        # A cell and the one from which it begins have the same validation data.
+        changes = (*search.changes.items(), *self.benchmark.overrides, *values.items(), ("holdout", "validation"))
+        table = replace(self.benchmark, overrides=changes)
+        cells = (table.cell(self.row, self.column, self.scale, seed) for seed in self.seeds)
+        # Tables share one fixed partition. A sweep on seeds that no table uses draws a partition for each seed.
+        return tuple(replace(cell, data_seed=None) if cell.seed in search.seeds else cell for cell in cells)
+
+    def named(self, values: Values) -> Row:
+        """The method with a trial's values, which its id and name show."""
+        written = ", ".join(f"{name.partition('.')[2] or name}={value}" for name, value in values.items())
+        shown = ", ".join(self.benchmark.shown(*value, self.scale) for value in values.items())
+        return self.row.changed(values, id=f"{self.row.id}[{written}]", name=f"{self.row.name} {shown}")
+
+
+def scored_at(cell: RunConfig) -> str:
+    """The round at which a trial's cell is scored, as in tables: "best" or "last"."""
+    return "best" if cell.validation_share or VALIDATION in task(cell.task).evaluations else "last"
+
+
+def settings_of(cell: RunConfig, names: Iterable[str]) -> Values:
+    """Values as a cell has them: a critical layer counts the encoder's layers, a missing option is None."""
+    values: dict[str, JSON] = dict.fromkeys(names)
+    for name in values:
+        with suppress(KeyError, TypeError):
+            values[name] = field_value(cell, name)
+    return values
 
 
 def read_space(grids: Sequence[str], ranges: Sequence[str]) -> Space:
@@ -35,7 +106,7 @@ def read_space(grids: Sequence[str], ranges: Sequence[str]) -> Space:
         if not (name and equals and text):
             example = "1e-5,2e-5" if flag == "--grid" else "1e-5:1e-3:log"
             raise UserError(f"{flag} {assignment}: expected field=values, such as training.learning_rate={example}")
-        if name in DECIDED:
+        if name in ("holdout", "seed"):
             raise UserError(f"{flag} {name}: a sweep decides that itself; leave it out (--seeds says how many)")
         if name in space:
             raise UserError(f"{flag} {name}: expected each field once, found it twice; give all values at once")
@@ -63,7 +134,7 @@ def _range(name: str, text: str) -> Range:
 
 
 def spaces(
-    benchmark: Benchmark, scale: Scale, rows: Sequence[Row], columns: Sequence[Column], named: bool, asked: Space
+    benchmark: Benchmark, scale: Scale, rows: Sequence[Row], columns: Sequence[Column], named: bool, fields: Space
 ) -> dict[tuple[str, str], Space]:
     """What is tried of each task and row that has something to tune: (task, row id) -> fields.
 
@@ -73,7 +144,7 @@ def spaces(
         rows: The rows to tune.
         columns: The columns to tune them on.
         named: Whether the user named the rows.
-        asked: The user's fields, for every row that has them all; if it is empty, the definition's or the default.
+        fields: The user's fields, for every row that has them all; if it is empty, the definition's or the default.
 
     Raises:
         UserError: Nothing is left, or a named row has nothing to tune.
@@ -82,10 +153,10 @@ def spaces(
     tuned = [row.id for row in benchmark.rows_at(scale) if row.id in declared]
     tried: dict[tuple[str, str], Space] = {}
     for column in columns:
-        for row in rows if named or not asked else _without_equals(rows, asked):
+        for row in rows if named or not fields else _without_equals(rows, fields):
             cell = benchmark.cell(row, column, scale, 0)
-            if asked:
-                space = asked if all(_has(benchmark, row, cell, name) for name in asked) else {}
+            if fields:
+                space = fields if all(_has(benchmark, row, cell, name) for name in fields) else {}
             else:
                 space = declared.get(row.id, {}) if tuned else default_space(benchmark, row, cell)
             if space:
@@ -93,9 +164,9 @@ def spaces(
     missing = [row.id for row in rows if row.id not in {row_id for _, row_id in tried}]
     if not tried or (named and missing):
         place = ", ".join(missing) if named else "it"
-        if asked:
-            fields = ", ".join(changeable(benchmark.cell(rows[0], columns[0], scale, 0)))
-            raise UserError(f"{benchmark.id}: no {' and '.join(asked)} to tune in {place}; {rows[0].id} has {fields}")
+        if fields:
+            has = ", ".join(changeable(benchmark.cell(rows[0], columns[0], scale, 0)))
+            raise UserError(f"{benchmark.id}: no {' and '.join(fields)} to tune in {place}; {rows[0].id} has {has}")
         methods = ", ".join(tuned) or "no method, as none is trained"
         raise UserError(f"{benchmark.id}: nothing to tune in {place}; it tunes {methods}; --grid tunes other fields")
     return tried
@@ -104,8 +175,8 @@ def spaces(
 def default_space(benchmark: Benchmark, row: Row, cell: RunConfig) -> Space:
     """The critical layer and the learning rate of a row that has both, or its learning rate; empty without training.
 
-    A row that takes over another row's settings is not tuned. If a row differs from another one in its layer alone,
-    that layer is what makes the row, and stays.
+    A row that takes over another row's settings is not tuned. If a row differs from another one only in its
+    layer, the layer defines the row and is not tuned.
     """
     takes_over = row.tuned_as in {other.id for other in benchmark.rows if other.id != row.id}
     if row.is_fixed(RATE) or takes_over or not trains(cell.algorithm):
@@ -122,11 +193,11 @@ def _rest(row: Row, names: Sequence[str] | Space) -> list[tuple[str, str]]:
     return sorted((name, repr(value)) for name, value in row.changes.items() if name not in names)
 
 
-def _without_equals(rows: Sequence[Row], asked: Space) -> list[Row]:
-    """Without rows that differ from another one in the swept fields alone: their trials would be the same cells."""
+def _without_equals(rows: Sequence[Row], fields: Space) -> list[Row]:
+    """The rows, without those that differ from another row only in the swept fields and so have the same trials."""
     first: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (not row.printed, bool(row.tuned_as))):
-        first.setdefault(f"{_rest(row, asked)} {row.begins} {row.backbone}", row)
+        first.setdefault(f"{_rest(row, fields)} {row.begins} {row.backbone}", row)
     return [row for row in rows if row in first.values()]
 
 
@@ -181,16 +252,11 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
     return replace(tuning, study=study, rungs=tuple(rung for rung in whole if rung < rounds))
 
 
-def without_fields(cell: dict[str, JSON], names: Iterable[str]) -> dict[str, JSON]:
+def without_fields(cell: dict[str, JSON], names: Collection[str]) -> dict[str, JSON]:
     """A cell's JSON without these fields, nor those of the cells from which it begins."""
-    left: dict[str, JSON] = json.loads(json.dumps(cell))
-    for name in names:
-        *groups, last = name.split(".")
-        group: JSON = left
-        for key in groups:
-            group = group.get(key) if isinstance(group, dict) else None
-        if isinstance(group, dict):
-            group.pop(last, None)
-    if isinstance(left.get("initial"), dict):
-        left["initial"] = without_fields(left["initial"], names)
+    left = {name: value for name, value in cell.items() if name not in names}
+    for group, value in left.items():
+        if isinstance(value, dict):
+            inner = [name.removeprefix(f"{group}.") for name in names if name.startswith(f"{group}.")]
+            left[group] = without_fields(value, names if group == "initial" else inner)
     return left

@@ -1,16 +1,20 @@
-"""Optuna's studies of a results folder, in one journal that processes share."""
+"""Optuna's studies in a results folder: one journal that processes share, and trials that any executor computes."""
 
 from __future__ import annotations
 
 import itertools
+import statistics
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.pruners import SuccessiveHalvingPruner
 from optuna.samplers import TPESampler
 from optuna.storages.journal import JournalFileBackend, JournalStorage
@@ -18,8 +22,14 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from benchmarks.errors import UserError
-from benchmarks.run_config import JSON
-from benchmarks.sweeps.plan import Tuning
+from benchmarks.executors import executor_for, run_jobs
+from benchmarks.executors.jobs import Job
+from benchmarks.measures import metric
+from benchmarks.results import POOLED, RoundRecord, stage_bytes
+from benchmarks.run_config import JSON, RunConfig
+from benchmarks.running.events import CellPruned, CellStarted, Event, RoundFinished, Sink
+from benchmarks.running.run_options import RunOptions
+from benchmarks.sweeps.space import Tuning, scored_at
 from benchmarks.sweeps.tuning import KEPT, Range, Space, Values
 from fedsim.locks import held
 
@@ -33,7 +43,7 @@ def journal(results_dir: Path) -> JournalStorage:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return JournalStorage(JournalFileBackend(str(path)))
-    except Exception as error:  # noqa: BLE001 - whatever Optuna makes of a line that it did not write
+    except Exception as error:  # noqa: BLE001 - Optuna raises many kinds for a line that it did not write
         raise UserError(
             f"{path}: expected Optuna's journal, found a damaged one ({type(error).__name__}: {error}). "
             f"Move it away: finished cells are kept as records, and a sweep finds them there."
@@ -52,20 +62,13 @@ class TunedStudy:
     def __init__(self, tuning: Tuning, results_dir: Path) -> None:
         self.tuning, self._lock = tuning, results_dir / "locks" / "sweeps.lock"
         storage = journal(results_dir)
-        try:
-            self.study = load_study(storage, tuning.study, tuning.rungs)
-        except KeyError:
-            score = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
-            directions = [score, *[StudyDirection.MINIMIZE] * tuning.pareto]
-            study = optuna.create_study(
-                storage=storage, study_name=tuning.study, directions=directions, load_if_exists=True
-            )
-            with warnings.catch_warnings(action="ignore"):  # it is experimental
-                study.set_metric_names([tuning.column.averaged.partition("/")[2], *["uplink bytes"] * tuning.pareto])
-            self.study = load_study(storage, tuning.study, tuning.rungs)
-        if tuning.is_grid:
-            with held(self._lock):
-                self._add_grid()
+        score = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
+        directions = [score, *[StudyDirection.MINIMIZE] * tuning.pareto]
+        with held(self._lock), warnings.catch_warnings(action="ignore"):  # names of metrics are experimental
+            if tuning.study not in optuna.get_all_study_names(storage):
+                new = optuna.create_study(storage=storage, study_name=tuning.study, directions=directions)
+                new.set_metric_names([tuning.column.averaged.partition("/")[2], *["uplink bytes"] * tuning.pareto])
+        self.study = load_study(storage, tuning.study, tuning.rungs)
 
     def frozen(self) -> list[FrozenTrial]:
         """All trials of the study, also those of other sweeps."""
@@ -77,37 +80,45 @@ class TunedStudy:
         if self.tuning.is_grid:
             points = in_order(space)[: self.tuning.budget]
             return {trial.number: point for point in points for trial in trials if trial.params == point}
-        drawn = [trial for trial in trials if _is_in(trial, space)][: self.tuning.budget]
-        return {trial.number: values_of(trial, space) for trial in drawn}
+        drawn = [trial for trial in trials if all(trial.params[name] in values for name, values in space.items())]
+        return {trial.number: values_of(trial, space) for trial in drawn[: self.tuning.budget]}
 
     def open(self) -> dict[int, Values]:
-        """The trials that nobody has finished."""
+        """The trials that began and that nobody has finished."""
         states = [trial.state for trial in self.frozen()]
         return {number: values for number, values in self.trials().items() if states[number] == TrialState.RUNNING}
 
     def left(self) -> list[Values]:
-        """The values of the open trials, and empty ones for each trial that is still to be drawn."""
-        return [*self.open().values(), *[{}] * (self.tuning.budget - len(self.trials()))]
+        """The values of the trials that have not ended; empty ones for each trial that is still to be drawn."""
+        new = [{}] * (self.tuning.budget - len(self.trials())) if not self.tuning.is_grid else self._untried()
+        return [*self.open().values(), *new]
 
-    def draw(self) -> bool:
-        """Have TPE draw a trial from the trials so far, seeded by their number; False if the budget is spent."""
+    def begin(self, given: set[int]) -> int | None:
+        """The number of the first open trial that is not given out, or of a new one; None if no trial is left.
+
+        TPE draws a new trial from the trials so far, seeded by their number.
+        """
         with held(self._lock):
-            is_left = not self.tuning.is_grid and len(self.trials()) < self.tuning.budget
-            if is_left:
-                self.study.sampler = TPESampler(seed=len(self.frozen()), constant_liar=True)
-                self.study.ask(_distributions(self.tuning.space))
-        return is_left
-
-    def _add_grid(self) -> None:
-        tried, distributions = [trial.params for trial in self.frozen()], _distributions(self.tuning.space)
-        for point in in_order(self.tuning.space)[: self.tuning.budget]:
-            if point not in tried:
+            if left := self.open().keys() - given:
+                return min(left)
+            if len(self.trials()) >= self.tuning.budget:
+                return None
+            if self.tuning.is_grid:
+                point, distributions = self._untried()[0], _distributions(self.tuning.space)
                 trial = create_trial(state=TrialState.RUNNING, params=dict(point), distributions=distributions)
                 self.study.add_trial(trial)
+            else:
+                self.study.sampler = TPESampler(seed=len(self.frozen()), constant_liar=True)
+                self.study.ask(_distributions(self.tuning.space))
+            return len(self.frozen()) - 1
+
+    def _untried(self) -> list[Values]:
+        tried = [trial.params for trial in self.frozen()]
+        return [point for point in in_order(self.tuning.space)[: self.tuning.budget] if point not in tried]
 
 
 def in_order(space: Space) -> list[Values]:
-    """A grid's points in a seeded order: that of Optuna's own grid sampler, which cannot extend a study."""
+    """A grid's points in the seeded order of Optuna's grid sampler, which cannot extend a study."""
     listed: Mapping[str, Any] = dict(sorted(space.items()))
     points = [dict(zip(listed, values, strict=True)) for values in itertools.product(*listed.values())]
     np.random.RandomState(ORDER_SEED).shuffle(points)  # type: ignore[arg-type]
@@ -135,5 +146,129 @@ def _distributions(space: Space) -> dict[str, BaseDistribution]:
     return {name: distribution(values) for name, values in space.items()}
 
 
-def _is_in(trial: FrozenTrial, space: Space) -> bool:
-    return {*trial.params} == {*space} and all(trial.params[name] in values for name, values in space.items())
+# ---- trials ------------------------------------------------------------------------------------------------------
+
+
+class _PrunedError(Exception):
+    """Ends a run from its sink, with the rung: the lock is released, the checkpoint kept."""
+
+
+@dataclass(frozen=True)
+class TrialJob(Job):
+    """A trial of a study: a cell for each seed; the first cell decides whether the trial is pruned.
+
+    score: the metric that is optimised, "test/f1". rungs: rounds after which the trial may be pruned.
+    """
+
+    cells: tuple[RunConfig, ...] = ()
+    study: str = ""
+    number: int = 0
+    score: str = ""
+    rungs: tuple[int, ...] = ()
+
+    def run(self, settings: RunOptions, sink: Sink, wait: bool) -> None:
+        """Compute the trial, or find its records, and tell Optuna its scores. If it fails, it stays open."""
+        study = load_study(journal(settings.results_dir), self.study, self.rungs)
+        rungs = _Rungs(self, study, sink)
+        try:
+            if study.get_trials(deepcopy=False)[self.number].state == TrialState.PRUNED:  # by another invocation
+                raise _PrunedError(0)
+            first = self.record(self.cell, settings, rungs, wait)
+        except _PrunedError as pruned:
+            study.tell(self.number, state=TrialState.PRUNED, skip_if_finished=True)
+            for cell, rounds in [*((cell, 0) for cell in self.cells[1:]), (self.cell, pruned.args[0])]:
+                sink(CellPruned(cell, rounds))
+            return
+        records = [first, *(self.record(cell, settings, sink, wait) for cell in self.cells[1:])]
+        scores = [record.score(self.score, scored_at(record.cell)) for record in records]
+        uplinks, mean = [stage_bytes(record).up for record in records], mean_of(scores)
+        with suppress(UpdateFinishedTrialError):  # by another invocation, while this one waited for its records
+            rungs.report(first.rounds)
+            rungs.keep([record.cell_id for record in records], scores, uplinks)
+            values = None if mean is None else [mean, statistics.fmean(uplinks)][: len(study.directions)]
+            study.tell(self.number, values, TrialState.FAIL if mean is None else None)  # undefined, or diverged
+
+
+class _Rungs:
+    """A listener that follows the rounds of a trial's first cell, and asks Optuna's pruner at each rung."""
+
+    def __init__(self, job: TrialJob, study: optuna.Study, sink: Sink) -> None:
+        self._job, self._sink = job, sink
+        frozen = study.get_trials(deepcopy=False)[job.number]
+        self._trial = optuna.trial.Trial(study, frozen._trial_id)
+        self._passed = len(frozen.intermediate_values)  # rungs, before a kill
+        self._cell_id, self._rounds = "", list[RoundRecord]()
+
+    def __call__(self, event: Event) -> None:
+        """Follow the cell; rounds of one from which it begins do not count."""
+        self._sink(event)
+        match event:
+            case CellStarted(cell, cell_id, finished) if cell.spec_id == self._job.cell.spec_id:
+                self._cell_id, self._rounds = cell_id, list(finished)
+            case RoundFinished(cell_id, entry) if cell_id == self._cell_id:
+                self._rounds.append(entry)
+            case _:
+                return
+        if rung := self.report(self._rounds):
+            sent = sum(entry.up_bytes for entry in self._rounds[:rung])
+            self.keep([self._cell_id], [self._score(self._rounds[:rung])], [sent])
+            raise _PrunedError(rung)
+
+    def keep(self, cells: Sequence[str], scores: Sequence[float | None], uplinks: Sequence[int]) -> None:
+        """Keep a trial's cell ids, and their scores and uplink bytes, in the study."""
+        for name, values in {"cells": cells, "scores": scores, "uplinks": uplinks}.items():
+            self._trial.set_user_attr(name, list(values))
+
+    def report(self, rounds: Sequence[RoundRecord]) -> int:
+        """Report the scores at the rungs that are reached; the rung at which the trial is to be pruned, or 0."""
+        for place, rung in enumerate(self._job.rungs):
+            if self._passed <= place and len(rounds) >= rung:
+                self._passed += 1
+                score = self._score(rounds[:rung])
+                step = self._job.rungs[0] * KEPT**place  # where Optuna's successive halving has its rungs
+                self._trial.report(float("nan") if score is None else score, step)
+                if self._trial.should_prune():
+                    return rung
+        return 0
+
+    def _score(self, rounds: Sequence[RoundRecord]) -> float | None:
+        """The score of a cell that is stopped after these rounds, as its record would have it."""
+        evaluation, name = self._job.score.split("/")
+        scored = [{**entry.scores, POOLED: entry.pooled_scores.get("test", {})} for entry in rounds]
+        values = [scores[evaluation][name] for scores in scored]
+        return values[-1] if scored_at(self._job.cell) == "last" else metric(name).best(values)
+
+
+def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, names: dict[str, str]) -> None:
+    """Run the trials that are left, as many side by side as there are workers; the studies keep their scores.
+
+    Args:
+        studies: The studies.
+        settings: Where results are, and which executor runs the trials.
+        sink: Receives each event as it happens.
+        names: Receives what people call the cells that begin: spec_id -> name.
+    """
+
+    def jobs() -> Iterator[TrialJob]:
+        for study in studies:
+            given: set[int] = set()
+            while (number := study.begin(given)) is not None:
+                given.add(number)
+                yield job(study.tuning, number, study.trials()[number])
+
+    def job(tuning: Tuning, number: int, values: Values) -> TrialJob:
+        cells, name = tuning.cells(values), f"{tuning.column.name} · {tuning.named(values).name}"
+        names.update({cell.spec_id: f"{name} · seed {cell.seed}" for cell in cells})
+        keeps = tuning.benchmark.keeps_weights
+        return TrialJob(cells[0], keeps, False, cells, tuning.study, number, tuning.column.averaged, tuning.rungs)
+
+    at_once = 0 if all(study.tuning.is_grid for study in studies) else settings.workers
+    with executor_for(settings, sink, sum(len(study.left()) for study in studies)) as executor:
+        for _, end in run_jobs(executor, jobs(), sink, at_once):
+            sink(end)
+
+
+def mean_of(scores: Sequence[float | None]) -> float | None:
+    """The mean over seeds; None if a score is undefined, or without scores."""
+    defined = [score for score in scores if score is not None]
+    return statistics.fmean(defined) if defined and len(defined) == len(scores) else None

@@ -15,6 +15,7 @@ from fedsim.files import read_json
 
 Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values
 Values = Mapping[str, JSON]  # "--set" field -> one of them
+KEPT = 4  # of so many trials, one is kept at a rung
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Search:
     al. 2020); until then it ran under the schedule of a whole run. seeds: of data and training that no table uses;
     empty: the table's own. changes: fields in which trials differ from the table's cells, such as fewer epochs.
     chosen: the file of the choices that definitions read, as a sweep writes it. swept: (task, row) -> the best of a
-    user's own sweep (--from-sweep), which comes before `chosen`.
+    user's sweep (--from-sweep), which comes before `chosen`.
     """
 
     grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> its tuned fields
@@ -66,9 +67,6 @@ class Search:
         return self.chosen is not None and row in self.grids and not self.settings(task, row)
 
 
-KEPT = 4  # of so many trials, one is kept at a rung
-
-
 @lru_cache
 def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
     """changed: the time of the file's last change, as a sweep may write it while this process runs."""
@@ -79,36 +77,19 @@ def best_values(entries: Sequence[Mapping[str, JSON]], labels: Mapping[str, str]
     """The values with the best mean score: (task, row) -> field -> value.
 
     Args:
-        entries: Studies, as `read_sweep` gives them. Of several studies of a row on a task the better one counts, of
+        entries: Studies, as `read_sweep` gives them. If a row has several studies on a task, the better one counts, of
             equals the one with fewer fields.
         labels: task -> the label of its scale; studies under other labels do not count.
     """
     best: dict[tuple[str, str], Mapping[str, JSON]] = {}
     for entry in sorted(entries, key=lambda entry: len(entry["grid"])):
-        if not entry["best"] or entry["best"]["mean"] is None or entry["scale"] != labels.get(entry["task"]):
+        trial, place = entry["best"] or {}, (entry["task"], entry["method"])
+        if trial.get("mean") is None or entry["scale"] != labels.get(entry["task"]):
             continue
-        place = entry["task"], entry["method"]
         gain = metric(entry["score"].partition(" ")[0]).gain
-        if place not in best or gain(entry["best"]["mean"], best[place]["mean"]) > 0:
-            best[place] = entry["best"]
+        if place not in best or gain(trial["mean"], best[place]["mean"]) > 0:
+            best[place] = trial
     return {place: trial["values"] for place, trial in best.items()}
-
-
-def _checked(entry: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A study of a sweep's file with all that is read of it; ValueError if it cannot be one."""
-    study: dict[str, JSON] = {**entry, **{name: entry.get(name, "") for name in ("scale", "score")}}
-    study |= {"grid": entry.get("grid", {}), "best": entry.get("best")}
-    if not all(isinstance(study.get(name), str) for name in ("task", "method", "scale", "score")):
-        raise ValueError("task, method, scale, score: expected texts")
-    if not (study["task"] and study["method"] and isinstance(study["grid"], dict)):
-        raise ValueError("expected a task, a method, and values of fields in grid")
-    if study["best"] is not None:
-        best = study["best"] = {**study["best"], "mean": study["best"].get("mean")}
-        if not isinstance(best.get("values"), dict) or not isinstance(best["mean"], int | float | None):
-            raise ValueError("best: expected values and their mean score")
-        if best["mean"] is not None:
-            metric(study["score"].partition(" ")[0])
-    return study
 
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:
@@ -116,7 +97,11 @@ def read_sweep(path: Path) -> list[dict[str, JSON]]:
     if not os.path.lexists(path):
         return []
     try:
-        return [_checked(entry) for entry in read_json(path)["tunings"]]
+        entries = [{"scale": "", "score": "", "grid": {}, "best": None} | entry for entry in read_json(path)["tunings"]]
+        for entry in entries:  # read all of it once, so that a damaged study fails here
+            best_values([entry, entry], {entry["task"]: entry["scale"]})
+            dict(entry["best"]["values"] if entry["best"] else {}, **entry["grid"])
+        return entries
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected the results of a sweep, found a damaged file ({type(error).__name__}: {error}). "

@@ -8,59 +8,50 @@ from __future__ import annotations
 
 from functools import partial
 
+from benchmarks.tasks import generated
 from benchmarks.tasks.base import Task
-from benchmarks.tasks.generated import Recipe, classified, generated_data
-from benchmarks.tasks.rows import Table
-from benchmarks.tasks.sources import Files, official
-from benchmarks.tasks.words import AGREEING, BLAME, CORRECT, HEDGING, INCORRECT, NOUNS, OPPOSING, PRAISE
+from benchmarks.tasks.rows import TableReader
+from benchmarks.tasks.sources import official
 
 GENERATED_EXAMPLES = {"pool": 480, "validation": 120, "test": 120}
-MARKERS = (BLAME, HEDGING, PRAISE, CORRECT, AGREEING, OPPOSING, INCORRECT)
+MARKERS = (
+    *(generated.BLAME, generated.HEDGING, generated.PRAISE, generated.CORRECT),
+    *(generated.AGREEING, generated.OPPOSING),
+)
+# Labels -> their shares of the generated examples; NICTA-PIBOSO's are those of the real training set.
 RCT = {"background": 0.12, "objective": 0.08, "methods": 0.33, "results": 0.32, "conclusions": 0.15}
 PIBOSO = {"population": 0.07, "intervention": 0.04, "background": 0.26, "outcome": 0.46, "study design": 0.01}
-PIBOSO |= {"other": 0.16}  # as in the real training set
+PIBOSO |= {"other": 0.16}
 
 
-def _task(task_id: str, shares: dict[str, float], files: Files) -> Task:
-    """A task. shares: label -> its share of the generated examples."""
-    recipe = Recipe(tuple(shares.values()), MARKERS[: len(shares)])
+def abstract_reader(labels: tuple[str, ...]) -> TableReader:
+    """The reader of such files. Copies of PubMed RCT differ in the case of their labels."""
+    return TableReader(("text",), "label", labels, header=("label", "text"), tabs=True, comment="###", any_case=True)
+
+
+def _task(
+    task_id: str, name: str, shares: dict[str, float], folders: tuple[str, ...], page: str, repository: str = ""
+) -> Task:
+    labels = tuple(shares)
+    files = official(name, folders, page, abstract_reader(labels), repository=repository)
+    make = partial(generated.classified, generated.Recipe(tuple(shares.values()), MARKERS), nouns=generated.NOUNS)
     return Task(
         id=task_id,
-        name=files.name,
+        name=name,
         family="scientific",
-        labels=tuple(shares),
+        labels=labels,
         metrics=("accuracy",),
         load=files.load,
-        generate=partial(generated_data, task_id, partial(classified, recipe, nouns=NOUNS), GENERATED_EXAMPLES),
+        find=files.find,
+        generate=partial(generated.generated_data, task_id, make, GENERATED_EXAMPLES),
         evaluations=("test", "validation"),
     )
 
 
-def _table(labels: dict[str, float]) -> Table:
-    """Copies of PubMed RCT differ in the case of their labels."""
-    return Table(("text",), "label", tuple(labels), header=("label", "text"), tabs=True, comment="###", any_case=True)
-
-
+RCT_FOLDERS = ("RCT-20k", "PubMed_20k_RCT", "pubmed-rct/PubMed_20k_RCT")
+RCT_PAGE = "github.com/Franck-Dernoncourt/pubmed-rct"
+PIBOSO_PAGE = "github.com/jind11/HSLN-Joint-Sentence-Classification"
 TASKS = (
-    _task(
-        "rct20k",
-        RCT,
-        official(
-            "PubMed 20k RCT",
-            ("RCT-20k", "PubMed_20k_RCT", "pubmed-rct/PubMed_20k_RCT"),
-            "github.com/Franck-Dernoncourt/pubmed-rct",
-            _table(RCT),
-            repository="armanc/pubmed-rct20k",
-        ),
-    ),
-    _task(
-        "nicta-piboso",
-        PIBOSO,
-        official(
-            "NICTA-PIBOSO",
-            ("nicta_piboso",),
-            "github.com/jind11/HSLN-Joint-Sentence-Classification",
-            _table(PIBOSO),
-        ),
-    ),
+    _task("rct20k", "PubMed 20k RCT", RCT, RCT_FOLDERS, RCT_PAGE, "armanc/pubmed-rct20k"),
+    _task("nicta-piboso", "NICTA-PIBOSO", PIBOSO, ("nicta_piboso",), PIBOSO_PAGE),
 )

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from benchmarks.tasks.base import Examples, Task, TaskData
-from benchmarks.tasks.generated import Recipe, classified, generated_data
+from benchmarks.tasks import generated
+from benchmarks.tasks.base import Task, TaskData, TextExamples
 from benchmarks.tasks.passages import unlabelled
-from benchmarks.tasks.rows import Table
+from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import Files, Part
-from benchmarks.tasks.words import BLAME, HEDGING, NOUNS, PRAISE
 
-# The shares are those of the real training set.
-GENERATED = partial(classified, Recipe((0.37, 0.46, 0.17), (BLAME, HEDGING, PRAISE)), nouns=NOUNS)
-generate = partial(generated_data, "arsarcasm", GENERATED, {"pool": 240, "test": 120})
+SHARES = (0.37, 0.46, 0.17)  # those of the real training set
+RECIPE = generated.Recipe(SHARES, (generated.BLAME, generated.HEDGING, generated.PRAISE))
+generate = partial(
+    generated.generated_data,
+    "arsarcasm",
+    partial(generated.classified, RECIPE, nouns=generated.NOUNS),
+    {"pool": 240, "test": 120},
+)
 
 
-def _notes(parts: list[Examples]) -> tuple[str, ...]:
+def _notes(parts: list[TextExamples]) -> tuple[str, ...]:
     empty = sum(not text.strip() for examples in parts for (text,) in examples.texts)
     return (f"empty texts: {empty}",) if empty else ()
 
@@ -27,14 +31,14 @@ FILES = Files(
     (Part("training_data.csv", "train"), Part("testing_data.csv", "test", "test", central=True)),
     layouts=("ArSarcasm-v2/{file}", "{file}"),  # as in the authors' repository, github.com/iabufarha/ArSarcasm-v2
     wanted="the authors' CSV files, ArSarcasm-v2/training_data.csv and testing_data.csv",
-    reader=Table(("tweet",), "sentiment", ("NEG", "NEU", "POS"), blank=True),  # an empty tweet is an example, and noted
+    reader=TableReader(("tweet",), "sentiment", ("NEG", "NEU", "POS"), blank=True),  # an empty tweet counts; a note
     repository="arbml/ArSarcasm_v2",  # a copy by ARBML; the authors published none of this version
     notes=_notes,
 )
 
 
 def distinct_texts(data: TaskData) -> TaskData:
-    """The training tweets alone, without labels and each once, so that none is held out and trained on as well."""
+    """The training tweets alone, without labels and each once, so that none is both held out and trained on."""
     texts = tuple(dict.fromkeys(texts for texts in data.pool.texts if any(text.strip() for text in texts)))
     return replace(data, pool=unlabelled(texts), central={})
 
@@ -46,6 +50,7 @@ SENTIMENT = Task(
     labels=("negative", "neutral", "positive"),
     metrics=("f1_pn", "accuracy"),
     load=FILES.load,
+    find=FILES.find,
     generate=generate,
 )
 TASKS = (

@@ -1,4 +1,4 @@
-"""What a task is: its schema, its metrics, and its examples."""
+"""The definition of a task: its schema, its metrics, and its examples."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Texts = Sequence[tuple[str, ...]]  # a tuple, or the passages of a file, which a
 
 
 @dataclass(frozen=True)
-class Examples:
+class TextExamples:
     """Texts with labels. texts[i] holds one or two strings; labels is int64 [n], or float64 [n] for a score.
 
-    tags: if tokens are tagged, an id for each word of each text; texts[i] then holds the words.
+    tags: for tagged tokens, an id for each word of each text; texts[i] then holds the words.
     """
 
     texts: Texts
@@ -53,10 +53,10 @@ class TaskData:
         files: The files of the data directory that were read.
     """
 
-    pool: Examples
+    pool: TextExamples
     origin: str
-    held_out: Mapping[str, Examples] = field(default_factory=dict)
-    central: Mapping[str, Examples] = field(default_factory=dict)
+    held_out: Mapping[str, TextExamples] = field(default_factory=dict)
+    central: Mapping[str, TextExamples] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
@@ -79,8 +79,8 @@ class TaskData:
 class DataSource:
     """Where data come from.
 
-    folder: a data directory in the downloads' layouts; None for the hub. lenient: whether malformed rows are skipped.
-    extracts: a folder for the passages of large texts; None for a temporary one.
+    folder: a data directory in the downloads' layouts; None for the hub. lenient: skip malformed rows. extracts: a
+    folder for the passages of large texts; None for a temporary one.
     """
 
     folder: Path | None = None
@@ -90,24 +90,26 @@ class DataSource:
 
 @dataclass(frozen=True)
 class Task:
-    """A task: everything that the rest of the project needs to know of a dataset.
+    """A dataset with its schema, metrics and objective.
 
     Attributes:
-        id: By which cells name it.
-        name: As tables print it.
+        id: The name in configurations of runs.
+        name: The name in tables.
         family: Tasks of a family come from the same publication.
-        labels: Names in the order of the label ids, which partitions use; None if texts have no labels.
-        metrics: Names of the local `evaluate` modules, computed for every evaluation; the first one chooses a round.
+        labels: Names in the order of the label ids, which partitions use; None for texts without labels.
+        metrics: Names in `benchmarks/metrics.py`, computed for every evaluation; the first one chooses a round.
         load: Loads the examples.
-        generate: Makes examples of the same schema with a learnable signal, from a seed; None without a demo scale.
+        find: Looks for the files in a data directory without reading them; raises as `load` does if some are missing.
+            None: not checked before a run.
+        generate: Generates examples of the same schema with a learnable signal, from a seed; None: no demo scale.
         evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
             name; the others are held-out or central sets.
-        objective: What a model is trained for, a name of fedsim.objectives.
-        objective_options: Its own options.
-        tags: Names in the order of the tag ids, if tokens are tagged: O, then B- and I- of each kind.
+        objective: The training objective, a name of fedsim.objectives.
+        objective_options: The objective's options.
+        tags: Names in the order of the tag ids, for tagged tokens: O, then B- and I- of each kind.
         long_texts: A text that is longer than the model is "cut", or kept in "blocks" of that length; or a client's
             texts are "packed", end to end, in blocks of exactly that length.
-        version: Of the definition, which cells record.
+        version: Of the definition; part of a run's configuration.
     """
 
     id: str
@@ -116,6 +118,7 @@ class Task:
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
     load: Callable[[DataSource], TaskData]
+    find: Callable[[DataSource], object] | None = None
     generate: Callable[[int], TaskData] | None = None
     evaluations: tuple[str, ...] = ("test",)
     objective: str = "classification"

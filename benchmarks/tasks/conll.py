@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.tasks.base import Examples, Task
+from benchmarks.tasks.base import Task, TextExamples
 from benchmarks.tasks.generated import generated_data, tagged
-from benchmarks.tasks.rows import BLANKS, Log, Place, Row, RowError, read_columns, read_lines, sound_rows
-from benchmarks.tasks.sources import OFFICIAL, Files, official
+from benchmarks.tasks.rows import BLANKS, Location, Log, RawRow, RowError, read_columns, read_lines, sound_rows
+from benchmarks.tasks.sources import OFFICIAL, official
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -30,7 +30,7 @@ def iob2(kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Sentences:
+class SentenceReader:
     """Files of sentences: a word a line, the word first, its tag last, and an empty line after each sentence.
 
     Tabs separate the columns, or blanks if the first word's line has no tab; all lines have as many columns.
@@ -38,14 +38,15 @@ class Sentences:
 
     tags: tuple[str, ...]
 
-    def read_file(self, file: Path) -> Iterator[Row]:
+    def read_file(self, file: Path) -> Iterator[RawRow]:
         """The sentences of a UTF-8 file; a row's line is that of its first word, or of its first fault."""
         separator, width = "", 0
         for is_sentence, lines in groupby(read_lines(file), _has_word):
             if not is_sentence:
                 continue
-            words: list[tuple[str, str]] = []
-            rows: list[Row] = []
+            words: list[str] = []
+            tags: list[str] = []
+            rows: list[RawRow] = []
             for number, text, fault in lines:
                 separator = separator or ("\t" if "\t" in text else " ")
                 columns = [column for column in text.split(separator) if column or separator == "\t"]
@@ -53,29 +54,29 @@ class Sentences:
                 width = width or (len(columns) if len(columns) > 1 and not fault else 0)
                 if not fault and len(columns) != width:
                     fault = f"expected {width or 'a word and its tag in 2 or more'} columns, found {len(columns)}"
-                words.append((word, tag))
-                rows.append(Row(number, fault=fault or self._fault(word, tag)))
-            texts, tags = zip(*words, strict=True)
-            yield next((row for row in rows if row.fault), rows[0]._replace(texts=texts, label=tags))
+                words.append(word)
+                tags.append(tag)
+                rows.append(RawRow(number, fault=fault or self._fault(word, tag)))
+            yield next((row for row in rows if row.fault), rows[0]._replace(texts=tuple(words), label=tuple(tags)))
 
     def _fault(self, word: Any, tag: Any) -> str:
         if not _is_word(word):
             return f"expected a word, found {word!a}"
         return "" if tag in self.tags else f"expected one of the tags {', '.join(self.tags)}, found {tag!r}"
 
-    def read_split(self, split: Dataset, place: str) -> Iterator[Row]:
+    def read_split(self, split: Dataset, place: str) -> Iterator[RawRow]:
         """The sentences of the hub's copy, whose tags are ids in the order of `tags`. place: for error messages."""
         for row in read_columns(split, place, ("tokens", "tags"), self.tags):
             ids = [self.tags[tag] if tag in range(len(self.tags)) else tag for tag in row.label or ()]
             yield row._replace(texts=tuple(row.texts[0] or ()), label=tuple(ids))
 
-    def examples(self, rows: Iterable[Row], place: Place, log: Log) -> Examples:
+    def examples(self, rows: Iterable[RawRow], location: Location, log: Log) -> TextExamples:
         """The sentences as examples; one malformed word makes its sentence malformed."""
-        sentences = list(sound_rows(rows, self._tag_ids, place, log))
+        sentences = list(sound_rows(rows, self._tag_ids, location, log))
         labels = np.zeros(len(sentences), dtype=np.int64)
-        return Examples(tuple(row.texts for row, _ in sentences), labels, tuple(ids for _, ids in sentences))
+        return TextExamples(tuple(row.texts for row, _ in sentences), labels, tuple(ids for _, ids in sentences))
 
-    def _tag_ids(self, row: Row) -> tuple[int, ...]:
+    def _tag_ids(self, row: RawRow) -> tuple[int, ...]:
         if len(row.texts) != len(row.label) or not row.texts:
             raise RowError(f"expected words and as many tags, found {len(row.texts)} words and {len(row.label)} tags")
         if fault := next(filter(None, map(self._fault, row.texts, row.label)), ""):
@@ -88,14 +89,14 @@ def _has_word(line: tuple[int, str, str]) -> bool:
 
 
 def _is_word(word: Any) -> bool:
-    """Whether BERT's tokenizer keeps any character of a word; if it keeps none, the word's tag is lost."""
+    """Whether BERT's tokenizer keeps any character of a word; otherwise, the word's tag is lost."""
     return isinstance(word, str) and any(
         mark.isprintable() and mark not in " \ufffd" and not unicodedata.category(mark).startswith("M") for mark in word
     )
 
 
-def _notes(parts: list[Examples]) -> tuple[str, ...]:
-    """How many entities begin with I-, which is not IOB2; they count as entities, as conlleval counts them."""
+def _notes(parts: list[TextExamples]) -> tuple[str, ...]:
+    """The number of entities that begin with I-, which is not IOB2; they count as entities, as in conlleval."""
     strays = [sum(map(_strays, examples.tags or ())) for examples in parts]
     counts = ", ".join(f"{count} in {part.file}" for part, count in zip(OFFICIAL, strays, strict=True) if count)
     return (f"entities that begin with I-: {counts}",) if counts else ()
@@ -107,19 +108,21 @@ def _strays(tags: tuple[int, ...]) -> int:
     return sum(tag > 0 and tag % 2 == 0 and before not in (tag, tag - 1) for before, tag in pairs)
 
 
-def _task(kinds: tuple[str, ...], files: Files) -> Task:
-    task_id = files.name.lower()
+def _task(name: str, kinds: tuple[str, ...], page: str, repository: str = "", revision: str | None = None) -> Task:
+    reader, task_id = SentenceReader(iob2(kinds)), name.lower()
+    files = official(name, (name,), page, reader, repository=repository, revision=revision, notes=_notes)
     return Task(
         id=task_id,
-        name=files.name,
+        name=name,
         family="scientific",
         labels=None,
         metrics=("entity_f1", "entity_f1_concatenated"),
         load=files.load,
+        find=files.find,
         generate=partial(generated_data, task_id, partial(tagged, len(kinds)), GENERATED_EXAMPLES),
         evaluations=("test", "validation"),
         objective="token_classification",
-        tags=iob2(kinds),
+        tags=reader.tags,
         # So every word is tagged and scored: entities in a text that is cut would be missing from the score. An entity
         # across the end of a block counts as two, in predictions and in references.
         long_texts="blocks",
@@ -129,29 +132,9 @@ def _task(kinds: tuple[str, ...], files: Files) -> Task:
 JNLPBA = ("DNA", "protein", "cell_type", "cell_line", "RNA")  # in the order of the hub's copy
 SCIERC = ("Task", "Method", "Metric", "Material", "OtherScientificTerm", "Generic")
 TASKS = (
-    _task(
-        JNLPBA,
-        official(
-            "JNLPBA",
-            ("JNLPBA",),
-            "github.com/allenai/scibert (data/ner/JNLPBA)",
-            Sentences(iob2(JNLPBA)),
-            # Not jnlpba/jnlpba: by its card it has twice the shared task's 18546 and 3856 sentences, and no development
-            # set. This copy has the official test set, and a development set drawn from the training set (1927
-            # sentences). Its loading script is not run: the hub's own conversion is read.
-            repository="tner/bionlp2004",
-            revision="refs/convert/parquet",
-            notes=_notes,
-        ),
-    ),
-    _task(
-        SCIERC,
-        official(
-            "SciERC",
-            ("SciERC",),
-            "github.com/Hanzhouu/FedBFPT (data/ner/SciERC)",
-            Sentences(iob2(SCIERC)),
-            notes=_notes,
-        ),
-    ),
+    # Not jnlpba/jnlpba: by its card it has twice the shared task's 18546 and 3856 sentences, and no development set.
+    # This copy has the official test set, and a development set drawn from the training set (1927 sentences). Its
+    # loading script is not run: the hub's own conversion is read.
+    _task("JNLPBA", JNLPBA, "github.com/allenai/scibert (data/ner/JNLPBA)", "tner/bionlp2004", "refs/convert/parquet"),
+    _task("SciERC", SCIERC, "github.com/Hanzhouu/FedBFPT (data/ner/SciERC)"),
 )

@@ -1,163 +1,275 @@
-"""Texts without labels for masked language modelling: S2ORC's domains, for FedBFPT, and general text."""
+"""Texts without labels for language modelling: S2ORC's domains, for FedBFPT, and Wikipedia, for FedBFPT and FedBERT."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+import gzip
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from benchmarks.errors import NoDataError
-from benchmarks.tasks import words
-from benchmarks.tasks.base import DataSource, Examples, Task, TaskData
+from benchmarks.errors import NoDataError, UserError
+from benchmarks.run_config import VALIDATION
+from benchmarks.tasks.base import DataSource, Task, TaskData
+from benchmarks.tasks.generated import ADJECTIVES, ARTICLES, NOUNS, OTHER_NOUNS, VERBS
 from benchmarks.tasks.passages import Text, first_lines, load_texts, stamp, text_of_file, text_of_hub, unlabelled
-from benchmarks.tasks.s2orc import ENDINGS, FOLDER, metadata_files, papers
+from benchmarks.tasks.rows import Location, Log
 from benchmarks.tasks.sources import require_folder
+from fedsim.files import open_file
 
-FILES = "corpora"  # the folder of plain text files, one passage a line
 LIMIT = 1_000_000  # passages that are taken of S2ORC's files or of the hub
-VALID = "valid"  # the evaluation on a corpus's official validation text
+TEST, VALID = "test", "valid"  # evaluations on a corpus's official texts
 GENERATED = (360, 40)  # passages, of the pool and of a validation text
 GENERATED_SENTENCES = (2, 5)  # fewest and most of a passage
 GENERATED_WORDS = (6, 12)  # of a sentence
+ORDERS = ((0, 1, 2, 3), (3, 0, 2, 1), (1, 2, 3, 0), (0, 2, 3, 1))  # of the generated parts of speech, by domain
 
 
 @dataclass(frozen=True)
 class Corpus:
     """A domain's text and where it comes from.
 
-    file, valid_file: in the folder `corpora`; the latter is a validation text. repository: on the hub, with the globs
-    `shards` and `valid_shards` of its parquet files. field: of study, as S2ORC calls it; "" for other text. headings:
-    whether ` = Title = ` heads an article.
+    Attributes:
+        name: Of the domain.
+        places: Candidates in the data directory, the preferred one first: the training text, then official test or
+            validation texts.
+        evaluations: Names of the central sets from the latter texts.
+        repository: On the hub.
+        revision: Of the repository; None if it has no tags: then the digest of the examples identifies the text.
+        shards: Globs of the repository's parquet files, one for each text.
+        field: Of study, as S2ORC calls it; "" for other text.
+        kind: The division of the text; see `load_texts`.
+        limit: The most passages that are taken of the hub's text; None: all, a row each.
     """
 
     name: str
-    file: str
+    places: tuple[tuple[str, ...], ...]
     repository: str
     revision: str | None
-    shards: str
+    shards: tuple[str, ...]
+    evaluations: tuple[str, ...] = ()
     field: str = ""
-    valid_file: str = ""
-    valid_shards: str = ""
-    headings: bool = False
+    kind: Literal["passages", "sentences", "articles"] = "passages"
+    limit: int | None = LIMIT
+
+    def load(self, source: DataSource) -> TaskData:
+        """The texts without labels, which are not held in memory.
+
+        They come from text files in the data directory, else from the files of S2ORC's release in `s2orc/` (title and
+        abstract of each paper of the field), else, without a folder, from the hub.
+        """
+        if source.folder is None:
+            texts = [text_of_hub(self.repository, self.revision, each, self.limit) for each in self.shards]
+            return self._load(texts, source, f"{self.repository}{f'@{self.revision}' if self.revision else ''}")
+        files, is_release = self.find(source)
+        folder = require_folder(source)
+        if is_release:
+            release = folder / "s2orc"
+            stamps = [stamp(path, path.relative_to(release).as_posix()) for path in files]
+            text = Text(
+                f"{release}, {self.name}",
+                ["s2orc", stamps, self.field, LIMIT],
+                lambda log: first_lines(papers(files, release, self.field, log), LIMIT, log),
+            )
+            return self._load([text], source, f"folder: s2orc, {len(files)} files, field {self.field}", files)
+        names = [f"{file.parent.name}/{file.name}" for file in files]
+        texts = [text_of_file(file, name) for file, name in zip(files, names, strict=True)]
+        data = self._load(texts, source, f"folder: {', '.join(names)}", files)
+        is_small = files[0].parent.name.startswith("wikitext-2")
+        return replace(data, notes=("partial: WikiText-2",)) if is_small else data
+
+    def find(self, source: DataSource) -> tuple[list[Path], bool]:
+        """The text's files in a data directory, the training text first, and whether they are S2ORC's metadata."""
+        if source.folder is None:
+            return [], False
+        folder = require_folder(source)
+        places = [[folder / name for name in place] for place in self.places]
+        train, *others = next((place for place in places if place[0].is_file()), places[0])
+        if train.is_file():
+            files = [train, *filter(Path.is_file, others)]
+            if self.kind == "articles" and len(files) == 1:
+                tests = ", ".join(map(str, others))
+                raise UserError(f"{train}: expected a test text next to it, found none of {tests}")
+            return files, False
+        if self.field and (metadata := metadata_files(folder / "s2orc")):
+            return metadata, True
+        other = ", or S2ORC's metadata (*.jsonl or *.jsonl.gz) in s2orc" if self.field else ""
+        form = 'with a line as " = Title = " before each article' if self.kind == "articles" else "one passage a line"
+        names = ", ".join(place[0] for place in self.places)
+        raise NoDataError(
+            f"no text of {self.name}: looked in {folder}/ for {names}{other}; put a text there, {form}, or leave "
+            "DATA_DIR unset to read the Hugging Face hub"
+        )
+
+    def _load(self, texts: list[Text], source: DataSource, origin: str, files: Sequence[Path] = ()) -> TaskData:
+        return load_texts(texts, self.kind, source, origin, files, self.evaluations, self.name == WIKIPEDIA.name)
+
+    def generate(self, seed: int) -> TaskData:
+        """Passages in which one part of speech follows another, from a seed (>= 0).
+
+        Each domain has a different order of the parts of speech, and prefers a quarter of the words of each.
+        """
+        articles = self.kind == "articles"
+        rng = np.random.default_rng([seed, *(b"wikitext" if articles else f"corpus-{self.id}".encode())])
+        sizes = dict.fromkeys(self.evaluations[:1], GENERATED[1])
+        sizes = {"pool": GENERATED[0], **sizes} if articles else {**sizes, "pool": GENERATED[0]}
+        parts = {name: unlabelled(tuple(self._generated(count, rng))) for name, count in sizes.items()}
+        return TaskData(pool=parts.pop("pool"), origin=f"generated from seed {seed}", central=parts)
+
+    def _generated(self, passages: int, rng: np.random.Generator) -> Iterator[tuple[str]]:
+        number = [corpus.name for corpus in CORPORA].index(self.name)
+        parts = (ARTICLES, ADJECTIVES, NOUNS + OTHER_NOUNS, VERBS)
+        preferred = [part if len(part) < len(CORPORA) ** 2 else part[number :: len(CORPORA)] for part in parts]
+        for _ in range(passages):
+            passage = []
+            for _ in range(int(rng.integers(*GENERATED_SENTENCES, endpoint=True))):
+                length = int(rng.integers(*GENERATED_WORDS, endpoint=True))
+                chosen = [str(rng.choice(preferred[ORDERS[number][place % len(parts)]])) for place in range(length)]
+                passage.append(" ".join([*chosen, "."]))
+            yield from [(sentence,) for sentence in passage] if self.kind == "sentences" else [(" ".join(passage),)]
 
     @property
     def id(self) -> str:
-        """As ids of tasks name it."""
+        """The domain's name in ids of tasks."""
         return self.name.lower().replace(" ", "-")
 
+    @property
+    def task(self) -> Task:
+        """Masked language modelling on the passages or sentences."""
+        sentences = self.kind == "sentences"
+        return Task(
+            id=f"corpus-{self.id}{'-sentences' if sentences else ''}",
+            name=f"Corpus: {self.name}{', sentences' if sentences else ''}",
+            family="scientific",
+            labels=None,
+            metrics=("perplexity",),
+            load=self.load,
+            find=self.find,
+            generate=self.generate,
+            evaluations=("test", *self.evaluations),
+            objective="masked_lm",
+            long_texts="cut" if sentences else "blocks",
+        )
 
-# The papers of S2ORC by field and year, whole and without labels (claran, "modular S2ORC"): the release itself is not
-# on the hub, and its titles and abstracts there have no fields. The copy has no tags, so no revision is pinned; the
-# digest of the examples says what was read.
-MODULAR = "claran/modular-s2orc-parquet"
+
+# ---- S2ORC (Lo et al. 2020), its last static release: https://github.com/allenai/s2orc, data/v2020-07-05 --------
+
+
+class S2orcPaper(BaseModel):
+    """The fields that are read of a line of metadata; a structured abstract has `:::` for ends of lines."""
+
+    model_config = ConfigDict(strict=True)
+    title: str
+    abstract: str | None
+    mag_field_of_study: list[str] | None
+
+    @property
+    def text(self) -> str:
+        """Title and abstract; "" without an abstract."""
+        title, abstract = self.title.strip(), (self.abstract or "").replace(":::", " ").strip()
+        stop = "" if not title or title.endswith((".", "!", "?")) else "."
+        return " ".join(f"{title}{stop} {abstract}".split()) if abstract else ""
+
+
+def metadata_files(folder: Path) -> list[Path]:
+    """The files of metadata in a folder and below, in the order of their numbers; not `pdf_parses`, the full texts."""
+    files = [path for path in folder.rglob("*.jsonl*") if path.name.endswith((".jsonl", ".jsonl.gz"))]
+    parts = {path: re.split("([0-9]+)", str(path)) for path in files if "pdf_parses" not in str(path)}
+    return sorted(parts, key=lambda path: [int(part) if part.isdigit() else part for part in parts[path]])
+
+
+def papers(files: Sequence[Path], root: Path, field: str, log: Log) -> Iterator[str]:
+    """Title and abstract of each paper of a field of study; papers without an abstract are counted.
+
+    root: the folder by which records name a file. A damaged file is read up to the damage, if lenient.
+    """
+    for path in files:
+        location, number = Location(str(path), path.relative_to(root).as_posix()), 0
+        try:
+            with open_file(path) as plain, gzip.open(plain) if path.suffix == ".gz" else plain as lines:
+                for number, line in enumerate(lines, start=1):
+                    try:
+                        paper = None if line.isspace() else S2orcPaper.model_validate_json(line)
+                    except ValidationError as error:
+                        fault = error.errors()[0]
+                        name = f" in {fault['loc'][0]}" if fault["loc"] else ""
+                        log.reject(location, number, f"expected a paper of S2ORC, found an error{name}: {fault['msg']}")
+                        continue
+                    if paper is None or field not in (paper.mag_field_of_study or ()):
+                        continue
+                    if "\0" in paper.text:
+                        log.reject(location, number, "expected text, found U+0000")
+                    elif paper.text:
+                        yield paper.text
+                    else:
+                        log.counts["papers without an abstract, left out"] += 1
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            reason = f"expected a gzipped file, found one that ends or is damaged here ({error})"
+            log.reject(location, number + 1, reason)
+
+
+# ---- the corpora -------------------------------------------------------------------------------------------------
+
+
+def _domain(field: str) -> Corpus:
+    """A field of S2ORC's papers, whole and without labels, as "modular S2ORC" by claran has them.
+
+    The release itself is not on the hub, and its titles and abstracts there have no fields. The copy has no tags.
+    """
+    file = f"{field.lower().replace(' ', '_')}.txt"
+    shards = f"{field.replace(' ', '')},*/train-*.parquet"
+    places = ((f"corpora/{file}",), (file,))
+    return Corpus(field.lower(), places, "claran/modular-s2orc-parquet", None, (shards,), field=field)
+
+
+WIKIPEDIA_FILES = ("wikipedia.train.txt", "wikipedia.valid.txt")
 WIKIPEDIA = Corpus(
     name="Wikipedia",
-    file="wikipedia.train.txt",
+    places=(tuple(f"corpora/{file}" for file in WIKIPEDIA_FILES), WIKIPEDIA_FILES),
     repository="Salesforce/wikitext",
     revision="b08601e04326c79dfdd32d625aee71d232d685c3",
-    shards="wikitext-103-raw-v1/train-*.parquet",
-    valid_file="wikipedia.valid.txt",
-    valid_shards="wikitext-103-raw-v1/validation-*.parquet",
-    headings=True,
+    shards=tuple(f"wikitext-103-raw-v1/{split}-*.parquet" for split in ("train", "validation")),
+    evaluations=(VALID,),
 )
-CORPORA = (
-    Corpus("biology", "biology.txt", MODULAR, None, "Biology,*/train-*.parquet", "Biology"),
-    Corpus(
-        "computer science",
-        "computer_science.txt",
-        MODULAR,
-        None,
-        "ComputerScience,*/train-*.parquet",
-        "Computer Science",
-    ),
-    Corpus("medicine", "medicine.txt", MODULAR, None, "Medicine,*/train-*.parquet", "Medicine"),
+# WikiText (Merity et al., 2017) by articles, on which FedBERT pre-trains: as it is downloaded, the whole text preferred
+# to the one in which rare words are <unk>, or other text of Wikipedia in the same form.
+WIKITEXT = replace(
     WIKIPEDIA,
+    places=(
+        *(
+            tuple(f"wikitext-{size}/wiki.{split}.{ending}" for split in ("train", "test", "valid"))
+            for size in ("103-raw", "103", "2-raw", "2")
+            for ending in ("raw", "tokens")
+        ),
+        *WIKIPEDIA.places,
+    ),
+    shards=tuple(f"wikitext-103-raw-v1/{split}-*.parquet" for split in ("train", "test", "validation")),
+    evaluations=(TEST, VALIDATION),
+    kind="articles",
+    limit=None,
 )
-
-
-def load(corpus: Corpus, sentences: bool, source: DataSource) -> TaskData:
-    """A corpus's passages, or its sentences, without labels; the text is not held in memory.
-
-    They come from a text file of one passage a line, `corpora/<domain>.txt`, else from the files of S2ORC's release in
-    `s2orc/` (title and abstract of each paper of the field), else, without a folder, from the hub (the paragraphs of
-    whole papers). From the latter two LIMIT passages are taken.
-    """
-    files, texts, origin = _texts(corpus, source)
-    kind: Literal["passages", "sentences"] = "sentences" if sentences else "passages"
-    return load_texts(texts, kind, source, origin, files, (VALID,), corpus.headings)
-
-
-def _texts(corpus: Corpus, source: DataSource) -> tuple[tuple[Path, ...], list[Text], str]:
-    """The files of the data directory, the texts, a validation text last, and their origin in words."""
-    if source.folder is None:
-        shards = filter(None, (corpus.shards, corpus.valid_shards))
-        texts = [text_of_hub(corpus.repository, corpus.revision, files, LIMIT) for files in shards]
-        return (), texts, corpus.repository
-    require_folder(source.folder)
-    candidates = [folder / corpus.file for folder in (source.folder / FILES, source.folder)]
-    for file in filter(Path.is_file, candidates):
-        files = tuple(filter(Path.is_file, (file, file.parent / corpus.valid_file)))
-        return files, [text_of_file(each, f"{FILES}/{each.name}") for each in files], f"folder: {FILES}/{file.name}"
-    release = source.folder / FOLDER
-    if corpus.field and (papers_files := metadata_files(release)):
-        stamps = [stamp(path, path.relative_to(release).as_posix()) for path in papers_files]
-        text = Text(
-            f"{release}, {corpus.name}",
-            ["s2orc", stamps, corpus.field, LIMIT],
-            lambda log: first_lines(papers(papers_files, release, corpus.field, log), LIMIT, log),
-        )
-        return tuple(papers_files), [text], f"folder: {FOLDER}, {len(papers_files)} files, field {corpus.field}"
-    metadata = f", or S2ORC's metadata ({' or '.join('*' + ending for ending in ENDINGS)}) in {release}"
-    raise NoDataError(
-        f"no corpus of {corpus.name}: looked for {', '.join(map(str, candidates))}{metadata if corpus.field else ''}; "
-        "put a text there, one passage a line, or leave DATA_DIR unset to read the Hugging Face hub"
-    )
-
-
-def generate(corpus: Corpus, sentences: bool, seed: int) -> TaskData:
-    """Passages in which one part of speech follows another, from a seed (>= 0).
-
-    Each domain has its own order of the parts of speech, and prefers a quarter of the words of each.
-    """
-    rng = np.random.default_rng([seed, *f"corpus-{corpus.id}".encode()])
-    valid = {VALID: generated_texts(corpus, GENERATED[1], sentences, rng)} if corpus.valid_file else {}
-    pool = generated_texts(corpus, GENERATED[0], sentences, rng)
-    return TaskData(pool=pool, origin=f"generated from seed {seed}", central=valid)
-
-
-def generated_texts(corpus: Corpus, passages: int, sentences: bool, rng: np.random.Generator) -> Examples:
-    """So many passages of a domain, or their sentences, without labels."""
-    number = CORPORA.index(corpus)
-    order = ((0, 1, 2, 3), (3, 0, 2, 1), (1, 2, 3, 0), (0, 2, 3, 1))[number]
-    parts = (words.ARTICLES, words.ADJECTIVES, words.NOUNS + words.OTHER_NOUNS, words.VERBS)
-    preferred = [part if len(part) < len(CORPORA) ** 2 else part[number :: len(CORPORA)] for part in parts]
-    texts = []
-    for _ in range(passages):
-        passage = []
-        for _ in range(int(rng.integers(*GENERATED_SENTENCES, endpoint=True))):
-            length = int(rng.integers(*GENERATED_WORDS, endpoint=True))
-            chosen = [str(rng.choice(preferred[order[place % len(parts)]])) for place in range(length)]
-            passage.append(" ".join([*chosen, "."]))
-        texts += [(sentence,) for sentence in passage] if sentences else [(" ".join(passage),)]
-    return unlabelled(tuple(texts))
-
-
-TASKS = tuple(
-    Task(
-        id=f"corpus-{corpus.id}{'-sentences' if sentences else ''}",
-        name=f"Corpus: {corpus.name}{', sentences' if sentences else ''}",
-        family="scientific",
-        labels=None,
-        metrics=("perplexity",),
-        load=partial(load, corpus, sentences),
-        generate=partial(generate, corpus, sentences),
-        evaluations=("test", VALID) if corpus.valid_file else ("test",),
-        objective="masked_lm",
-        long_texts="cut" if sentences else "blocks",
-    )
-    for sentences in (False, True)
-    for corpus in CORPORA
+CORPORA = (*map(_domain, ("Biology", "Computer Science", "Medicine")), WIKIPEDIA)
+ARTICLES_TASK = Task(
+    id="wikitext",
+    name="Wikipedia, articles",
+    family="wikitext",
+    labels=None,
+    metrics=("perplexity",),
+    load=WIKITEXT.load,
+    find=WIKITEXT.find,
+    generate=WIKITEXT.generate,
+    evaluations=(TEST, VALIDATION),
+    objective="masked_lm",
+    long_texts="packed",
+)
+TASKS = (
+    *(corpus.task for corpus in CORPORA),
+    *(replace(corpus, kind="sentences").task for corpus in CORPORA),
+    ARTICLES_TASK,
+    replace(ARTICLES_TASK, id="wikitext-causal", name="Wikipedia, next words", objective="causal_lm"),
 )

@@ -1,6 +1,6 @@
 """Generated examples: schemas and rough label shares of the real tasks, with a signal that is learnt quickly.
 
-As in real data, a label shows in words that go with it, and in the number of words that a pair shares.
+As in real data, the label correlates with certain words, and with the number of words that a pair shares.
 """
 
 from __future__ import annotations
@@ -11,8 +11,60 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.tasks import words
-from benchmarks.tasks.base import Examples, TaskData
+from benchmarks.tasks.base import TaskData, TextExamples
+
+
+def _split(block: str) -> tuple[str, ...]:
+    return tuple(block.split())
+
+
+NOUNS = _split(
+    """
+    actor apple artist author baker band bank beach bear bell bike bird boat book bottle box boy branch bread bridge
+    brother bus cake camera captain car castle cat chair chief child church city clock cloud coach coat coffee cook
+    corner cow crowd cup daughter desk doctor dog door dream driver duck engine farm farmer father field fire fish
+    flag flower forest fox friend garden gate girl glass guard guest hammer harbor hat hill horse hotel house island
+    jacket judge key king kitchen knife ladder lake lamp lawyer leaf letter library lion lock machine map market mayor
+    mirror moon mother mountain
+    """
+)
+OTHER_NOUNS = _split(
+    """
+    museum nurse ocean office orange paper park pencil phone piano picture pilot plane planet plate player poet pond
+    queen rabbit radio rain ring river road robot roof room rope sailor school seed sheep ship shirt shoe shop singer
+    sister snow soldier song spoon star station stone storm street student sugar sun table tailor teacher temple tent
+    ticket tiger tower town train tree truck uncle valley village wall watch water wheel window winter wolf writer
+    """
+)
+VERBS = _split(
+    """
+    asks brings builds buys calls carries catches cleans closes counts draws drops feeds fills finds follows gets
+    guides helps hears holds joins keeps kicks lifts likes makes meets moves names opens paints passes pays plays
+    pulls pushes reads sees sells sends shows stops takes teaches tells touches turns uses visits wants washes
+    """
+)
+ADJECTIVES = _split(
+    """
+    big blue brown clean cold dark deep dry early fast flat full green heavy high hot large late light little long
+    loud low narrow new old quick quiet red round sharp short slow small soft square tall thin warm wet wide young
+    """
+)
+ARTICLES = ("the", "a", "this", "that")
+QUESTIONS = ("who", "what", "when", "where", "why", "how")
+
+# Words that indicate the label.
+PRAISE = ("charming", "delightful", "funny", "great", "lovely", "wonderful")
+BLAME = ("awful", "boring", "clumsy", "dull", "stupid", "terrible")
+CORRECT = ("came", "drank", "gave", "ran", "sang", "took")
+INCORRECT = ("comed", "drinked", "gived", "runned", "singed", "taked")
+AGREEING = ("also", "exactly", "indeed", "likewise", "same", "truly")
+OPPOSING = ("differently", "instead", "never", "not", "opposite", "unlike")
+HEDGING = ("likely", "maybe", "might", "perhaps", "possibly", "sometimes")
+
+VOCABULARY = (
+    *(".", *ARTICLES, *QUESTIONS, *NOUNS, *OTHER_NOUNS, *VERBS, *ADJECTIVES),
+    *(*PRAISE, *BLAME, *CORRECT, *INCORRECT, *AGREEING, *OPPOSING, *HEDGING),
+)
 
 EXAMPLES = 240
 NOISE = 0.1  # share of examples whose text indicates another label or score
@@ -36,32 +88,32 @@ class Recipe:
     questions: tuple[bool, bool] = (False, False)
 
 
-UNEQUAL_EQUAL = (words.OPPOSING, words.AGREEING)
+UNEQUAL_EQUAL = (OPPOSING, AGREEING)
 RECIPES = {
-    "cola": Recipe((0.3, 0.7), (words.INCORRECT, words.CORRECT)),
-    "sst2": Recipe((0.44, 0.56), (words.BLAME, words.PRAISE)),
+    "cola": Recipe((0.3, 0.7), (INCORRECT, CORRECT)),
+    "sst2": Recipe((0.44, 0.56), (BLAME, PRAISE)),
     "mrpc": Recipe((0.33, 0.67), UNEQUAL_EQUAL, (0.3, 0.8)),
     "qqp": Recipe((0.63, 0.37), UNEQUAL_EQUAL, (0.2, 0.8), (True, True)),
-    "mnli": Recipe((1 / 3, 1 / 3, 1 / 3), (words.AGREEING, words.HEDGING, words.OPPOSING), (0.8, 0.3, 0.6)),
-    "rte": Recipe((0.5, 0.5), (words.AGREEING, words.OPPOSING), (0.8, 0.3)),
-    "qnli": Recipe((0.5, 0.5), (words.AGREEING, words.OPPOSING), (0.7, 0.2), (True, False)),
+    "mnli": Recipe((1 / 3, 1 / 3, 1 / 3), (AGREEING, HEDGING, OPPOSING), (0.8, 0.3, 0.6)),
+    "rte": Recipe((0.5, 0.5), (AGREEING, OPPOSING), (0.8, 0.3)),
+    "qnli": Recipe((0.5, 0.5), (AGREEING, OPPOSING), (0.7, 0.2), (True, False)),
     "wnli": Recipe((0.51, 0.49), UNEQUAL_EQUAL, (0.4, 0.7)),
 }
 
 
-def generate(task_id: str, seed: int, examples: int = EXAMPLES) -> TaskData:
+def generate_glue(task_id: str, seed: int, examples: int = EXAMPLES) -> TaskData:
     """Examples of a GLUE task's schema, from a seed (>= 0).
 
     MNLI's mismatched set is a quarter as large and has other nouns. Texts are words of VOCABULARY with single blanks.
     """
     rng = np.random.default_rng([seed, *task_id.encode()])
     make = _scored if task_id == "stsb" else partial(classified, RECIPES[task_id])
-    pool = make(examples, words.NOUNS, rng)
-    held_out = {"mismatched": make(examples // 4, words.OTHER_NOUNS, rng)} if task_id == "mnli" else {}
+    pool = make(examples, NOUNS, rng)
+    held_out = {"mismatched": make(examples // 4, OTHER_NOUNS, rng)} if task_id == "mnli" else {}
     return TaskData(pool=pool, origin=f"generated from seed {seed}", held_out=held_out)
 
 
-def classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> Examples:
+def classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> TextExamples:
     """Examples of a recipe about some nouns, whose label counts follow its shares."""
     shares = np.array(recipe.shares)
     # Not drawn: the counts follow the shares for every seed.
@@ -77,21 +129,21 @@ def classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.ra
             texts.append((_text(_words(nouns, rng), marked, False, rng),))
         else:
             texts.append(_pair(nouns, recipe.overlaps[shown], marked, recipe.questions, rng))
-    return Examples(texts=tuple(texts), labels=labels)
+    return TextExamples(texts=tuple(texts), labels=labels)
 
 
-def _scored(examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> Examples:
+def _scored(examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> TextExamples:
     """Scores from 0 to 5 in steps of 0.2, as evenly as the number of examples allows."""
     labels = rng.permutation(np.resize(np.arange(26), examples)) / 5
     texts = []
     for label in labels:
         likeness = rng.random() if rng.random() < NOISE else label / 5
         marked = tuple(
-            rng.choice(words.AGREEING if slot < round(likeness * SCORE_MARKERS) else words.OPPOSING)
+            rng.choice(AGREEING if slot < round(likeness * SCORE_MARKERS) else OPPOSING)
             for slot in range(SCORE_MARKERS)
         )
         texts.append(_pair(nouns, likeness, marked, (False, False), rng))
-    return Examples(texts=tuple(texts), labels=labels)
+    return TextExamples(texts=tuple(texts), labels=labels)
 
 
 def _pair(
@@ -108,7 +160,7 @@ def _pair(
 
 
 def _words(nouns: tuple[str, ...], rng: np.random.Generator) -> list[str]:
-    pattern = (words.ARTICLES, words.ADJECTIVES, nouns, words.VERBS, words.ARTICLES, nouns)
+    pattern = (ARTICLES, ADJECTIVES, nouns, VERBS, ARTICLES, nouns)
     size = rng.integers(WORDS[0], WORDS[1], endpoint=True)
     return [str(rng.choice(pattern[place % len(pattern)])) for place in range(size)]
 
@@ -118,36 +170,36 @@ def _text(chosen: list[str], marked: tuple[str, ...], question: bool, rng: np.ra
     placed = list(chosen)
     for marker in marked:
         placed.insert(int(rng.integers(len(placed), endpoint=True)), marker)
-    return " ".join([str(rng.choice(words.QUESTIONS)), *placed] if question else [*placed, "."])
+    return " ".join([str(rng.choice(QUESTIONS)), *placed] if question else [*placed, "."])
 
 
-def generated_data(task_id: str, make: Callable[..., Examples], sizes: Mapping[str, int], seed: int) -> TaskData:
+def generated_data(task_id: str, make: Callable[..., TextExamples], sizes: Mapping[str, int], seed: int) -> TaskData:
     """Examples of a task's schema from a seed (>= 0). sizes: of the pool and of each central set, in this order."""
     rng = np.random.default_rng([seed, *task_id.encode()])
     central = {name: make(examples=size, rng=rng) for name, size in sizes.items()}
     return TaskData(pool=central.pop("pool"), origin=f"generated from seed {seed}", central=central)
 
 
-def tagged(kinds: int, examples: int, rng: np.random.Generator) -> Examples:
+def tagged(kinds: int, examples: int, rng: np.random.Generator) -> TextExamples:
     """Sentences in words with the tags O, B- and I- of each kind; a fifth of the nouns are compounds.
 
     An entity is a noun of NOUNS, which decides its kind, with the adjective before it; other nouns are not entities.
     """
-    of_kind = [words.NOUNS[kind::kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
+    of_kind = [NOUNS[kind::kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
     texts, tags = [], []
     for _ in range(examples):
         text: list[str] = []
-        own: list[int] = []
+        text_tags: list[int] = []
         for _ in range(rng.integers(1, 4, endpoint=True)):
             kind = int(rng.integers(kinds))
             is_entity = rng.random() < 0.7
-            nouns = of_kind[kind] if is_entity else words.OTHER_NOUNS
-            adjective = [rng.choice(words.ADJECTIVES)] * rng.integers(0, 2)
+            nouns = of_kind[kind] if is_entity else OTHER_NOUNS
+            adjective = [rng.choice(ADJECTIVES)] * rng.integers(0, 2)
             text += ["the", *adjective, "-".join(rng.choice(nouns, size=1 + (rng.random() < 0.2)))]
             inside = [1 + 2 * kind, 2 + 2 * kind] if is_entity else [0, 0]
-            own += [0, *inside[: 1 + len(adjective)]]
-            text.append(rng.choice(words.VERBS))
-            own.append(0)
+            text_tags += [0, *inside[: 1 + len(adjective)]]
+            text.append(rng.choice(VERBS))
+            text_tags.append(0)
         texts.append(tuple(map(str, text)))
-        tags.append(tuple(own))
-    return Examples(tuple(texts), np.zeros(examples, dtype=np.int64), tuple(tags))
+        tags.append(tuple(text_tags))
+    return TextExamples(tuple(texts), np.zeros(examples, dtype=np.int64), tuple(tags))

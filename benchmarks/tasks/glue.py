@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tasks.base import DataSource, Examples, Task, TaskData
-from benchmarks.tasks.generated import generate
-from benchmarks.tasks.rows import Table
+from benchmarks.tasks.base import DataSource, Task, TaskData, TextExamples
+from benchmarks.tasks.generated import generate_glue
+from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import Files, Part
 
 REPOSITORY = "nyu-mll/glue"
@@ -33,39 +33,34 @@ class Glue:
     label: str = "label"
     codes: tuple[str, ...] = ("0", "1")  # how the TSV files write each label
     header: tuple[str, ...] = ()  # all columns, if the TSV files do not name them
-    hub_texts: tuple[str, ...] = SENTENCES
+    hub_texts: tuple[str, ...] = ()  # columns on the hub, if they differ
     parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
-    subset: int | None = None  # so many random examples are the pool, always the same ones
-
-    @property
-    def files(self) -> Files:
-        """The files of the task."""
-        downloads = (f"glue_data/{self.name}/{{file}}", f"{self.name}/{{file}}")
-        clones = (f"{folder}{self.configuration}/{{split}}-00000-of-00001.parquet" for folder in ("", "glue/"))
-        return Files(
-            self.name,
-            self.parts,
-            layouts=(*downloads, *clones),
-            wanted="GLUE's files",
-            reader=Table(
-                self.texts,
-                self.label,
-                codes=self.codes if self.labels else (),
-                header=self.header,
-                tabs=True,
-                hub=(*self.hub_texts, "label"),
-                hub_names=self.labels or (),
-            ),
-            repository=REPOSITORY,
-            config=self.configuration,
-            revision=REVISION,
-            partial=True,
-        )
+    subset: int | None = None  # the number of random examples in the pool, the same ones for every seed
 
     @property
     def configuration(self) -> str:
         """The hub's configuration."""
         return self.id.partition("-")[0]
+
+    @property
+    def files(self) -> Files:
+        """The files of the task."""
+        codes, names = (self.codes, self.labels) if self.labels else ((), ())
+        hub = (*(self.hub_texts or self.texts), "label")
+        return Files(
+            self.name,
+            self.parts,
+            layouts=(
+                *(f"{folder}{self.name}/{{file}}" for folder in ("glue_data/", "")),
+                *(f"{folder}{self.configuration}/{{split}}-00000-of-00001.parquet" for folder in ("", "glue/")),
+            ),
+            wanted="GLUE's files",
+            reader=TableReader(self.texts, self.label, codes, header=self.header, tabs=True, hub=hub, hub_names=names),
+            repository=REPOSITORY,
+            config=self.configuration,
+            revision=REVISION,
+            partial=True,
+        )
 
     def load(self, source: DataSource) -> TaskData:
         """The examples of a task, or a random subset of its pool."""
@@ -74,13 +69,13 @@ class Glue:
             return data
         rng = np.random.default_rng([0, *self.id.encode()])
         chosen = np.sort(rng.permutation(len(data.pool))[: self.subset])
-        pool = Examples(tuple(data.pool.texts[index] for index in chosen), data.pool.labels[chosen])
+        pool = TextExamples(tuple(data.pool.texts[index] for index in chosen), data.pool.labels[chosen])
         note = f"a random subset: {self.subset} of {len(data.pool)} training examples"
         return replace(data, pool=pool, notes=(*data.notes, note))
 
     def generate(self, seed: int) -> TaskData:
         """Generated examples; a central set is generated from the next seed."""
-        data, other = (generate(self.configuration, number) for number in (seed, seed + 1))
+        data, other = (generate_glue(self.configuration, number) for number in (seed, seed + 1))
         names = [part.evaluation for part in self.parts if part.central]
         central = {name: other.held_out.get(name, other.pool) for name in names}
         held_out = {name: examples for name, examples in data.held_out.items() if name not in central}
@@ -89,7 +84,6 @@ class Glue:
     @property
     def task(self) -> Task:
         """The task."""
-        evaluations = tuple(part.evaluation for part in self.parts if part.evaluation not in ("", "test"))
         return Task(
             id=self.id,
             name=self.name,
@@ -97,8 +91,9 @@ class Glue:
             labels=self.labels,
             metrics=self.metrics,
             load=self.load,
+            find=self.files.find,
             generate=self.generate,
-            evaluations=("test", *evaluations),
+            evaluations=("test", *(part.evaluation for part in self.parts if part.evaluation not in ("", "test"))),
             objective="regression" if self.labels is None else "classification",
         )
 
@@ -109,6 +104,12 @@ class Glue:
         return replace(self, **{"id": f"{self.id}-central", "parts": parts, **changes})
 
 
+MNLI = ("entailment", "neutral", "contradiction")
+MNLI_PARTS = (
+    Part("train.tsv", "train"),
+    Part("dev_matched.tsv", "validation_matched"),
+    Part("dev_mismatched.tsv", "validation_mismatched", evaluation="mismatched"),
+)
 # Labels are in the hub's order. Where FedSplitBERT's Table III prints two numbers, they are F1 and accuracy.
 GLUE = (
     Glue(
@@ -118,16 +119,8 @@ GLUE = (
         metrics=("matthews_correlation",),
         texts=("sentence",),
         header=("source", "label", "original_mark", "sentence"),
-        hub_texts=("sentence",),
     ),
-    Glue(
-        id="sst2",
-        name="SST-2",
-        labels=("negative", "positive"),
-        metrics=("accuracy", "f1"),
-        texts=("sentence",),
-        hub_texts=("sentence",),
-    ),
+    Glue("sst2", "SST-2", ("negative", "positive"), ("accuracy", "f1"), texts=("sentence",)),
     Glue(
         id="mrpc",
         name="MRPC",
@@ -135,6 +128,7 @@ GLUE = (
         metrics=("f1", "accuracy"),
         texts=("#1 String", "#2 String"),
         label="Quality",
+        hub_texts=SENTENCES,
     ),
     Glue(
         id="qqp",
@@ -143,34 +137,21 @@ GLUE = (
         metrics=("accuracy",),
         texts=("question1", "question2"),
         label="is_duplicate",
-        hub_texts=("question1", "question2"),
     ),
-    Glue(id="stsb", name="STS-B", labels=None, metrics=("pearson",), label="score"),
+    Glue("stsb", "STS-B", None, ("pearson",), label="score"),
     Glue(
         id="mnli",
         name="MNLI",
-        labels=("entailment", "neutral", "contradiction"),
+        labels=MNLI,
         metrics=("accuracy",),
         label="gold_label",
-        codes=("entailment", "neutral", "contradiction"),
+        codes=MNLI,
         hub_texts=("premise", "hypothesis"),
-        parts=(
-            Part("train.tsv", "train"),
-            Part("dev_matched.tsv", "validation_matched"),
-            Part("dev_mismatched.tsv", "validation_mismatched", evaluation="mismatched"),
-        ),
+        parts=MNLI_PARTS,
     ),
-    Glue(id="rte", name="RTE", labels=ENTAILMENT, metrics=("accuracy", "f1"), codes=ENTAILMENT),
-    Glue(
-        id="qnli",
-        name="QNLI",
-        labels=ENTAILMENT,
-        metrics=("accuracy",),
-        texts=("question", "sentence"),
-        codes=ENTAILMENT,
-        hub_texts=("question", "sentence"),
-    ),
-    Glue(id="wnli", name="WNLI", labels=("not_entailment", "entailment"), metrics=("accuracy",)),
+    Glue("rte", "RTE", ENTAILMENT, ("accuracy", "f1"), codes=ENTAILMENT),
+    Glue("qnli", "QNLI", ENTAILMENT, ("accuracy",), texts=("question", "sentence"), codes=ENTAILMENT),
+    Glue("wnli", "WNLI", ("not_entailment", "entailment"), ("accuracy",)),
 )
 # GLUE keeps its test labels secret, so the development set is central: in FedFreezeBERT's protocol with a subset of
 # SST-2, because features of all examples are computed; in FedBERT's (section 4.2) with whole training sets.

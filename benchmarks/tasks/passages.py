@@ -1,4 +1,4 @@
-"""Texts of any size: cut into passages once, kept in an Arrow file, and read when they are asked for."""
+"""Texts of any size: cut into passages once, kept in an Arrow file, and read on demand."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, digest
-from benchmarks.tasks.base import DataSource, Examples, Skipped, TaskData
-from benchmarks.tasks.hub import stream_texts
-from benchmarks.tasks.rows import BLANKS, Log, Place, read_lines
+from benchmarks.tasks.base import DataSource, Skipped, TaskData, TextExamples
+from benchmarks.tasks.rows import BLANKS, Location, Log, read_lines
+from benchmarks.tasks.sources import stream_texts
 from fedsim.stored import FileCache
 
 VERSION = 3  # of the passages that are made of the same text
@@ -51,7 +51,7 @@ class Passages(Sequence[tuple[str, ...]]):
 
 
 class Text(NamedTuple):
-    """A text: where it lies, plain values that identify its content, and how its lines are read."""
+    """A text: its place, for messages; plain values that identify its content; and a function that reads its lines."""
 
     place: str
     key: JSON
@@ -65,12 +65,12 @@ def stamp(file: Path, name: str) -> JSON:
 
 
 def text_of_file(file: Path, name: str) -> Text:
-    """A UTF-8 file, whose lines end at a newline alone. name: as records call it."""
+    """A UTF-8 file, whose lines end at a newline alone. name: in records."""
 
     def lines(log: Log) -> Iterator[str]:
         for number, line, fault in read_lines(file, newline="\n"):
             if fault := fault or ("expected text in UTF-8, found the byte 0x00" if "\0" in line else ""):
-                log.reject(Place(str(file), name), number, fault)
+                log.reject(Location(str(file), name), number, fault)
             else:
                 yield line
 
@@ -115,7 +115,7 @@ def load_texts(
         texts: The pool's, and those of the central sets.
         kind: "passages", a line each; "sentences", a line each but cut after a full stop, question or exclamation mark;
             or "articles", each from its title, a line as ` = Title = `, to the line before the next title.
-        source: Whether malformed lines are skipped, and the folder for what is written; if None, it is temporary.
+        source: Says whether to skip malformed lines, and the folder for the passages.
         origin: Where the texts come from, for records.
         files: The files of the data directory.
         evaluations: Names of the central sets.
@@ -130,14 +130,14 @@ def load_texts(
         pool=pool,
         origin=origin,
         central=dict(zip(evaluations, central, strict=False)),
-        skipped=tuple(Skipped(**row) for _, said in parts for row in said["skipped"]),
+        skipped=tuple(Skipped(**row) for _, log in parts for row in log["skipped"]),
         notes=tuple(parts[0][1]["notes"]),
         files=tuple(files),
     )
 
 
 def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tuple[Passages, dict[str, Any]]:
-    """A text's passages, and the notes and skipped rows that its log had when it was read."""
+    """A text's passages, and the notes and skipped rows of its log when it was read."""
     schema = pa.schema({"text": pa.string()})
 
     def write(file: IO[bytes]) -> None:
@@ -145,15 +145,14 @@ def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tup
         lines = text.lines(log)
         cut = articles(lines, text.place) if kind == "articles" else passages(lines, log, headings, kind == "sentences")
         with pa.ipc.new_file(file, schema) as writer:
-            batch = list(islice(cut, AT_ONCE))
-            if not batch:
+            if not (batch := list(islice(cut, AT_ONCE))):
                 raise UserError(f"{text.place}: expected {kind}, found none; get the text again")
             while batch:
                 writer.write_batch(pa.record_batch([batch], schema=schema))
                 batch = list(islice(cut, AT_ONCE))
             counts = [f"{name}: {count}" for name, count in sorted(log.counts.items())]
-            said = {"notes": counts + log.notes, "skipped": [asdict(row) for row in log.skipped]}
-            writer.write_batch(pa.record_batch([[]], schema=schema), custom_metadata={"log": json.dumps(said)})
+            kept = {"notes": counts + log.notes, "skipped": [asdict(row) for row in log.skipped]}
+            writer.write_batch(pa.record_batch([[]], schema=schema), custom_metadata={"log": json.dumps(kept)})
 
     folder = source.extracts or Path(_temporary().name)
     key = {"version": VERSION, "text": text.key, "kind": kind, "headings": headings, "lenient": source.lenient}
@@ -170,9 +169,9 @@ def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tup
     return Passages(column), json.loads(last.custom_metadata[b"log"])
 
 
-def unlabelled(texts: Sequence[tuple[str, ...]]) -> Examples:
+def unlabelled(texts: Sequence[tuple[str, ...]]) -> TextExamples:
     """Texts without labels, as examples."""
-    return Examples(texts, np.zeros(len(texts), dtype=np.int64))
+    return TextExamples(texts, np.zeros(len(texts), dtype=np.int64))
 
 
 def passages(lines: Iterable[str], log: Log, headings: bool, sentences: bool) -> Iterator[str]:
@@ -194,7 +193,7 @@ def articles(lines: Iterable[str], place: str) -> Iterator[str]:
     look like titles, too.
     """
     article: list[str] = []
-    set_off: bool | None = None  # whether titles stand between empty lines, as far as is known
+    set_off: bool | None = None  # whether titles stand between empty lines; None: not yet known
     after_empty = True
     for line in lines:
         text = " ".join(line.split())

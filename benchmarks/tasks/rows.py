@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from benchmarks.errors import UserError
-from benchmarks.tasks.base import Examples, Skipped
+from benchmarks.tasks.base import Skipped, TextExamples
 from fedsim.files import open_file
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ BLANKS = " \t\r\n\x0b\x0c"
 T = TypeVar("T")
 
 
-class Row(NamedTuple):
+class RawRow(NamedTuple):
     """One row of a file: its texts and its label as the file has them, or the fault that makes it malformed."""
 
     line: int  # from 1
@@ -36,7 +36,7 @@ class RowError(ValueError):
     """Why a row cannot be an example."""
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where rows come from: `path` for error messages, `name` for records, which hold no absolute path."""
 
     path: str
@@ -45,22 +45,32 @@ class Place(NamedTuple):
 
 @dataclass
 class Log:
-    """What is said of a dataset while it is read: malformed rows, counts of what was left out, and other notes."""
+    """Malformed rows, counts of omitted lines, and other notes of a dataset while it is read."""
 
     lenient: bool
     skipped: list[Skipped] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
-    def reject(self, place: Place, line: int, fault: str) -> None:
+    def reject(self, location: Location, line: int, fault: str) -> None:
         """Skip a malformed row; UserError unless lenient."""
         if not self.lenient:
-            raise UserError(f"{place.path}:{line}: {fault}; mend the row, or skip malformed rows with --lenient")
-        self.skipped.append(Skipped(place.name, line, fault))
+            raise UserError(f"{location.path}:{line}: {fault}; mend the row, or skip malformed rows with --lenient")
+        self.skipped.append(Skipped(location.name, line, fault))
+
+
+class Reader(Protocol):
+    """Reads rows of a text file, or of a split of the hub or a parquet file, and makes examples of them."""
+
+    def read_file(self, file: Path) -> Iterator[RawRow]: ...
+
+    def read_split(self, split: Dataset, place: str) -> Iterator[RawRow]: ...
+
+    def examples(self, rows: Iterable[RawRow], location: Location, log: Log) -> TextExamples: ...
 
 
 @dataclass(frozen=True)
-class Table:
+class TableReader:
     """Files with a column for each text and one for the label.
 
     Attributes:
@@ -69,11 +79,11 @@ class Table:
         codes: How the files write each label, in the order of the label ids; () for scores.
         scores: The lowest and the highest score.
         header: Names of all columns, if the files do not name them.
-        tabs: Whether tabs separate columns, as in GLUE: then a quote is text, and a row is a line. Else it is CSV.
-        comment: How a line begins that is ignored.
-        any_case: Whether labels are compared without their case.
-        blank: Whether a text may be empty.
-        hub: Names of the columns on the hub, texts first, if they are others.
+        tabs: Tabs separate the columns, as in GLUE: then a quote is text, and a row is a line. Else the file is CSV.
+        comment: The beginning of a line that is ignored.
+        any_case: Labels are compared without their case.
+        blank: A text may be empty.
+        hub: Names of the columns on the hub, texts first, if they differ.
         hub_names: The names that the hub must have for the label ids, if it has any.
     """
 
@@ -89,10 +99,10 @@ class Table:
     hub: tuple[str, ...] = ()
     hub_names: tuple[str, ...] = ()
 
-    def read_file(self, file: Path) -> Iterator[Row]:
+    def read_file(self, file: Path) -> Iterator[RawRow]:
         """The rows of a UTF-8 file. A row's line is that on which it begins; empty lines are ignored."""
         records, columns = self._records(file), (*self.texts, self.label)
-        header = Row(1, self.header) if self.header else next(records, Row(1))
+        header = RawRow(1, self.header) if self.header else next(records, RawRow(1))
         if header.fault or any(header.texts.count(column) != 1 for column in columns):
             raise UserError(
                 f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
@@ -103,13 +113,13 @@ class Table:
             if record.fault:
                 yield record
             elif len(record.texts) != len(header.texts):
-                yield Row(record.line, fault=f"expected {len(header.texts)} columns, found {len(record.texts)}")
+                yield RawRow(record.line, fault=f"expected {len(header.texts)} columns, found {len(record.texts)}")
             else:
                 *texts, label = (record.texts[position] for position in positions)
-                yield Row(record.line, tuple(texts), label)
+                yield RawRow(record.line, tuple(texts), label)
 
-    def _records(self, file: Path) -> Iterator[Row]:
-        """All columns of each row, the header's too, as its texts."""
+    def _records(self, file: Path) -> Iterator[RawRow]:
+        """All columns of each row, including the header's, as its texts."""
         with open_text(file, newline="") as stream:
             dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.tabs else {"strict": True}
             reader = csv.reader(stream, **dialect)
@@ -118,26 +128,25 @@ class Table:
                 try:
                     fields = next(reader, None)
                 except csv.Error as error:
-                    yield Row(
-                        line, fault=f"expected CSV, found a malformed record up to line {reader.line_num} ({error})"
-                    )
+                    end = f"up to line {reader.line_num} ({error})"
+                    yield RawRow(line, fault=f"expected CSV, found a malformed record {end}")
                     continue
                 if fields is None:
                     return
                 if fields and not (self.comment and fields[0].startswith(self.comment)):
-                    yield Row(line, tuple(fields), fault=utf8_fault("".join(fields)))
+                    yield RawRow(line, tuple(fields), fault=utf8_fault("".join(fields)))
 
-    def read_split(self, split: Dataset, place: str) -> Iterator[Row]:
+    def read_split(self, split: Dataset, place: str) -> Iterator[RawRow]:
         """The rows of a split of the hub, or of a parquet file. place: for error messages."""
         codes = self.codes if self.hub_names else ()
         return read_columns(split, place, self.hub or (*self.texts, self.label), self.hub_names, codes)
 
-    def examples(self, rows: Iterable[Row], place: Place, log: Log) -> Examples:
+    def examples(self, rows: Iterable[RawRow], location: Location, log: Log) -> TextExamples:
         """The sound rows as examples, in their order."""
-        checked = list(sound_rows(rows, self._checked_label, place, log))
-        return Examples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))
+        checked = list(sound_rows(rows, self._label_id, location, log))
+        return TextExamples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))
 
-    def _checked_label(self, row: Row) -> int | float:
+    def _label_id(self, row: RawRow) -> int | float:
         for column, text in zip(self.texts, row.texts, strict=True):
             if not isinstance(text, str) or not (self.blank or text.strip()):
                 raise RowError(f"expected a text in column {column!r}, found {text!r}")
@@ -158,7 +167,7 @@ class Table:
 
 def read_columns(
     split: Dataset, place: str, columns: Sequence[str], names: Sequence[str] = (), codes: Sequence[str] = ()
-) -> Iterator[Row]:
+) -> Iterator[RawRow]:
     """The rows of a split, whose last column is the label.
 
     names: the expected names of the label ids, checked if the split names them. codes: the labels of the rows that are
@@ -172,20 +181,18 @@ def read_columns(
     feature = split.features[columns[-1]]
     hub_names = getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None) or ()
     if names and hub_names and tuple(hub_names) != tuple(names):
-        raise UserError(
-            f"{place}: expected the labels in the order {', '.join(names)}, found {', '.join(hub_names)}; "
-            "get the data again"
-        )
+        expected = f"expected the labels in the order {', '.join(names)}"
+        raise UserError(f"{place}: {expected}, found {', '.join(hub_names)}; get the data again")
     codes = codes or hub_names
     for number, (*texts, label) in enumerate(zip(*(split[column][:] for column in columns), strict=True), start=1):
         is_id = isinstance(label, int) and 0 <= label < len(codes)
-        yield Row(number, tuple(texts), codes[label] if is_id else label)
+        yield RawRow(number, tuple(texts), codes[label] if is_id else label)
 
 
 def open_text(file: Path, newline: str | None = None) -> io.TextIOWrapper:
     """Open a UTF-8 file without its byte-order mark. A byte that is not UTF-8 is read as a surrogate.
 
-    newline: as `open` takes it; unless it is one, a line ends at a newline or a carriage return, and not at U+0085.
+    newline: as for `open`; by default, a line ends at a newline or a carriage return, and not at U+0085.
     """
     return io.TextIOWrapper(open_file(file), encoding="utf-8-sig", errors="surrogateescape", newline=newline)
 
@@ -203,8 +210,10 @@ def utf8_fault(text: str) -> str:
     return f"expected UTF-8, found the byte 0x{ord(stray) - 0xDC00:02x}" if stray else ""
 
 
-def sound_rows(rows: Iterable[Row], check: Callable[[Row], T], place: Place, log: Log) -> Iterator[tuple[Row, T]]:
-    """The rows that pass a check, each with what the check returns; a fault or a RowError rejects a row.
+def sound_rows(
+    rows: Iterable[RawRow], check: Callable[[RawRow], T], location: Location, log: Log
+) -> Iterator[tuple[RawRow, T]]:
+    """The rows that pass a check, each with the check's result; a fault or a RowError rejects a row.
 
     UserError if no row passes.
     """
@@ -215,9 +224,9 @@ def sound_rows(rows: Iterable[Row], check: Callable[[Row], T], place: Place, log
                 raise RowError(row.fault)
             checked = check(row)
         except RowError as error:
-            log.reject(place, row.line, str(error))
+            log.reject(location, row.line, str(error))
         else:
             passed += 1
             yield row, checked
     if not passed:
-        raise UserError(f"{place.path}: expected at least one example, found none; get the file again")
+        raise UserError(f"{location.path}: expected at least one example, found none; get the file again")

@@ -1,21 +1,24 @@
-"""Where the files of a dataset are, in a data directory or on the hub, and what each file is for."""
+"""Where a dataset's files are: in the data directory, or on the Hugging Face hub."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow.parquet
 
+from benchmarks.encoders import fetched
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.tasks.base import DataSource, Examples, TaskData
-from benchmarks.tasks.hub import load_config, load_parquet
-from benchmarks.tasks.rows import Log, Place, Row
+from benchmarks.tasks.base import DataSource, TaskData, TextExamples
+from benchmarks.tasks.rows import Location, Log, RawRow, Reader
+from fedsim.files import open_file
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, DatasetDict
 
 
 class Part(NamedTuple):
@@ -25,16 +28,6 @@ class Part(NamedTuple):
     split: str
     evaluation: str = ""  # empty: a part of the pool
     central: bool = False  # scored as a whole, not divided among clients
-
-
-class Reader(Protocol):
-    """Makes examples of a text file, or of a split of the hub or a parquet file."""
-
-    def read_file(self, file: Path) -> Iterator[Row]: ...
-
-    def read_split(self, split: Dataset, place: str) -> Iterator[Row]: ...
-
-    def examples(self, rows: Iterable[Row], place: Place, log: Log) -> Examples: ...
 
 
 OFFICIAL = (  # a training set, and central development and test sets
@@ -49,7 +42,7 @@ class Files:
     """A dataset in several files.
 
     Attributes:
-        name: As error messages call it.
+        name: The name in error messages.
         parts: What each file is for.
         layouts: Paths of a part in the data directory, the preferred one first, such as "MRPC/{file}" or
             "mrpc/{split}.parquet". The data directory may also be the folder itself that holds the files.
@@ -59,7 +52,7 @@ class Files:
         config: The copy's configuration.
         revision: The copy's revision; None if it has no tags: then the digest of the examples identifies the data.
         partial: Whether `--lenient` accepts a dataset without some of its parts.
-        notes: What a record says of the parts' examples.
+        notes: Notes on the parts' examples, for records.
     """
 
     name: str
@@ -71,7 +64,7 @@ class Files:
     config: str | None = None
     revision: str | None = None
     partial: bool = False
-    notes: Callable[[list[Examples]], tuple[str, ...]] = lambda _: ()
+    notes: Callable[[list[TextExamples]], tuple[str, ...]] = lambda _: ()
 
     def load(self, source: DataSource) -> TaskData:
         """Load all parts; UserError for a missing part or a malformed row.
@@ -84,12 +77,10 @@ class Files:
             revision = f"@{self.revision}" if self.revision else ""
             origin = f"{self.repository}{revision}{f', {self.config}' if self.config else ''}"
         else:
-            files = self._files(source.folder, source.lenient)
-            rows = {
-                part: (self._rows(path), Place(str(path), f"{path.parent.name}/{path.name}"))
-                for part, path in files.items()
-            }
-            origin = f"folder: {', '.join(place.name for _, place in rows.values())}"
+            files = self.find(source)
+            locations = {part: Location(str(path), f"{path.parent.name}/{path.name}") for part, path in files.items()}
+            rows = {part: (self._rows(path), locations[part]) for part, path in files.items()}
+            origin = f"folder: {', '.join(location.name for location in locations.values())}"
         examples = {part: self.reader.examples(*each, log) for part, each in rows.items()}
         missing = ", ".join(part.file for part in self.parts if part not in examples)
         return TaskData(
@@ -102,65 +93,142 @@ class Files:
             files=tuple(files.values()),
         )
 
-    def _rows(self, path: Path) -> Iterator[Row]:
+    def _rows(self, path: Path) -> Iterator[RawRow]:
         if path.suffix == ".parquet":
             return self.reader.read_split(load_parquet(path), str(path))
         return self.reader.read_file(path)
 
-    def _files(self, folder: Path, lenient: bool) -> dict[Part, Path]:
-        """The files of the parts, in the first layout that holds a part that the dataset cannot do without."""
-        require_folder(folder)
-        layouts = [[folder / layout.format(**part._asdict()) for part in self.parts] for layout in self.layouts]
-        name = folder.resolve().name
-        layouts += [[folder / path.name for path in paths] for paths in layouts if paths[0].parent.name == name]
-        pool_only = [
-            [path for path, part in zip(paths, self.parts, strict=True) if not part.evaluation] for paths in layouts
+    def find(self, source: DataSource) -> dict[Part, Path]:
+        """The files of the parts in a data directory, in the first layout with a required part; {} for the hub."""
+        if source.folder is None:
+            self._require_repository()
+            return {}
+        folder = require_folder(source)
+        layouts = [{part: folder / layout.format(**part._asdict()) for part in self.parts} for layout in self.layouts]
+        name, first = folder.resolve().name, self.parts[0]
+        layouts += [
+            {part: folder / path.name for part, path in paths.items()}
+            for paths in layouts
+            if paths[first].parent.name == name
         ]
-        for paths, pool in zip(layouts, pool_only, strict=True):
-            if any(map(Path.is_file, pool if self.partial else paths)):
-                missing = ", ".join(path.name for path in paths if not path.is_file())
-                if missing and not (self.partial and lenient):
+        pools = [[path for part, path in paths.items() if not part.evaluation] for paths in layouts]
+        for paths, pool in zip(layouts, pools, strict=True):
+            if any(map(Path.is_file, pool if self.partial else paths.values())):
+                missing = ", ".join(path.name for path in paths.values() if not path.is_file())
+                if missing and not (self.partial and source.lenient):
                     accept = ", or accept a partial dataset with --lenient" if self.partial else ""
-                    raise UserError(f"{paths[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
-                return {part: path for part, path in zip(self.parts, paths, strict=True) if path.is_file()}
+                    raise UserError(f"{pool[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
+                return {part: path for part, path in paths.items() if path.is_file()}
         hub = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""
-        candidates = ", ".join(str(path) for pool in pool_only for path in pool)
-        raise NoDataError(f"no data of {self.name}: looked for {candidates}; put {self.wanted} there{hub}")
+        candidates = ", ".join(str(pool[0].relative_to(folder)) for pool in pools)
+        raise NoDataError(f"no data of {self.name}: looked in {folder}/ for {candidates}; put {self.wanted} there{hub}")
 
-    def _splits(self) -> dict[Part, tuple[Iterator[Row], Place]]:
-        """The rows of each part's split on the hub."""
+    def _require_repository(self) -> str:
+        instead = f"set DATA_DIR to a folder that holds {self.wanted}"
         if not self.repository:
-            raise NoDataError(
-                f"{self.name}: no copy on the Hugging Face hub is known to hold all its parts; "
-                f"set DATA_DIR to a folder that holds {self.wanted}"
-            )
+            raise NoDataError(f"{self.name}: no copy on the Hugging Face hub is known to hold all its parts; {instead}")
+        return instead
+
+    def _splits(self) -> dict[Part, tuple[Iterator[RawRow], Location]]:
+        """The rows of each part's split on the hub."""
+        instead = self._require_repository()
         splits = load_config(self.repository, self.config, self.revision)
         repository = "/".join(filter(None, (self.repository, self.config)))
         if any(part.split not in splits for part in self.parts):
-            raise UserError(
-                f"{repository}: expected the splits {', '.join(part.split for part in self.parts)}, "
-                f"found {', '.join(splits)}; set DATA_DIR to a folder that holds {self.wanted}"
-            )
+            expected = ", ".join(part.split for part in self.parts)
+            raise UserError(f"{repository}: expected the splits {expected}, found {', '.join(splits)}; {instead}")
         names = {part: f"{repository}/{part.split}" for part in self.parts}
         return {
-            part: (self.reader.read_split(splits[part.split], name), Place(name, name)) for part, name in names.items()
+            part: (self.reader.read_split(splits[part.split], name), Location(name, name))
+            for part, name in names.items()
         }
 
 
 def official(name: str, folders: tuple[str, ...], page: str, reader: Reader, **fields: Any) -> Files:
-    """A dataset in train.txt, dev.txt and test.txt. folders: where they may be; page: where they are published."""
+    """A dataset in train.txt, dev.txt and test.txt. folders: its candidates; page: where it is published."""
     wanted = f"the files of {page}, {folders[0]} with train.txt, dev.txt and test.txt"
     return Files(name, OFFICIAL, tuple(f"{folder}/{{file}}" for folder in folders), wanted, reader, **fields)
 
 
-def require_folder(folder: Path) -> None:
-    """UserError if a data directory is not a folder."""
-    if not folder.is_dir():
-        raise UserError(f"the data directory {folder} is not a folder; set DATA_DIR to the folder that holds the data")
+def require_folder(source: DataSource) -> Path:
+    """The data directory; UserError if it is not a folder."""
+    if source.folder is None or not source.folder.is_dir():
+        raise UserError(
+            f"the data directory {source.folder} is not a folder; set DATA_DIR to the folder that holds the data"
+        )
+    return source.folder
 
 
-def _merged(pool: list[Examples]) -> Examples:
+def load_config(repository: str, config: str | None, revision: str | None) -> DatasetDict:
+    """All splits of a dataset's configuration; None is its only one. NoDataError if the hub does not deliver them."""
+    try:
+        return _hub().load_dataset(repository, config, revision=revision)
+    except Exception as error:  # of four libraries without a common base; all mean the same to the user
+        raise _unavailable(repository, config, revision, error) from error
+
+
+def stream_texts(repository: str, files: str, revision: str | None, log: Log) -> Iterator[str]:
+    """The column "text" of some parquet files of a dataset, row by row; nothing is kept. files: a glob.
+
+    NoDataError if the hub does not deliver them.
+    """
+    place = f"{repository}/{files}"
+    try:
+        rows = _hub().load_dataset(
+            repository, data_files={"all": files}, split="all", revision=revision, streaming=True
+        )
+        for number, row in enumerate(rows, start=1):
+            if "text" not in row:
+                raise UserError(f"{place}: expected a column 'text', found {', '.join(row)}")
+            text = row["text"] or ""
+            if "\0" in text:
+                log.reject(Location(place, place), number, "expected text, found U+0000")
+            else:
+                yield text
+    except (UserError, GeneratorExit):
+        raise
+    except Exception as error:
+        raise _unavailable(repository, files, revision, error) from error
+
+
+def load_parquet(file: Path) -> Dataset:
+    """The rows of a parquet file, without a cache on the disk; UserError if it is not a parquet file."""
+    datasets = _library()
+    open_file(file, "a parquet file").close()
+    try:
+        return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
+    except Exception as error:
+        raise UserError(
+            f"{file}: expected a parquet file ({_first_line(error)}); get it again. "
+            "A clone made without git-lfs holds pointers only: `git lfs pull` fetches the files"
+        ) from error
+
+
+def _library() -> ModuleType:
+    import datasets  # takes half a second, and reads the environment that `fetched.use` sets
+
+    return datasets
+
+
+def _hub() -> ModuleType:
+    fetched.hub_answers()  # if not, the library reads its cache alone
+    return _library()
+
+
+def _unavailable(repository: str, part: str | None, revision: str | None, error: Exception) -> NoDataError:
+    wanted = f"{f'{part!r} of ' if part else ''}{repository}{f'@{revision}' if revision else ''}"
+    return NoDataError(
+        f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). Connect to the internet, "
+        "without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, or set DATA_DIR to a folder that holds the data"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _merged(pool: list[TextExamples]) -> TextExamples:
     if len(pool) == 1:
         return pool[0]
     texts = tuple(texts for examples in pool for texts in examples.texts)
-    return Examples(texts, np.concatenate([examples.labels for examples in pool]))
+    return TextExamples(texts, np.concatenate([examples.labels for examples in pool]))

@@ -1,18 +1,23 @@
-"""The entries of a run in MLflow: parameters, tags and metrics, as plain values within MLflow's limits."""
+"""The entries of a run in MLflow: parameters, tags, metrics and small files, made from its configuration and record."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-from benchmarks.dry_run.run_bytes import RunBytes
+import numpy as np
+import pandas as pd
+
 from benchmarks.measures import metric
-from benchmarks.results import POOLED, RoundRecord, RunResult
-from benchmarks.run_config import JSON, RunConfig, canonical_json
+from benchmarks.predictions import predictions_file, read_predictions
+from benchmarks.results import POOLED, RoundRecord, RunBytes, RunResult
+from benchmarks.run_config import RunConfig, canonical_json
+from benchmarks.tasks import task
 from benchmarks.tracking.table import Table
 
-# Limits of MLflow's REST API; some servers refuse longer texts.
-MAX_KEY_LENGTH, MAX_PARAM_LENGTH, MAX_TAG_LENGTH = 250, 6000, 5000
+MAX_LENGTH = 250  # of the names of runs and metrics in MLflow
 NOTE = "mlflow.note.content"  # the description that MLflow's pages show
 SOURCE, COMMIT = "mlflow.source.name", "mlflow.source.git.commit"  # MLflow shows the commit only next to a source
 
@@ -21,15 +26,16 @@ Points = dict[tuple[str, int], float]  # (metric, round) -> value
 
 def params(cell: RunConfig, table: Table) -> dict[str, str]:
     """The method, a user's changes, and all fields of a run, nested ones with dots: `training.rounds`."""
-    named = {"method": table.shown(cell).method} | ({"changes": table.changes} if table.changes else {})
-    texts = {name: value if isinstance(value, str) else canonical_json(value) for name, value in _flat(cell.to_json())}
-    return {key(name): cut(text, MAX_PARAM_LENGTH) for name, text in {**named, **texts}.items()}
+    (fields,) = pd.json_normalize(cell.to_json(), sep=".").to_dict("records")
+    fields |= {"method": table.shown(cell).method} | ({"changes": table.changes} if table.changes else {})
+    return {name: value if isinstance(value, str) else canonical_json(value) for name, value in fields.items()}
 
 
 def run_name(cell: RunConfig, table: Table) -> str:
     """Name of a run among others of its table: `mrpc fedavg-fp16 s0`, with a user's changes in brackets."""
     rows = "/".join(table.shown(cell).rows) or cell.algorithm
-    return cut(f"{cell.task} {rows} s{cell.seed}{f' ({table.changes})' if table.changes else ''}", MAX_KEY_LENGTH)
+    name = f"{cell.task} {rows} s{cell.seed}{f' ({table.changes})' if table.changes else ''}"
+    return textwrap.shorten(name, MAX_LENGTH, placeholder="…")
 
 
 def table_tags(table: Table, kind: str) -> dict[str, str]:
@@ -119,19 +125,30 @@ def final_points(record: RunResult, table: Table, total: RunBytes | None) -> Poi
     return _at(record.rounds[-1].round if record.rounds else 0, values)
 
 
-def within_limits(tags: Mapping[str, str]) -> dict[str, str]:
-    """The tags that have a text, cut to MLflow's limits."""
-    return {key(name): cut(text, MAX_TAG_LENGTH) for name, text in tags.items() if text}
+def clients_csv(record: RunResult) -> str:
+    """Each client's numbers of examples, and its scores at the chosen round; "" for a record without clients."""
+    scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds else ()
+    rows = [{**client, **_by_name(parts)} for client, parts in zip(record.clients, scores, strict=bool(scores))]
+    return str(pd.DataFrame(rows).to_csv(index=False)) if rows else ""
 
 
-def key(name: str) -> str:
-    """A name with the characters that MLflow allows."""
-    return re.sub(r"[^\w\-. :/]", "_", name)[:MAX_KEY_LENGTH]
+def answers_file(record: RunResult, records_dir: Path) -> Path | None:
+    """The file with a run's predictions, next to its record or in the results folder; None if there is no such file."""
+    folders = [folder for folder in (record.folder, records_dir) if folder is not None and record.predictions]
+    return next((path for path in (predictions_file(folder, record) for folder in folders) if path.is_file()), None)
 
 
-def cut(text: str, length: int) -> str:
-    """A text of at most `length` characters."""
-    return text if len(text) <= length else text[: length - 1] + "…"
+def confusion_csv(record: RunResult, answers: Path) -> str:
+    """Test examples by label and prediction at the chosen round; "" for a task without one label for each text."""
+    labels = task(record.cell.task).labels
+    parts = [entry for (_, part), entry in read_predictions(answers.parent, record).items() if part == "test"]
+    if not labels or not parts or any(entry.chosen.shape != (len(entry.gold), len(labels)) for entry in parts):
+        return ""
+    gold, answered = (
+        pd.Categorical.from_codes(np.concatenate(codes), list(labels))
+        for codes in zip(*((entry.gold, entry.chosen.argmax(axis=1)) for entry in parts), strict=True)
+    )
+    return str(pd.crosstab(gold, answered, rownames=["label"], colnames=["answer"], dropna=False).to_csv())
 
 
 def _by_name(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
@@ -139,12 +156,6 @@ def _by_name(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, floa
 
 
 def _at(step: int, values: Mapping[str, float | None]) -> Points:
-    return {(key(name), step): float(value) for name, value in values.items() if value is not None}
-
-
-def _flat(values: Mapping[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+    """The points of a round, under names that MLflow allows."""
+    names = {name: re.sub(r"[^\w\-. :/]", "_", name)[:MAX_LENGTH] for name in values}
+    return {(names[name], step): float(value) for name, value in values.items() if value is not None}

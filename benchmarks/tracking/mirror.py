@@ -15,19 +15,15 @@ from typing import Any
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.tracking.context.default_context import DefaultRunContext
 
-from benchmarks.dry_run.run_bytes import RunBytes, in_folder, run_bytes, stage_bytes
-from benchmarks.results import RoundRecord, RunResult, write_result
+from benchmarks.results import RoundRecord, RunBytes, RunResult, in_folder, run_bytes, stage_bytes, write_result
 from benchmarks.run_config import RunConfig, digest
 from benchmarks.running.completed import initial_of
-from benchmarks.running.environment import code_revision
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
+from benchmarks.running.process import code_revision
 from benchmarks.tracking import entries
-from benchmarks.tracking.artifacts import answers_file, clients_csv, confusion_csv
 from benchmarks.tracking.entries import COMMIT, NOTE, SOURCE, Points
-from benchmarks.tracking.server import address_of
-from benchmarks.tracking.store import connect, creating, open_experiment, without_password
-from benchmarks.tracking.table import Table
-from benchmarks.tracking.views import KIND, link, table_views
+from benchmarks.tracking.store import address_of, connect, creating, open_experiment, without_password
+from benchmarks.tracking.table import KIND, Table, link
 
 MAX_METRICS = 800  # MLflow's REST API takes 1000 entries in a request, parameters and tags included
 MAX_RUNS = 50_000  # in an answer of MLflow's
@@ -37,7 +33,7 @@ LAYOUT = 5  # of names and values in a run; runs of an earlier layout are replac
 
 
 @dataclass
-class _Running:
+class _LiveRun:
     """A run that this process shows, its rounds so far, and the points that MLflow has."""
 
     run_id: str
@@ -62,7 +58,7 @@ class Mirror:
     def __init__(self, uri: str, results_dir: Path, experiment: str, table: Table, warn: Callable[[str], None]) -> None:
         self._uri, self._results_dir, self._table, self._warn = uri, results_dir, table, warn
         self._is_on, self._parent_id = True, ""
-        self._running: dict[str, _Running] = {}
+        self._live: dict[str, _LiveRun] = {}  # by cell_id
         self._tasks: list[str] = []  # of the results that this process has seen
         self._attempt(self._open, experiment)
 
@@ -112,11 +108,10 @@ class Mirror:
         except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no run is lost to it
             self._is_on = False
             uri = without_password(self._uri)
-            reason = " ".join(str(error).replace(self._uri, uri).split()) or type(error).__name__
+            reason = " ".join(str(error).replace(self._uri, uri).split())[:400] or type(error).__name__
             self._warn(
-                f"MLflow tracking at {uri} is off from here on ({entries.cut(reason, 400)}). Nothing is lost: "
-                "results are kept as records, and the same command or `python -m benchmarks import` brings them into "
-                "MLflow later."
+                f"MLflow tracking at {uri} is off from here on ({reason}). Nothing is lost: results are kept as "
+                "records, and the same command or `python -m benchmarks import` brings them into MLflow later."
             )
 
     def _open(self, experiment: str) -> None:
@@ -127,24 +122,22 @@ class Mirror:
 
     def _start(self, cell: RunConfig, cell_id: str, finished: Sequence[RoundRecord]) -> None:
         """Open a run with the rounds of an earlier start."""
-        self._running[cell_id] = self._create(cell, cell_id)
+        self._live[cell_id] = self._create(cell, cell_id)
         self._add(cell_id, finished)
 
     def _add(self, cell_id: str, rounds: Sequence[RoundRecord]) -> None:
-        if running := self._running.get(cell_id):
-            running.rounds += rounds
+        if live := self._live.get(cell_id):
+            live.rounds += rounds
             # The bytes of earlier runs are known at the end, unless the run begins from no other.
-            earlier = RunBytes(0, 0) if initial_of(running.cell) is None else None
-            self._log_new(running, entries.round_points(running.rounds, earlier))
+            self._log_rounds(live, RunBytes(0, 0) if initial_of(live.cell) is None else None)
 
     def _finish(self, record: RunResult) -> None:
         """Bring all of a record into its run, which is created if necessary."""
         records_dir = self._results_dir / "records"
-        answers, total = answers_file(record, records_dir), run_bytes(record, in_folder(records_dir))
+        answers, total = entries.answers_file(record, records_dir), run_bytes(record, in_folder(records_dir))
         tags, shown = entries.end_tags(record, self._table), asdict(self._table.shown(record.cell))
-        mirrored = digest(
-            [LAYOUT, self._table.name, record.cell_id, record.finished, shown, tags, bool(answers), total]
-        )
+        content = [LAYOUT, self._table.name, record.cell_id, record.finished, shown, tags, bool(answers), total]
+        mirrored = digest(content)
         if self._mirrored.get(record.cell_id) != mirrored:
             with creating(self._results_dir):
                 run = self._find(record.cell_id)
@@ -156,13 +149,13 @@ class Mirror:
             self._write_views(record.cell.task)
 
     def _bring(self, record: RunResult, total: RunBytes | None, answers: Path | None, tags: Mapping[str, str]) -> None:
-        running = self._running.pop(record.cell_id, None) or self._create(record.cell, record.cell_id)
-        run_id, stage = running.run_id, stage_bytes(record)
-        earlier = RunBytes(total.up - stage.up, total.down - stage.down) if total is not None else None
-        self._log_new(running, entries.round_points(record.rounds, earlier))
+        live = self._live.pop(record.cell_id, None) or self._create(record.cell, record.cell_id)
+        live.rounds, run_id, stage = list(record.rounds), live.run_id, stage_bytes(record)
+        self._log_rounds(live, RunBytes(total.up - stage.up, total.down - stage.down) if total is not None else None)
         with tempfile.TemporaryDirectory() as folder:
             write_result(Path(folder), record)
-            texts = {"clients.csv": clients_csv(record), "confusion.csv": answers and confusion_csv(record, answers)}
+            texts = {"clients.csv": entries.clients_csv(record)}
+            texts["confusion.csv"] = entries.confusion_csv(record, answers) if answers else ""
             for name, text in texts.items():
                 if text:
                     (Path(folder) / name).write_text(text, encoding="utf-8")
@@ -177,11 +170,11 @@ class Mirror:
 
     def _end(self, status: str, tags: Mapping[str, str], spec_id: str = "") -> None:
         """End the runs that are shown as running, or that of one configuration alone."""
-        for cell_id, running in list(self._running.items()):
-            if spec_id in ("", running.cell.spec_id):
-                del self._running[cell_id]
-                self._log(running.run_id, tags=tags)
-                self._client.set_terminated(running.run_id, status)
+        for cell_id, live in list(self._live.items()):
+            if spec_id in ("", live.cell.spec_id):
+                del self._live[cell_id]
+                self._log(live.run_id, tags=tags)
+                self._client.set_terminated(live.run_id, status)
 
     def _set_state(self) -> None:
         """Set the status of the table's run, and the number of its cells with a result, by the runs below it."""
@@ -199,7 +192,7 @@ class Mirror:
     def _write_views(self, task: str) -> None:
         """Write the experiment's tags that are missing or differ: its description, and the views of a task."""
         experiment = self._client.get_experiment(self._experiment_id)
-        views = table_views(self._table, task, experiment.creation_time or 0)
+        views = self._table.views(task, experiment.creation_time or 0)
         for name, text in {**KIND, NOTE: self._table.paper, **views}.items():
             if text and experiment.tags.get(name) != text:
                 self._client.set_experiment_tag(self._experiment_id, name, text)
@@ -214,18 +207,18 @@ class Mirror:
                 self._parent_id = runs[0].info.run_id if runs else self._create_run(self._table.name, tags)
         return self._parent_id
 
-    def _create(self, cell: RunConfig, cell_id: str) -> _Running:
+    def _create(self, cell: RunConfig, cell_id: str) -> _LiveRun:
         """Create a run of a cell, instead of one that another process left: records are the truth."""
         with creating(self._results_dir):
             tags = {**entries.start_tags(cell, cell_id, self._table), PARENT: self._parent()}
             if old := self._find(cell_id):
                 self._client.delete_run(old.info.run_id)
-            running = _Running(self._create_run(entries.run_name(cell, self._table), tags), cell)
-        self._log(running.run_id, params=entries.params(cell, self._table))
-        return running
+            live = _LiveRun(self._create_run(entries.run_name(cell, self._table), tags), cell)
+        self._log(live.run_id, params=entries.params(cell, self._table))
+        return live
 
     def _create_run(self, name: str, tags: Mapping[str, str]) -> str:
-        texts = {**DefaultRunContext().tags(), **entries.within_limits(tags)}  # the user, and the type of source
+        texts = {name: text for name, text in {**DefaultRunContext().tags(), **tags}.items() if text}
         return str(self._client.create_run(self._experiment_id, tags=texts, run_name=name).info.run_id)
 
     def _find(self, cell_id: str) -> Run | None:
@@ -236,11 +229,11 @@ class Mirror:
         condition = f"tags.`_table` = '{self._table.id}' and tags.`_kind` = '{kind}'{condition}"
         return list(self._client.search_runs([self._experiment_id], condition, max_results=MAX_RUNS))
 
-    def _log_new(self, running: _Running, points: Points) -> None:
-        """Log the points of a run that MLflow does not have."""
-        new = {point: value for point, value in points.items() if point not in running.logged}
-        self._log(running.run_id, new)
-        running.logged |= new.keys()
+    def _log_rounds(self, live: _LiveRun, earlier: RunBytes | None) -> None:
+        """Log the points of a run's rounds that MLflow does not have."""
+        points = entries.round_points(live.rounds, earlier)
+        self._log(live.run_id, {point: value for point, value in points.items() if point not in live.logged})
+        live.logged |= points.keys()
 
     def _log(
         self, run_id: str, points: Points | None = None, *, params: Mapping[str, str] = {}, tags: Mapping[str, str] = {}
@@ -250,6 +243,6 @@ class Mirror:
         metrics = [Metric(name, value, now, step) for (name, step), value in sorted((points or {}).items())]
         for first in range(MAX_METRICS, len(metrics), MAX_METRICS):
             self._client.log_batch(run_id, metrics[first : first + MAX_METRICS])
-        texts = [RunTag(name, text) for name, text in entries.within_limits(tags).items()]
+        texts = [RunTag(name, text) for name, text in tags.items() if text]
         rest = [Param(name, text) for name, text in params.items()]
         self._client.log_batch(run_id, metrics[:MAX_METRICS], rest, texts)

@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.client_updates import MapClients
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, drawn_places
+from fedsim.engine import FederatedAlgorithm, FederationState, MapClients, RoundMetrics, RoundOutcome, drawn_places
 from fedsim.errors import FederationError
-from fedsim.feature_cache import FeatureCache
+from fedsim.features import FeatureCache
 from fedsim.models.model import Model, shallower
 from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
@@ -28,15 +27,16 @@ from fedsim.store import ClientStore, same_device
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
 
+ADDED: dict[str, Callable[..., FederatedAlgorithm]] = {}  # methods from outside this folder, by name
 SHARED_FILES = {
-    "baselines": ("linear", "local_majority", "local_prior", "unigram", "untrained"),
+    "baselines": ("local_majority", "local_prior", "unigram", "untrained"),
     "attacks": ("inversion", "nearest_neighbour", "token_majority"),
 }
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Where a method runs: its model, loaded when first asked for, its local training and its objective."""
+    """What a method works on: the model, which is loaded on first use, local training, and the objective."""
 
     load_model: Callable[[], Model]
     training: LocalTraining
@@ -46,23 +46,23 @@ class Workload:
     features: FeatureCache = field(default_factory=FeatureCache)
     clients: int | None = None  # of the federation, with ids from 0 on, where a method's plans depend on all of them
     participation: float = 1.0  # share of the clients that is drawn for each round
-    map_clients: MapClients = map  # where the turns of a round's clients are computed: here, one after the other
+    map_clients: MapClients = map  # computes the updates of a round's clients: here, one after the other
 
     @cached_property
     def model(self) -> Model:
-        """The server's model, resident in this process; that of a client whose plan views all of it under its names."""
+        """The server's model, resident in this process; also that of clients that view all of it under its names."""
         return self.load_model()
 
     @cached_property
     def initial(self) -> Params:
-        """Copies of the model's parameters before anything was trained: what a run begins from, a second one too."""
+        """Copies of the model's parameters before any training; every run on this workload starts from them."""
         return self.model.snapshot(self.model.parameters)
 
     @property
     def members(self) -> range:
-        """The ids of all clients; FederationError where nothing is said of them."""
+        """The ids of all clients; FederationError if their number is not given."""
         if self.clients is None:
-            raise FederationError("setting: this method's plans depend on all clients; give it the number of `clients`")
+            raise FederationError("workload: this method's plans depend on all clients; give the number of `clients`")
         return range(self.clients)
 
     def cohort(self, round: int) -> list[ClientId]:
@@ -70,7 +70,7 @@ class Workload:
         return drawn_places(len(self.members), self.participation, self.training.seed, round)
 
     def server_params(self, state: FederationState) -> Params:
-        """Every parameter of the server's model: those that were merged, and the others as they began."""
+        """Every parameter of the server's model: merged ones, and the initial values of the others."""
         return self.initial | same_device(state.shared, self.model.device)
 
     def client_model(self, plan: ExchangePlan) -> Model:
@@ -95,7 +95,7 @@ class Workload:
         return self.model.predict(subset, self.evaluation_batch_size, self.training.width)
 
     def by_features(self, subset: Subset) -> Subset:
-        """The subset with the hidden states of the encoder, as it now is, in place of token ids; computed once."""
+        """The subset with the encoder's present hidden states in place of token ids, computed once."""
         return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width)
 
 
@@ -104,9 +104,7 @@ def silent_start(clients: Sequence[Client], channel: Channel, store: ClientStore
     return FederationState(round=0, shared={}, moments={}, clients=store)
 
 
-def idle_round(
-    state: FederationState, cohort: Sequence[Client], channel: Channel
-) -> tuple[FederationState, RoundMetrics]:
+def idle_round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
     """A round in which nothing is trained and nothing is sent."""
     return replace(state, round=state.round + 1), RoundMetrics((), None)
 
@@ -117,10 +115,15 @@ def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
         raise FederationError(f"{option}: expected one of {', '.join(choices)}, found {value!r}")
 
 
+def add_method(function: Callable[..., FederatedAlgorithm]) -> None:
+    """Add a method from outside this folder, by its function's name."""
+    ADDED[function.__name__] = function
+
+
 def algorithm_names() -> list[str]:
     """Every method's name, without importing any."""
     files = {module.name for module in pkgutil.iter_modules(__path__)} - {"averaging", *SHARED_FILES}
-    return sorted(files.union(*SHARED_FILES.values()))
+    return sorted(files.union(ADDED, *SHARED_FILES.values()))
 
 
 def _file_of(name: str) -> ModuleType:
@@ -133,16 +136,17 @@ def _file_of(name: str) -> ModuleType:
 
 def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
     """The function that builds a method; raises FederationError if there is no method of that name."""
-    function: Callable[..., FederatedAlgorithm] = getattr(_file_of(name), name)
+    function: Callable[..., FederatedAlgorithm] = ADDED[name] if name in ADDED else getattr(_file_of(name), name)
     return function
 
 
 def trains(name: str) -> bool:
     """Whether a method trains with steps and a learning rate: its file lists those that do not as UNTRAINED."""
-    return name not in getattr(_file_of(name), "UNTRAINED", ())
+    file = ADDED[name].__globals__ if name in ADDED else vars(_file_of(name))
+    return name not in file.get("UNTRAINED", ())
 
 
-def build_algorithm(name: str, setting: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
+def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
     """The method with its options; FederationError that names the known options where one is unknown or missing."""
     function = algorithm_function(name)
     known = list(inspect.signature(function).parameters.values())[1:]
@@ -153,4 +157,4 @@ def build_algorithm(name: str, setting: Workload, options: Mapping[str, Any]) ->
             f"{name}: unknown options {unknown}, missing options {missing}: "
             f"it takes {', '.join(parameter.name for parameter in known) or 'none'}"
         )
-    return function(setting, **options)
+    return function(workload, **options)

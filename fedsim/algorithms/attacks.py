@@ -17,13 +17,12 @@ from torch.nn import functional
 from fedsim.algorithms import Workload, idle_round, silent_start
 from fedsim.algorithms.central import pooled
 from fedsim.data import IGNORED, Client, Subset, evaluation_batches
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
 from fedsim.errors import FederationError
 from fedsim.models.heads import Head, States
 from fedsim.models.model import Model, shallower
 from fedsim.models.sequence import SequenceModel
-from fedsim.objectives import TokenRecovery
-from fedsim.objectives.kinds import ROWS
+from fedsim.objectives import ROWS, TokenRecovery
 from fedsim.rng import SERVER, numpy_generator, torch_seeded
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, codec_dtype
@@ -37,7 +36,7 @@ WIDENING = 4  # the inverter's inner layer in widths of a word embedding, as in 
 
 
 def inversion(
-    setting: Workload, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32", layer: int | None = None
+    workload: Workload, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32", layer: int | None = None
 ) -> FederatedAlgorithm:
     """A curious server, which has the pre-trained encoder like everyone, learns to turn features back into tokens.
 
@@ -50,46 +49,44 @@ def inversion(
     The attack sends nothing, so nothing is counted: the attacked method has sent it all already.
     """
     dtype = codec_dtype(sent)
-    setting = attacked(setting, layer)
-    training = setting.training
+    workload = attacked(workload, layer)
+    training = workload.training
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        if not setting.model.network.head.tokens:
+        if not workload.model.network.head.tokens:
             raise FederationError("inversion: expected a head that reads every token, such as average or psum")
         return silent_start(clients, channel, store)
 
-    def round(
-        state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
+    def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         if state.round > 0:
             raise FederationError("inversion trains once: expected 1 round, with training.local_epochs")
         known = known_texts(cohort, public_texts, training.seed)
         occurring = np.unique(tokens_of(known))
-        model = inverter(setting.model, occurring, dtype, training.seed)
+        model = inverter(workload.model, occurring, dtype, training.seed)
         names = sorted(name for name in model.parameters if name.startswith("head."))
-        loss = training.run(model, setting.by_features(known), names, 1, cohort[0].id)
+        loss = training.run(model, workload.by_features(known), names, 1, cohort[0].id)
         shared = model.snapshot(names) | {"occurring": torch.from_numpy(occurring)}
         return FederationState(1, shared, {}, state.clients), RoundMetrics((loss,), loss)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         learned = dict(state.shared)
-        model = inverter(setting.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
+        model = inverter(workload.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
         model.write(same_device(learned, model.device))
-        return model.predict(setting.by_features(subset), setting.evaluation_batch_size, training.width)
+        return model.predict(workload.by_features(subset), workload.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=False)
 
 
-def attacked(setting: Workload, layer: int | None) -> Workload:
-    """The workload with an encoder that ends behind a layer, so that features are what leaves it; None: all of it.
+def attacked(workload: Workload, layer: int | None) -> Workload:
+    """The workload with an encoder that ends after a layer, whose output are the features; None: the whole encoder.
 
     layer: 0 for the embeddings, then the encoder's from 1. FederationError if there is no such layer.
     """
     if layer is None:
-        return setting
+        return workload
 
     def load_model() -> Model:
-        whole = setting.model
+        whole = workload.model
         if whole.network.head.states > 1:
             raise FederationError("attacked layer: expected a head that reads one hidden state, such as average")
         groups = whole.groups
@@ -98,11 +95,11 @@ def attacked(setting: Workload, layer: int | None) -> Workload:
         cut = shallower(whole, groups.embeddings | groups.up_to(layer) | groups.head)
         return Model(cut.network, cut.precision, cut.objective, "reference")  # packed kernels are those of layers
 
-    return replace(setting, load_model=load_model)
+    return replace(workload, load_model=load_model)
 
 
 def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
-    """Texts that the server has anyway, drawn from the clients' training parts; all of them if there are fewer.
+    """Texts that the server knows, drawn from the clients' training parts; all of them if there are fewer.
 
     None of them is scored.
     """
@@ -114,7 +111,7 @@ def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subs
 
 
 def tokens_of(texts: Subset) -> np.ndarray:
-    """The ids of all tokens that are asked for, end to end."""
+    """The ids of all tokens with a target, concatenated."""
     references = texts.references
     return references[references != IGNORED]
 
@@ -142,7 +139,7 @@ class Readout(Head):
 
 
 def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:
-    """A model that recovers texts from features by the encoder's word embeddings; it leaves the encoder as it is.
+    """A model that recovers texts from features by the encoder's word embeddings; the encoder stays unchanged.
 
     victim: the model whose features are read. occurring: ids of the tokens in the training texts, ascending.
     dtype: how features were sent.
@@ -154,7 +151,7 @@ def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int
     return Model(SequenceModel(victim.network.encoder, readout), victim.precision, objective)
 
 
-def nearest_neighbour(setting: Workload, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
+def nearest_neighbour(workload: Workload, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
     """A curious server that has the embedding layer, since it initialised or averages it, and learns nothing.
 
     What a client sends for a position depends on that position's token alone (FedBERT, section 3.3, the P_ef of
@@ -165,21 +162,23 @@ def nearest_neighbour(setting: Workload, sent: str = "fp32", dropout: float = 0.
     dtype = codec_dtype(sent)
     if not 0 <= dropout < 1:
         raise FederationError(f"dropout: expected a share in [0, 1), found {dropout}")
-    setting = attacked(setting, 0)
+    workload = attacked(workload, 0)
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        if not setting.model.network.head.tokens:
+        if not workload.model.network.head.tokens:
             raise FederationError("nearest neighbour: expected a head that reads every token, such as average")
         return silent_start(clients, channel, store)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         answers = np.zeros_like(subset.references)
-        batches = evaluation_batches(setting.by_features(subset), setting.evaluation_batch_size, setting.training.width)
+        batches = evaluation_batches(
+            workload.by_features(subset), workload.evaluation_batch_size, workload.training.width
+        )
         for number, (positions, batch) in enumerate(batches):
-            with torch_seeded(setting.training.seed, number, SERVER, "dropout"):
+            with torch_seeded(workload.training.seed, number, SERVER, "dropout"):
                 sent_BSD = functional.dropout(batch["features"][0].float(), dropout)
             received_BSD = sent_BSD.to(dtype).float()
-            ids_BS = nearest_words(setting.model, received_BSD.to(setting.model.device), dtype).cpu().numpy()
+            ids_BS = nearest_words(workload.model, received_BSD.to(workload.model.device), dtype).cpu().numpy()
             width = min(ids_BS.shape[1], answers.shape[1])
             answers[positions, :width] = ids_BS[:, :width]
         return answers
@@ -210,16 +209,14 @@ def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Ten
     return ids_SB.T
 
 
-def token_majority(setting: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
-    """What a server knows without any features: the most frequent token of the texts from which inversion learns.
+def token_majority(workload: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
+    """A server without features: it answers the most frequent token of the texts from which inversion learns.
 
     Of equally frequent tokens the one with the smallest id. No model; nothing is sent.
     """
 
-    def round(
-        state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
-        tokens = tokens_of(known_texts(cohort, public_texts, setting.training.seed))
+    def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
+        tokens = tokens_of(known_texts(cohort, public_texts, workload.training.seed))
         most_frequent = torch.tensor(np.bincount(tokens).argmax())
         return FederationState(state.round + 1, {"token": most_frequent}, {}, state.clients), RoundMetrics((), None)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from fedsim.algorithms import Workload, require_choice
-from fedsim.client_updates import ClientUpdate, UpdateOutcome
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import ClientUpdate, FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome, UpdateOutcome
 from fedsim.errors import FederationError
 from fedsim.models.model import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
@@ -29,7 +28,7 @@ def as_they_are(subset: Subset) -> Subset:
 
 
 def averaging(
-    setting: Workload,
+    workload: Workload,
     plan: PlanFn,
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
@@ -40,27 +39,25 @@ def averaging(
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
-    plan: what a client does with each tensor in a round. What its view names and the server has merged is taken to be
-    with the client already where it is not downloaded in this round: a plan has to download whatever a client may have
-    missed (`fedbfpt.Pools` says what that is).
+    plan: the exchange plan of a client in a round. A merged tensor that it views and does not download counts as
+    present at the client: a plan has to download whatever the client may have missed (see `fedbfpt.Pools`).
     server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
     prepared: the form in which clients train on examples and answer for them.
-    answers: whose model answers for a client: its "own", all clients' together ("mean" of their outputs, an ensemble),
-    or the "server"'s, which has every parameter under the server's names.
+    answers: whose model answers for a client: its "own", or the "server"'s, which has every parameter.
     personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
     weights: of the clients in a mean, their examples ("size", N_i / N) or the same for all ("uniform").
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
-    require_choice("answers", answers, ("own", "mean", "server"))
+    require_choice("answers", answers, ("own", "server"))
     require_choice("weights", weights, ("size", "uniform"))
     if personal is None:
-        personal = _leaves_own_model(plan(1, 0), setting.initial)
+        personal = _leaves_own_model(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
-    shared = _Averaging(setting, plan, optimizer, proximal, prepared, answers, personal, weights)
+    shared = _Averaging(workload, plan, optimizer, proximal, prepared, answers, personal, weights)
     own = personal and answers == "own"
     return FederatedAlgorithm(
-        shared.init, shared.round, shared.predict, own, setting.server_params, plan, turn=shared.turn
+        shared.init, shared.round, shared.predict, own, workload.server_params, plan, client_update=shared.client_update
     )
 
 
@@ -68,7 +65,7 @@ def averaging(
 class _Averaging:
     """The round's parts; its fields are the arguments of `averaging`."""
 
-    setting: Workload
+    workload: Workload
     plan: PlanFn
     optimizer: ServerOptimizer
     proximal: float
@@ -76,31 +73,27 @@ class _Averaging:
     answers: str
     personal: bool
     weights: str
-    clients: list[Client] = field(default_factory=list)  # all of them, for an answer of all together
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        self.clients = list(clients)
         for client in clients:
-            if not self.personal and _leaves_own_model(self.plan(1, client.id), self.setting.initial):
+            if not self.personal and _leaves_own_model(self.plan(1, client.id), self.workload.initial):
                 raise FederationError(
                     f"averaging: the plan of client {client.id} leaves it a model of its own, the first client's does "
                     f"not; give personal=True where plans differ"
                 )
-            channel.setup(client.id, self.setting.initial)
+            channel.setup(client.id, self.workload.initial)
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
-    def round(
-        self, state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
-        number, device = state.round + 1, self.setting.model.device
+    def round(self, state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
+        number, device = state.round + 1, self.workload.model.device
         plans = {client.id: self._plan(number, client.id) for client in cohort}
         weights = aggregation_weights(cohort, plans, self.weights)
-        shared = self.setting.server_params(state)
+        shared = self.workload.server_params(state)
         downloads: dict[ClientId, Channel] = {}
         mean: Params = {}
         losses = []
 
-        def turns() -> Iterator[ClientUpdate]:
+        def updates() -> Iterator[ClientUpdate]:
             for client in cohort:
                 own = plans[client.id]
                 downloads[client.id] = channel.apart()
@@ -110,7 +103,7 @@ class _Averaging:
                 known = {name: shared[name] for name in there}
                 yield ClientUpdate(number, client, known, state.clients.get(client.id), received)
 
-        for client, outcome in zip(cohort, self.setting.map_clients(self.turn, turns()), strict=True):
+        for client, outcome in zip(cohort, self.workload.map_clients(self.client_update, updates()), strict=True):
             for row in downloads.pop(client.id).ledger.rows:
                 channel.ledger.add(row)
             state.clients.put(client.id, number, outcome.kept)
@@ -132,18 +125,18 @@ class _Averaging:
     def _plan(self, number: int, client: ClientId) -> ExchangePlan:
         """The client's plan; FederationError where it views what the server does not have."""
         own = self.plan(number, client)
-        if unknown := sorted(set(own.view.values()) - self.setting.initial.keys()):
+        if unknown := sorted(set(own.view.values()) - self.workload.initial.keys()):
             raise FederationError(f"exchange plan: the server has no {unknown[0]}, which client {client} views")
         return own
 
-    def turn(self, turn: ClientUpdate) -> UpdateOutcome:
+    def client_update(self, update: ClientUpdate) -> UpdateOutcome:
         """Train one client."""
-        number, client, received = turn.round, turn.client, turn.received
+        number, client, received = update.round, update.client, update.received
         own = self._plan(number, client.id)
-        moments = moments_in(turn.private)
-        model = self.setting.client_model(own)
-        model.hold(self._begin(own, turn.shared, turn.private) | received)
-        loss = self.setting.training.run(
+        moments = moments_in(update.private)
+        model = self.workload.client_model(own)
+        model.hold(self._begin(own, update.shared, update.private) | received)
+        loss = self.workload.training.run(
             model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
         )
         kept = model.read(sorted(own.local)) | flat_moments(moments)
@@ -151,28 +144,20 @@ class _Averaging:
 
     def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
         """A client's tensors under its own names: what it keeps, or began with; of the others, the server's."""
-        initial = self.setting.initial
+        initial = self.workload.initial
         return {
             name: private.get(name, initial[target]) if name in own.local else shared.get(target, initial[target])
             for name, target in own.view.items()
         }
 
     def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        if client is None or self.answers == "server":
-            return self._answer(state, None, subset)
-        if self.answers == "mean":
-            outputs: np.ndarray = np.mean([self._answer(state, member, subset) for member in self.clients], axis=0)
-            return outputs
-        return self._answer(state, client, subset)
-
-    def _answer(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        model, values = self.setting.model, self.setting.server_params(state)
-        if client is not None:
+        model, values = self.workload.model, self.workload.server_params(state)
+        if client is not None and self.answers == "own":
             own = self._plan(max(state.round, 1), client.id)
-            model, values = self.setting.client_model(own), self._begin(own, values, state.clients.get(client.id))
+            model, values = self.workload.client_model(own), self._begin(own, values, state.clients.get(client.id))
         model.set_trained(())  # so that what the last client was asked for is not written again for this one
         model.hold(values)
-        return model.predict(self.prepared(subset), self.setting.evaluation_batch_size, self.setting.training.width)
+        return model.predict(self.prepared(subset), self.workload.evaluation_batch_size, self.workload.training.width)
 
 
 def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
@@ -181,12 +166,12 @@ def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
 
 
 def flat_moments(moments: Moments) -> Params:
-    """Moments as tensors beside others of a client."""
+    """Moments as tensors of a client, under names that `moments_in` reads back."""
     return {f"{MOMENT}{kind}/{name}": value for kind, params in moments.items() for name, value in params.items()}
 
 
 def moments_in(private: Params) -> Moments:
-    """The moments among what a client keeps."""
+    """The moments among a client's kept tensors."""
     moments: Moments = {}
     for name, value in private.items():
         if name.startswith(MOMENT):
@@ -218,6 +203,6 @@ def aggregation_weights(
 
 
 def whole_model(model: ParameterGroups, embeddings: str) -> frozenset[str]:
-    """What a client trains: everything but frozen embeddings."""
+    """The parameters that a client trains: all but frozen embeddings."""
     require_choice("embeddings", embeddings, ("frozen", "global", "local"))
     return model.names - model.embeddings if embeddings == "frozen" else model.names

@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.algorithms import Workload, require_choice, silent_start
 from fedsim.algorithms.averaging import as_they_are, whole_model
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
 from fedsim.wire import Channel
 
 
@@ -19,7 +19,7 @@ def pooled(clients: Sequence[Client]) -> Subset:
 
 
 def central(
-    setting: Workload, train: str = "model", embeddings: str = "frozen", cached: bool = True, of: str = "all"
+    workload: Workload, train: str = "model", embeddings: str = "frozen", cached: bool = True, of: str = "all"
 ) -> FederatedAlgorithm:
     """One model trained on the clients' examples together; train: "model", or "head", over a frozen encoder.
 
@@ -30,27 +30,25 @@ def central(
     """
     require_choice("of", of, ("all", "first"))
     require_choice("train", train, ("model", "head"))
-    model, training = setting.model, setting.training
+    model, training = workload.model, workload.training
     names = sorted(whole_model(model.groups, embeddings) if train == "model" else model.groups.head)
-    prepared = setting.by_features if train == "head" and cached else as_they_are
+    prepared = workload.by_features if train == "head" and cached else as_they_are
 
     def learners(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
         return cohort if of == "all" else cohort[:1]
 
-    def round(
-        state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
+    def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         number = state.round + 1
-        model.write(setting.server_params(state))
+        model.write(workload.server_params(state))
         moments = dict(state.moments)
         examples = pooled(learners(number, cohort))
         loss = training.run(model, prepared(examples), names, number, cohort[0].id, moments=moments)
         return FederationState(number, model.snapshot(names), moments, state.clients), RoundMetrics((loss,), loss)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        model.write(setting.server_params(state))
-        return model.predict(prepared(subset), setting.evaluation_batch_size, training.width)
+        model.write(workload.server_params(state))
+        return model.predict(prepared(subset), workload.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(
-        silent_start, round, predict, personal=False, server=setting.server_params, learners=learners
+        silent_start, round, predict, personal=False, server=workload.server_params, learners=learners
     )

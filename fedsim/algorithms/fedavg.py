@@ -12,17 +12,17 @@ from fedsim.plan import identity_plan
 
 
 def fedavg(
-    setting: Workload,
+    workload: Workload,
     embeddings: str = "frozen",
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
 ) -> FederatedAlgorithm:
     """Every trained tensor goes down, is trained and goes up; embeddings are "frozen", "global" or "local".
 
-    FedAvg as it stands; FedProx with `proximal` > 0; FedAdam, FedYogi and FedAdagrad with a `server` optimiser.
+    FedAvg by default; FedProx with `proximal` > 0; FedAdam, FedYogi and FedAdagrad with a `server` optimiser.
     """
-    model = setting.model.groups
+    model = workload.model.groups
     trained = whole_model(model, embeddings)
     local = model.embeddings if embeddings == "local" else frozenset()
     plan = identity_plan(model.names, shared=trained - local, local=local)
-    return averaging(setting, lambda round, client: plan, server, proximal)
+    return averaging(workload, lambda round, client: plan, server, proximal)

@@ -12,7 +12,7 @@ import torch
 from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
 from fedsim.errors import FederationError
 from fedsim.split import Side, SplitMethod, SplitUpdate, batch_by_batch, one_after_the_other, together
 from fedsim.store import same_device
@@ -20,21 +20,21 @@ from fedsim.wire import Channel, Params
 
 
 def fedbert_parallel(
-    setting: Workload, averaged: str = "head-embeddings", transformer: str = "shared"
+    workload: Workload, averaged: str = "head-embeddings", transformer: str = "shared"
 ) -> FederatedAlgorithm:
-    """Split training of all clients at a time; after a round's local epochs, what is `averaged` becomes one again.
+    """Split training of all clients in parallel; after a round's local epochs, some parts are `averaged`.
 
     averaged: "embeddings" (EmdAvg, figure 7b), "head-embeddings" (figure 7c), or "all", the transformers too (parallel
-    FedAvg); a head's word embeddings, if they are tied, are embeddings. Clients weigh N_k / N (equation 6).
+    FedAvg); tied word embeddings of a head count as embeddings. Clients weigh N_k / N (equation 6).
     transformer: "shared", one on the server, which takes a step on a batch of each client in turn (section 3.4), or
-    "own", a copy on the server for each client (Algorithm 2, line 3): they are averaged with "all" (line 7), and else
-    never, as in the authors' code, which continues with one client's model: here the first's.
+    "own", a copy on the server for each client (Algorithm 2, line 3), averaged only with "all" (line 7). Without it the
+    authors' code continues with one client's model; here that is the first's.
     """
     require_choice("averaged", averaged, ("embeddings", "head-embeddings", "all"))
     require_choice("transformer", transformer, ("shared", "own"))
     if averaged == "all" and transformer == "shared":
         raise FederationError("averaged 'all': expected a transformer for each client, as 'own' gives, found 'shared'")
-    method = _Parallel(setting, averaged, copies=transformer == "own")
+    method = _Parallel(workload, averaged, copies=transformer == "own")
     return FederatedAlgorithm(
         method.init, method.round, method.predict, bool(method.private), method.server, alike=lambda round: averaged
     )
@@ -50,7 +50,7 @@ class _Parallel(SplitMethod):
     @cached_property
     def sent(self) -> list[str]:
         """What is averaged of the clients' side."""
-        return sorted(self.setting.model.groups.embeddings) if self.averaged == "embeddings" else self.at_client
+        return sorted(self.workload.model.groups.embeddings) if self.averaged == "embeddings" else self.at_client
 
     @cached_property
     def private(self) -> list[str]:
@@ -58,12 +58,10 @@ class _Parallel(SplitMethod):
         common = self.at_server if self.averaged == "all" or not self.copies else []
         return sorted({*self.at_client, *self.at_server}.difference(self.sent, common))
 
-    def round(
-        self, state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
-        number, shared = state.round + 1, self.setting.server_params(state)
+    def round(self, state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
+        number, shared = state.round + 1, self.workload.server_params(state)
         examples = [len(client.train) for client in cohort]
-        steps = [self.setting.training.steps(client.train) for client in cohort]
+        steps = [self.workload.training.steps(client.train) for client in cohort]
         common = None if self.copies else self._side(shared, self.at_server, state, sum(steps), state.moments)
         updates = []
         for client, own_steps in zip(cohort, steps, strict=True):
@@ -71,7 +69,7 @@ class _Parallel(SplitMethod):
             values, moments = self._model(state, client) | received, moments_in(state.clients.get(client.id))
             own = self._side(values, self.at_client, state, own_steps, moments)
             server = common or self._side(values, self.at_server, state, own_steps, moments)
-            updates.append(SplitUpdate(self.setting, channel, client, number, own, server))
+            updates.append(SplitUpdate(self.workload, channel, client, number, own, server))
         (one_after_the_other if common is None else batch_by_batch)(updates)
         losses = tuple(update.loss for update in updates)
         mean: Params = {}
@@ -91,8 +89,8 @@ class _Parallel(SplitMethod):
         self, values: Params, names: Sequence[str], state: FederationState, steps: int, moments: dict[str, Params]
     ) -> Side:
         """The party that trains these parameters, by so many steps a round."""
-        rounds = self.setting.training.config.rounds
-        return Side(self.setting, values, names, moments, state.round * steps, rounds * steps)
+        rounds = self.workload.training.config.rounds
+        return Side(self.workload, values, names, moments, state.round * steps, rounds * steps)
 
     def _keep(self, update: SplitUpdate, state: FederationState) -> None:
         """Keep the client's private tensors, with the moments of what it trains and of its own transformer."""
@@ -107,10 +105,10 @@ class _Parallel(SplitMethod):
         number = min(state.clients, default=0) if client is None else client.id
         kept = state.clients.get(number)
         private = {name: kept[name] for name in self.private if name in kept}
-        return self.setting.server_params(state) | same_device(private, self.setting.model.device)
+        return self.workload.server_params(state) | same_device(private, self.workload.model.device)
 
     def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        return self.setting.answers(self._model(state, client), subset)
+        return self.workload.answers(self._model(state, client), subset)
 
     def server(self, state: FederationState) -> Params:
         """Every parameter by name: averages, and of what is never averaged the first client's."""

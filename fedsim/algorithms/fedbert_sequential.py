@@ -1,4 +1,4 @@
-"""FedBERT, sequential (Tian et al. 2022, Algorithm 3): clients train in turn, and hand on embeddings and head."""
+"""FedBERT, sequential (Tian et al. 2022, Algorithm 3): clients train in turn, and pass on embeddings and head."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
 from fedsim.errors import FederationError
 from fedsim.plan import ClientId
 from fedsim.server import Moments
@@ -19,11 +19,11 @@ from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
 
-def fedbert_sequential(setting: Workload, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
+def fedbert_sequential(workload: Workload, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
     """Head-embedding share (figure 7a): one transformer on the server, updated by one client after the other.
 
-    A client gets W^E and W^H from the one before, by way of the server, which itself trains W^T; the first one has them
-    from the set-up, and a client that continues where it ended is sent nothing.
+    A client gets W^E and W^H from the previous one through the server, which itself trains W^T. The first client has
+    them from the set-up, and nothing is sent to a client that continues its own turn.
     turns: "pass", a client's whole budget after the other's (section 4.2.1): the rounds are shared out among clients,
     evenly and in order; or "round", every client of the cohort in every round, as Algorithm 3 is printed.
     handed_on: W^E and W^H alone ("parameters"), with an optimiser at each client, or their moments, too ("optimizer"),
@@ -31,24 +31,24 @@ def fedbert_sequential(setting: Workload, turns: str = "pass", handed_on: str = 
     """
     require_choice("turns", turns, ("pass", "round"))
     require_choice("handed_on", handed_on, ("parameters", "optimizer"))
-    method = _Sequential(setting, turns_by_round(setting, turns), handed_on == "optimizer")
-    server = setting.server_params
+    method = _Sequential(workload, turns_by_round(workload, turns), handed_on == "optimizer")
+    server = workload.server_params
     return FederatedAlgorithm(
         method.init, method.round, method.predict, False, server, alike=method.handed, learners=method.learners
     )
 
 
-def turns_by_round(setting: Workload, turns: str) -> list[list[ClientId]]:
+def turns_by_round(workload: Workload, turns: str) -> list[list[ClientId]]:
     """The clients of each round of a run in their order; FederationError if rounds cannot be shared out evenly."""
-    rounds, clients = setting.training.config.rounds, len(setting.members)
+    rounds, clients = workload.training.config.rounds, len(workload.members)
     if turns == "round":
-        return [setting.cohort(number) for number in range(1, rounds + 1)]
-    if rounds % clients or setting.participation < 1:
+        return [workload.cohort(number) for number in range(1, rounds + 1)]
+    if rounds % clients or workload.participation < 1:
         raise FederationError(
             f"turns 'pass': expected all clients to take part, and as many rounds for each of the {clients}, found "
-            f"{rounds} rounds and a participation of {setting.participation}"
+            f"{rounds} rounds and a participation of {workload.participation}"
         )
-    return [[setting.members[number * clients // rounds]] for number in range(rounds)]
+    return [[workload.members[number * clients // rounds]] for number in range(rounds)]
 
 
 @dataclass
@@ -59,18 +59,16 @@ class _Sequential(SplitMethod):
     with_moments: bool
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        self.steps = {client.id: self.setting.training.steps(client.train) for client in clients}  # of each turn
+        self.steps = {client.id: self.workload.training.steps(client.train) for client in clients}  # of each turn
         return super().init(clients, channel, store)
 
-    def round(
-        self, state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
-        number, values = state.round + 1, self.setting.server_params(state)
+    def round(self, state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
+        number, values = state.round + 1, self.workload.server_params(state)
         order = self.learners(number, cohort)
         done, total = (
             sum(self.steps[one] for turns in of for one in turns) for of in (self.turns[: number - 1], self.turns)
         )
-        server = Side(self.setting, values, self.at_server, state.moments, done, total)
+        server = Side(self.workload, values, self.at_server, state.moments, done, total)
         passed = {name: values[name] for name in self.at_client}
         moments = {
             kind: {name: params[name] for name in self.at_client if name in params}
@@ -81,8 +79,8 @@ class _Sequential(SplitMethod):
             kept = moments if self.with_moments else moments_in(state.clients.get(client.id))
             if comes:
                 passed, kept = self._sent(channel.to_client, client.id, passed, kept)
-            own = Side(self.setting, passed, self.at_client, kept, server.optimizer.done, total)
-            update = SplitUpdate(self.setting, channel, client, number, own, server)
+            own = Side(self.workload, passed, self.at_client, kept, server.optimizer.done, total)
+            update = SplitUpdate(self.workload, channel, client, number, own, server)
             one_after_the_other([update])
             losses.append(update.loss)
             passed, kept = own.values, own.moments
@@ -117,4 +115,4 @@ class _Sequential(SplitMethod):
         return arrived, moments_in(send(client, flat_moments(moments), "moments"))
 
     def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        return self.setting.answers(self.setting.server_params(state), subset)
+        return self.workload.answers(self.workload.server_params(state), subset)

@@ -16,7 +16,7 @@ from fedsim.rng import SERVER, numpy_generator
 
 
 def fedbfpt(
-    setting: Workload,
+    workload: Workload,
     local_layers: int | Sequence[int],
     schedule: str = "progressive",
     trained: str = "layer",
@@ -28,8 +28,8 @@ def fedbfpt(
     r"""Algorithm 1 with progressive learning and sampled deeper layers (section 3.3); layers count from 0.
 
     In round i client k trains layer ℓ and the head of a model of m_k^L layers: 0 … ℓ are the server's own, those above
-    are drawn from ℓ + 1 … m^G - 1. It fetches what was merged since it last did (in round 1 nothing), and the server
-    takes the mean of what is trained (equation 1). Embeddings, and with them a tied decoder, stay frozen.
+    are drawn from ℓ + 1 … m^G - 1. It downloads what was merged since its last download (in round 1 nothing), and the
+    server averages what was trained (equation 1). Embeddings, and with them a tied decoder, stay frozen.
     local_layers: m_k^L, one for all clients or a list of one for each; with as many as the server has, and "all" of
     them trained, this is federated averaging.
     schedule: of ℓ, see `layers_by_round`. trained: that "layer" and the head, or "all" of the local model, embeddings
@@ -45,9 +45,9 @@ def fedbfpt(
     require_choice("deeper", deeper, ("sampled", "first"))
     require_choice("resampled", resampled, ("round", "layer"))
     require_choice("draw", draw, ("fresh", "official"))
-    model, seed = setting.model.groups, setting.training.seed
-    depths = _depths(local_layers, setting, model.depth)
-    layer_of = layers_by_round(setting.training.config.rounds, min(depths), schedule)
+    model, seed = workload.model.groups, workload.training.seed
+    depths = _depths(local_layers, workload, model.depth)
+    layer_of = layers_by_round(workload.training.config.rounds, min(depths), schedule)
 
     def layers(round: int, client: ClientId) -> tuple[int, ...]:
         """Which of the server's layers stand in the client's model, from the bottom."""
@@ -72,15 +72,15 @@ def fedbfpt(
         learned = frozenset(view) if trained == "all" else model.layers[layer_of[round - 1]] | model.head
         return ExchangePlan(view, frozenset(), train=learned, upload=learned, local=frozenset())
 
-    pools = Pools(plan, setting.cohort)
-    return averaging(setting, pools, answers="server", personal=True, weights=weights)
+    pools = Pools(plan, workload.cohort)
+    return averaging(workload, pools, answers="server", personal=True, weights=weights)
 
 
 def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ...]:
     r"""The layer ℓ that each round trains, always one of the `permitted` lowest ("determination", section 3.3).
 
     "progressive": half of the rounds (a half goes up) for layer 0, half of the rest for layer 1, and so on; the last
-    permitted one keeps what is left. "first": always layer 0 (ablation \PL). "successive": a round for each (\SP).
+    permitted one gets the rest. "first": always layer 0 (ablation \PL). "successive": a round for each (\SP).
     "last": always the last permitted one, which the paper does not try.
     """
     if schedule == "last":
@@ -93,9 +93,9 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
     return tuple(found)
 
 
-def _depths(local_layers: int | Sequence[int], setting: Workload, depth: int) -> tuple[int, ...]:
+def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -> tuple[int, ...]:
     """m_k^L of each client; FederationError where it is no number of layers of the server's model."""
-    clients = len(setting.members)
+    clients = len(workload.members)
     given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
     if len(given) != clients:
         raise FederationError(f"local_layers: expected one number, or one for each of {clients} clients, found {given}")

@@ -12,15 +12,15 @@ from fedsim.plan import identity_plan
 
 
 def fedfreezebert(
-    setting: Workload, server: Mapping[str, Any] | None = None, proximal: float = 0.0, cached: bool = True
+    workload: Workload, server: Mapping[str, Any] | None = None, proximal: float = 0.0, cached: bool = True
 ) -> FederatedAlgorithm:
     """Clients train and exchange the head W_s alone, on features of an encoder that nobody changes.
 
     Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds of n_c clients. The server's rule is FedAvg's mean; FedProx with
     `proximal` > 0; any `server` optimiser. The paper's optimiser is Adam: AdamW with `training.weight_decay` 0.
-    cached: the encoder sees each example once; if not, in every epoch anew, as in the paper.
+    cached: the encoder processes each example once; if False, in every epoch, as in the paper.
     """
-    model = setting.model.groups
+    model = workload.model.groups
     plan = identity_plan(model.names, shared=model.head, local=frozenset())
-    prepared = setting.by_features if cached else as_they_are
-    return averaging(setting, lambda round, client: plan, server, proximal, prepared)
+    prepared = workload.by_features if cached else as_they_are
+    return averaging(workload, lambda round, client: plan, server, proximal, prepared)

@@ -10,25 +10,25 @@ from torch import Tensor
 
 from fedsim.algorithms import Workload, require_choice
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
 from fedsim.errors import FederationError
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 
-def fedfreezebert_central(setting: Workload, features: str = "padded") -> FederatedAlgorithm:
+def fedfreezebert_central(workload: Workload, features: str = "padded") -> FederatedAlgorithm:
     """The one round: features, masks and labels go up, the server trains the head W_s on all of them, W_s goes down.
 
-    features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; what the
-    channel's codec does to them is what the server trains on. A head that reads [CLS] alone is sent that alone, and no
+    features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; the
+    server trains on them as the channel's codec rounds them. A head that reads [CLS] alone is sent that alone, and no
     mask. Masks are a byte a token; of trimmed texts, four bytes that say how many tokens each has.
 
     The server trains for `training.local_epochs` epochs, with one optimiser: the paper's Adam is AdamW with
     `training.weight_decay` 0. It draws order and dropout as the first client does, so that on the same features it is
     central training of the head.
     """
-    width = sent_width(setting, features)
-    model, training = setting.model, setting.training
+    width = sent_width(workload, features)
+    model, training = workload.model, workload.training
     head = sorted(model.groups.head)
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -36,15 +36,13 @@ def fedfreezebert_central(setting: Workload, features: str = "padded") -> Federa
             channel.setup(client.id, model.read(sorted(model.groups.names - model.groups.head)))
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
-    def round(
-        state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
+    def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         if state.round > 0:
             raise FederationError("C-FedFreezeBERT sends everything once: expected 1 round, with training.local_epochs")
-        model.write(setting.initial)
-        store = setting.features.store(model)
+        model.write(workload.initial)
+        store = workload.features.store(model)
         for client in cohort:
-            for received in channel.stream_to_server(client.id, chunks(setting, client.train, width)):
+            for received in channel.stream_to_server(client.id, chunks(workload, client.train, width)):
                 store.add(received["features"], received.get("masks"), received["labels"])
         examples = store.examples()
         everyone = Subset(examples, np.arange(len(examples)))
@@ -55,29 +53,29 @@ def fedfreezebert_central(setting: Workload, features: str = "padded") -> Federa
         return FederationState(1, channel.at_rest(trained), {}, state.clients), RoundMetrics((loss,), loss)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        model.write(setting.server_params(state))
-        return model.predict(setting.by_features(subset), setting.evaluation_batch_size, training.width)
+        model.write(workload.server_params(state))
+        return model.predict(workload.by_features(subset), workload.evaluation_batch_size, training.width)
 
-    return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)
+    return FederatedAlgorithm(init, round, predict, personal=False, server=workload.server_params)
 
 
-def sent_width(setting: Workload, features: str) -> int | None:
-    """Tokens to which clients pad what they send; None: no padding is sent."""
+def sent_width(workload: Workload, features: str) -> int | None:
+    """Tokens to which clients pad features; None: no padding is sent."""
     require_choice("features", features, ("padded", "trimmed"))
     if features == "trimmed":
         return None
-    if setting.max_length is None:
-        raise FederationError("features: padded ones need the setting's max_length")
-    return setting.max_length
+    if workload.max_length is None:
+        raise FederationError("features: padded ones need the workload's max_length")
+    return workload.max_length
 
 
-def chunks(setting: Workload, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
-    """What a client sends, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
-    own = setting.by_features(subset)
-    for start in range(0, len(own), setting.evaluation_batch_size):
-        batch = own.examples.collate(own.indices[start : start + setting.evaluation_batch_size], width)
+def chunks(workload: Workload, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
+    """A client's payload, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
+    own = workload.by_features(subset)
+    for start in range(0, len(own), workload.evaluation_batch_size):
+        batch = own.examples.collate(own.indices[start : start + workload.evaluation_batch_size], width)
         states_KBSD, mask_BS = batch["features"], batch["attention_mask"].bool()
-        if not setting.model.network.head.tokens:
+        if not workload.model.network.head.tokens:
             yield {"features": states_KBSD, "labels": batch["labels"]}
         elif width:
             yield {"features": states_KBSD, "masks": mask_BS, "labels": batch["labels"]}

@@ -1,4 +1,4 @@
-"""FedPer (Arivazhagan et al. 2019): the base layers are averaged, every client keeps a head of its own."""
+"""FedPer (Arivazhagan et al. 2019): the base layers are averaged, every client keeps its own head."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from fedsim.plan import identity_plan
 
 
 def fedper(
-    setting: Workload,
+    workload: Workload,
     embeddings: str = "frozen",
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
 ) -> FederatedAlgorithm:
     """Algorithms 1 and 2: base layers W_B go down, are trained and go up; personalization layers W_P stay.
 
-    W_P is the head, all that stands on the encoder. Embeddings are "frozen", "global" (the paper's base layers) or
+    W_P is the head: every parameter above the encoder. Embeddings are "frozen", "global" (the paper's base layers) or
     "local"; `server` and `proximal` as FedAvg has them.
     """
-    model = setting.model.groups
+    model = workload.model.groups
     trained = whole_model(model, embeddings)
     local = model.head | (model.embeddings if embeddings == "local" else frozenset())
     plan = identity_plan(model.names, shared=trained - local, local=local)
-    return averaging(setting, lambda round, client: plan, server, proximal)
+    return averaging(workload, lambda round, client: plan, server, proximal)

@@ -12,21 +12,18 @@ from fedsim.plan import identity_plan
 
 
 def fedsplitbert(
-    setting: Workload,
+    workload: Workload,
     critical_layer: int,
     embeddings: str = "frozen",
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
-    answers: str = "own",
 ) -> FederatedAlgorithm:
     """Algorithm 1: clients exchange W^g = layers 1 … c and keep W^l_i = layers c + 1 … and the head.
 
     c from 0 (nothing is exchanged) to the encoder's depth (the head is shared too: FedAvg, section III-A).
     With the channel's codec fp16 this is "FedSplitBERT + qat". Embeddings are "frozen", "global" or "local".
-    answers: "own", each client's by its model, "mean", of all clients' logits, or the "server"'s: how to ask personal
-    models for one answer on a central test set.
     """
-    model = setting.model.groups
+    model = workload.model.groups
     trained = whole_model(model, embeddings)
     shared = model.up_to(critical_layer)
     if critical_layer == model.depth:
@@ -34,4 +31,4 @@ def fedsplitbert(
     if embeddings == "global" and critical_layer > 0:
         shared |= model.embeddings
     plan = identity_plan(model.names, shared=shared, local=trained - shared)
-    return averaging(setting, lambda round, client: plan, server, proximal, answers=answers)
+    return averaging(workload, lambda round, client: plan, server, proximal)

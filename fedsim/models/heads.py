@@ -1,4 +1,4 @@
-"""Heads: what turns the encoder's last hidden states into answers, on one path or on several."""
+"""Heads: they turn the encoder's last hidden states into outputs, on one path or on several."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertLayer
 
 from fedsim.errors import FederationError
 from fedsim.rng import SERVER, torch_seeded
@@ -38,7 +40,7 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def attach(self, encoder: nn.Module) -> None:
-        """Take up what the head shares with its encoder, such as word embeddings; most share nothing."""
+        """Use parameters of the encoder, such as word embeddings; most heads use none."""
 
 
 class Pooled(Head):
@@ -85,7 +87,7 @@ class Average(Head):
 
 
 class Tokens(Head):
-    """Dropout and one linear layer over each token asked for (Devlin et al. 2019, section 5.3)."""
+    """Dropout and one linear layer over each token with a target (Devlin et al. 2019, section 5.3)."""
 
     tokens = True
     answers_tokens = True
@@ -100,9 +102,9 @@ class Tokens(Head):
 
 
 class CausalLanguageModel(Head):
-    """The word embeddings as decoder, over the tokens asked for (Radford et al. 2018, equation 2).
+    """The word embeddings as decoder, over the tokens with a target (Radford et al. 2018, equation 2).
 
-    The decoder's weight is the embeddings' own parameter and no second one: it is trained, sent and counted once.
+    The decoder shares the parameter of the embeddings, which is trained, sent and counted once.
     """
 
     tokens = True
@@ -143,7 +145,7 @@ class MaskedLanguageModel(CausalLanguageModel):
 
 
 class _Untied(CausalLanguageModel):
-    """A decoder of its own, drawn as other weights are, in place of the word embeddings."""
+    """A separate decoder, drawn as other weights are, in place of the word embeddings."""
 
     stored_as: ClassVar[str] = ""
 
@@ -168,8 +170,6 @@ class _FourPaths(Head):
     tokens = True
 
     def __init__(self, config: Any, outputs: int) -> None:
-        from transformers.models.bert.modeling_bert import BertLayer
-
         super().__init__()
         self.layers = nn.ModuleList(BertLayer(_layer_config(config)) for _ in range(self.states))
         self.classifiers = nn.ModuleList(nn.Linear(config.hidden_size, outputs) for _ in range(self.states))
@@ -188,7 +188,7 @@ class ParallelSum(_FourPaths):
 
 
 class HierarchicalSum(_FourPaths):
-    """H-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state plus what path i - 1 put out."""
+    """H-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state plus the output of path i - 1."""
 
     def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         attended_B11S = mask_BS[:, None, None, :].bool()
@@ -234,8 +234,6 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
 
 def _layer_config(config: Any) -> Any:
     """A BertConfig of the encoder's sizes; DistilBERT has names of its own for some of them."""
-    from transformers import BertConfig
-
     make: Any = BertConfig  # attn_implementation is an argument of every configuration, and declared by none
 
     def size(name: str, other: str) -> Any:

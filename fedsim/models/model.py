@@ -55,7 +55,7 @@ class ParameterGroups:
     def view(self, layers: Sequence[int]) -> dict[str, str]:
         """A sub-model's names -> the names here: its i-th layer is the one numbered `layers[i]`, the rest is the same.
 
-        Layers are counted from 0; one may stand at several places.
+        Layers are counted from 0; the same layer may appear several times.
         """
         view = {name: name for name in self.names if not LAYER.search(name)}
         for own, target in enumerate(layers):
@@ -148,7 +148,7 @@ class Model:
                 self.parameters[name].copy_(value)
 
     def hold(self, values: Mapping[str, Tensor]) -> None:
-        """As `write`, of tensors that no one changes in place: what stands here already is not copied again.
+        """As `write`, for tensors that nobody changes in place: one that was copied before is not copied again.
 
         A parameter that has gradients may be trained at any time, so it is always written.
         """
@@ -158,7 +158,7 @@ class Model:
         self._held.update({name: value for name, value in due.items() if name in frozen})
 
     def lend(self, values: Mapping[str, Tensor]) -> None:
-        """Let parameters stand in these very tensors, which training then changes in place."""
+        """Let parameters share the memory of these tensors, so that training changes them in place."""
         for name, value in values.items():
             self._held.pop(name, None)
             self.parameters[name].data = value
@@ -211,7 +211,7 @@ class Model:
         return states if self.network.head.tokens else states[:, :, :1]
 
     def predict(self, subset: Subset, batch_size: int, width: int | None) -> np.ndarray:
-        """The objective's answers for a subset, a row a text in its order; what it draws is the same every time."""
+        """The objective's answers for a subset, a row a text in its order; its random draws are the same every time."""
         self.network.eval()
         answers: np.ndarray | None = None
         with torch.inference_mode():

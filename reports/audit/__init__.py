@@ -1,5 +1,1 @@
 """Audits: whether the numbers that a paper publishes agree with each other and with its text."""
-
-from reports.audit.statements import findings
-
-__all__ = ["findings"]

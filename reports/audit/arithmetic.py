@@ -6,8 +6,7 @@ import ast
 import math
 import operator
 import statistics
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import reduce
 from itertools import pairwise
@@ -20,32 +19,18 @@ Operator = Callable[[Decimal, Decimal], Decimal]
 Aggregate = Callable[[tuple[Decimal, ...]], Decimal | int]
 
 
-@dataclass(frozen=True)
-class Series:
-    """Several numbers, each with the table, row and place that it is from."""
-
-    keys: tuple[Key, ...]
-    values: tuple[Decimal, ...]
-
-    @classmethod
-    def of(cls, numbers: Mapping[Key, Decimal]) -> Series:
-        return cls(tuple(numbers), tuple(numbers.values()))
-
-    @classmethod
-    def listed(cls, numbers: list[Decimal]) -> Series:
-        """Numbers that are from no table, in their order."""
-        return cls(tuple(("", "", str(at)) for at in range(len(numbers))), tuple(numbers))
-
-    def items(self) -> list[tuple[Key, Decimal]]:
-        return list(zip(self.keys, self.values, strict=True))
-
-
+Series = dict[Key, Decimal]  # several numbers, each with the table, row and place that it is from
 Value = Decimal | Series
+
+
+def listed(numbers: Iterable[Decimal]) -> Series:
+    """Numbers that are from no table, in their order."""
+    return {("", "", str(place)): number for place, number in enumerate(numbers)}
 
 
 def several(value: Value) -> tuple[Decimal, ...]:
     """The numbers of a value."""
-    return value.values if isinstance(value, Series) else (value,)
+    return (value,) if isinstance(value, Decimal) else tuple(value.values())
 
 
 def combine(operation: Operator, left: Value, right: Value) -> Value:
@@ -53,13 +38,15 @@ def combine(operation: Operator, left: Value, right: Value) -> Value:
     if isinstance(left, Decimal):
         if isinstance(right, Decimal):
             return operation(left, right)
-        return Series(right.keys, tuple(operation(left, value) for value in right.values))
-    if isinstance(right, Series) and len(left.values) != len(right.values):
-        by_place = {place: value for (_, _, place), value in right.items()}
-        others = tuple(by_place[place] for _, _, place in left.keys)
+        return {key: operation(left, value) for key, value in right.items()}
+    if isinstance(right, Decimal):
+        others = [right] * len(left)
+    elif len(left) == len(right):
+        others = list(right.values())
     else:
-        others = right.values if isinstance(right, Series) else (right,) * len(left.values)
-    return Series(left.keys, tuple(map(operation, left.values, others)))
+        by_place = {place: value for (_, _, place), value in right.items()}
+        others = [by_place[place] for _, _, place in left]
+    return dict(zip(left, map(operation, left.values(), others), strict=True))
 
 
 def _each(function: Callable[[Decimal], Decimal]) -> Callable[[Value], Value]:
@@ -84,14 +71,13 @@ def _grouped(function: Aggregate, by_column: bool) -> Callable[[Series], Series]
         for (_, row, place), number in values.items():
             key = ("", row, place.partition("/")[0] if by_column else "")
             groups[key] = (*groups.get(key, ()), number)
-        return Series.of({key: Decimal(function(numbers)) for key, numbers in groups.items()})
+        return {key: Decimal(function(numbers)) for key, numbers in groups.items()}
 
     return applied
 
 
 def _where(values: Series, condition: Series) -> Series:
-    kept = zip(values.items(), condition.values, strict=True)
-    return Series.of({key: number for (key, number), holds in kept if holds})
+    return {key: number for (key, number), holds in zip(values.items(), condition.values(), strict=True) if holds}
 
 
 def _copies(values: Series) -> Series:
@@ -99,9 +85,9 @@ def _copies(values: Series) -> Series:
     rows: dict[str, list[Decimal]] = {}
     for (_, row, _), number in values.items():
         rows.setdefault(row, []).append(number)
-    known = list(rows.values())
-    repeated = {row for at, row in enumerate(rows) if known[at] in known[:at]}
-    return Series.of({key: number for key, number in values.items() if key[1] in repeated})
+    every = list(rows.values())
+    repeated = {row for place, row in enumerate(rows) if every[place] in every[:place]}
+    return {key: number for key, number in values.items() if key[1] in repeated}
 
 
 def _student(probability: Decimal, freedom: Decimal) -> Decimal:
@@ -112,7 +98,7 @@ def _student(probability: Decimal, freedom: Decimal) -> Decimal:
 
 def _welch_p(difference: Decimal, sds: Series, runs: Series) -> Decimal:
     """Two-sided p of Welch's t test."""
-    deviations, counts = (list(map(float, series.values)) for series in (sds, runs))
+    deviations, counts = (list(map(float, series.values())) for series in (sds, runs))
     return Decimal(str(welch_test(float(difference), deviations, counts)[2]))
 
 
@@ -120,7 +106,7 @@ def _normal_shares(parts: Decimal, width: Decimal) -> Series:
     """Percent of a normal distribution in parts that are cut around its mean, each `width` standard deviations wide."""
     count, normal = int(parts), statistics.NormalDist()
     cuts = [normal.cdf(float(width) * (at - count / 2)) for at in range(1, count)]
-    return Series.listed([Decimal(str(100 * (high - low))) for low, high in pairwise([0.0, *cuts, 1.0])])
+    return listed([Decimal(str(100 * (high - low))) for low, high in pairwise([0.0, *cuts, 1.0])])
 
 
 _AGGREGATES: Mapping[str, Aggregate] = {
@@ -135,7 +121,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     **{name: _all(function) for name, function in _AGGREGATES.items()},
     **{f"row_{name}": _grouped(function, by_column=False) for name, function in _AGGREGATES.items()},
     **{f"cell_{name}": _grouped(function, by_column=True) for name, function in _AGGREGATES.items()},
-    "count": lambda values: Decimal(len(values.values)),
+    "count": lambda values: Decimal(len(values)),
     "abs": _each(abs),
     "sqrt": _each(Decimal.sqrt),
     "half_unit": _each(lambda value: Decimal(1).scaleb(-places_of(value)) / 2),  # of the last published digit

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import TypeVar
 
+from benchmarks.claims import Claim
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.audit.arithmetic import Series, Value
-from reports.audit.checks import Material
 from reports.evidence.equations import Costs
 from reports.evidence.labels import Range, label1_ranges
-from reports.evidence.records import PAPER
+from reports.evidence.published import Numbers
+from reports.evidence.records import PAPER, Derive, DeriveClient, Request, request_for
 from reports.evidence.traffic import derived_cost
 
 SOURCES = (
@@ -21,14 +25,35 @@ SOURCES = (
 Known = TypeVar("Known")
 
 
+@dataclass(frozen=True)
+class PaperFacts:
+    """What an audit may use: a paper's numbers and claims, records, and costs by shapes.
+
+    published, benchmarks: by id, of this paper and of others that its claims speak of. Without derive and
+    derive_client, findings that need costs by shapes are left out.
+    """
+
+    paper: str
+    published: Mapping[str, Numbers]
+    benchmarks: Mapping[str, Benchmark]
+    claims: tuple[Claim, ...] = ()
+    records: tuple[RunResult, ...] = ()
+    derive: Callable[[Benchmark], Derive] | None = None
+    derive_client: DeriveClient | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.published[self.paper]
+
+
 class NotAvailableError(Exception):
     """A number that needs shapes or records that were not given; its statement is left out."""
 
 
-def _available(found: Known | None) -> Known:
-    if found is None:
+def _available(value: Known | None) -> Known:
+    if value is None:
         raise NotAvailableError
-    return found
+    return value
 
 
 def _decimal(value: float) -> Decimal:
@@ -38,38 +63,38 @@ def _decimal(value: float) -> Decimal:
 class Sources:
     """The sources: each has the name that an address gives it, and takes the address's other parts."""
 
-    def __init__(self, material: Material) -> None:
-        self.material = material
+    def __init__(self, facts: PaperFacts) -> None:
+        self.facts = facts
         self._costs: dict[str, Costs] = {}
 
     def number(self, source: str, *arguments: str) -> Value:
         """The number or numbers of one of SOURCES."""
-        found: Value = getattr(self, source.replace(" ", "_"))(*arguments)
-        return found
+        value: Value = getattr(self, source.replace(" ", "_"))(*arguments)
+        return value
 
     def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
         """Bytes of a part of the encoder that another benchmark has at the scale of the paper."""
-        table, scale = self.material.benchmarks[benchmark], self.material.benchmarks[scale_of].scale(PAPER)
-        derive = _available(self.material.derive)
+        table, scale = self.facts.benchmarks[benchmark], self.facts.benchmarks[scale_of].scale(PAPER)
+        derive = _available(self.facts.derive)
         return Decimal(getattr(_available(derive(table)(table.row(row), table.columns[0], scale)).sizes, part))
 
     def round_bytes(self, benchmark: str, row: str) -> Decimal:
         """Bytes of one round by shapes, in the directions that the paper counts."""
-        request = self.material.request(benchmark, (row,))
+        request = self._request(benchmark, row)
         return _decimal(int(_available(derived_cost(request, request.rows[0])).round_bytes))
 
     def client(self, benchmark: str, rows: str, quantity: str) -> Value:
         """A quantity of ClientCosts, of one row or of several."""
-        table, derive = self.material.benchmarks[benchmark], _available(self.material.derive_client)
-        found = {}
+        table, derive = self.facts.benchmarks[benchmark], _available(self.facts.derive_client)
+        values: Series = {}
         for row in rows.split(", "):
             costs = _available(derive(table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)))
-            found["", row, ""] = _decimal(getattr(costs, quantity))
-        return Series.of(found) if len(found) > 1 else next(iter(found.values()))
+            values["", row, ""] = _decimal(getattr(costs, quantity))
+        return values if len(values) > 1 else next(iter(values.values()))
 
     @cached_property
     def _label_ranges(self) -> Mapping[str, Range]:
-        return label1_ranges(self.material.records)
+        return label1_ranges(self.facts.records)
 
     def labels(self, task: str, bound: str) -> Decimal:
         """Percent of label 1 in the real data of the records: "low" or "high" bound."""
@@ -77,18 +102,23 @@ class Sources:
 
     def equation(self, benchmark: str, row: str) -> Decimal:
         """Cost of a row by its closed form with the published parameters, in the paper's GB."""
-        table = self.material.benchmarks[benchmark]
-        terms = self.material.numbers.terms(table.place)
+        table = self.facts.benchmarks[benchmark]
+        terms = self.facts.numbers.terms(table.place)
         return _decimal(table.closed_forms[row].cost_gb(terms, table.paper.gigabyte))
 
+    def _request(self, benchmark: str, *rows: str) -> Request:
+        whole = self.facts.benchmarks[benchmark]
+        table = replace(whole, rows=tuple(row for row in whole.rows if not rows or row.id in rows))
+        derive = self.facts.derive(table) if self.facts.derive else None
+        return request_for(table, table.scale(PAPER), (), derive=derive)
+
     def _derived(self, benchmark: str) -> Costs:
-        _available(self.material.derive)
-        rows = [row.id for row in self.material.benchmarks[benchmark].rows]
-        return self._costs.setdefault(benchmark, Costs(self.material.request(benchmark, rows)))
+        _available(self.facts.derive)
+        return self._costs.setdefault(benchmark, Costs(self._request(benchmark)))
 
     def equation_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:
         """Gain by closed forms with sizes by shapes, every byte counted alike."""
-        closed = {found.row.id: found for found in self._derived(benchmark).closed}
+        closed = {equation.row.id: equation for equation in self._derived(benchmark).equations}
         return _decimal(closed[row].consistent_gains[baseline])
 
     def wire_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:
@@ -99,7 +129,7 @@ class Sources:
     def wire_kinds(self, benchmark: str, row: str) -> Series:
         """Bytes that are sent, by kind of payload."""
         kinds = self._derived(benchmark).derived[row].kinds
-        return Series.of({("", kind, ""): _decimal(size) for kind, size in kinds.items() if size})
+        return {("", kind, ""): _decimal(size) for kind, size in kinds.items() if size}
 
     def term(self, benchmark: str, head: str, name: str) -> Decimal:
         """Bytes of a term of the closed forms, by shapes."""

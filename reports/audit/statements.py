@@ -11,7 +11,7 @@ A statement is a table `["Subject"."id"]` of the file:
     decided_if               a comparison without which the statement is not derivable
     let                      name -> expression, or a list of them
     each                     "a | b" -> values "1 | 2": one statement for each, and for each combination of several
-    headline                 ids of those that the first page shows
+    headline                 id -> the finding in words for the first page, with {published} and {recomputed}
 
 Texts contain {expression:format}: no format means all digits, `2` or `+2` decimals, `rows` or `sorted` the names of
 rows, `named 2` names and decimals. {variable} inserts a value of `each`, {variable.name} its display name. An
@@ -25,21 +25,26 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from reports import ReportError
-from reports.audit.arithmetic import Key, Series, Value, evaluate, several
-from reports.audit.checks import Finding, Material, digits, sentences, show
-from reports.audit.sources import SOURCES, NotAvailableError, Sources
+from reports.audit.arithmetic import Key, Value, evaluate, listed, several
+from reports.audit.sources import SOURCES, NotAvailableError, PaperFacts, Sources
+from reports.claims.hypothesis import State
+from reports.claims.judge import judge_published
+from reports.claims.wording import numbers
 from reports.evidence.published import places_of
 from reports.evidence.statistics import RULES, printed
+from reports.pages.render import escape, table_line
 
+SENTENCES = "Sentences of the text"
+HEADERS = ("Statement", "Published", "Recomputed", "Verdict", "How")
 _ADDRESS = re.compile(r"\[([^\]]+)\]")
 _TEMPLATE = re.compile(r"\{([^{}:]+)(?::([^{}]*))?\}")
 _VERDICTS = {"consistent": True, "inconsistent": False, "not derivable": None}
@@ -49,6 +54,31 @@ _ROUNDED = {
     ("round",): "rounded, not truncated",
     (): "neither rounded nor truncated",
 }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement of a paper, compared with what the paper's own numbers give.
+
+    Args:
+        subject: The part of the audit that it belongs to.
+        agrees: None if nothing that is given decides it, such as a size that no reading of the method yields.
+        explanation: The rule applied, and what else a reader should know.
+        headline: The finding in words for the first page, with {published} and {recomputed}; "" for none.
+    """
+
+    id: str
+    subject: str
+    statement: str
+    printed: str
+    recomputed: str
+    agrees: bool | None
+    explanation: str = ""
+    headline: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return {True: "consistent", False: "inconsistent", None: "not derivable"}[self.agrees]
 
 
 @dataclass(frozen=True)
@@ -68,7 +98,18 @@ class Statement:
     recomputed: str = ""
     decided_if: str = ""
     let: Mapping[str, Any] = field(default_factory=dict)
-    headline: tuple[str, ...] = ()
+    headline: Mapping[str, str] = field(default_factory=dict)
+
+
+def show(value: Decimal, places: int = 2, sign: str = "") -> str:
+    """A number with so many decimals; sign "+" also marks positive ones."""
+    return f"{printed(value, 'round', places):{sign}}".replace("-", "−")
+
+
+def digits(value: Decimal, places: int = 4) -> str:
+    """A number in full, or cut after so many decimals, with an ellipsis."""
+    cut = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_DOWN)
+    return f"{cut.normalize():f}" if cut == value else f"{cut}…"
 
 
 def _combinations(each: Mapping[str, list[str]]) -> Iterator[dict[str, str]]:
@@ -83,19 +124,19 @@ def _inserted(content: Any, variables: Mapping[str, str]) -> Any:
     if isinstance(content, list):
         return [_inserted(one, variables) for one in content]
     is_text = isinstance(content, str)
-    return re.sub(r"\{([\w.]+)\}", lambda found: variables.get(found[1], found[0]), content) if is_text else content
+    return re.sub(r"\{([\w.]+)\}", lambda match: variables.get(match[1], match[0]), content) if is_text else content
 
 
 class Audit:
     """One paper's file, evaluated over what is published and available."""
 
-    def __init__(self, path: Path, material: Material) -> None:
+    def __init__(self, path: Path, facts: PaperFacts) -> None:
         self.subjects: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         shared = self.subjects.pop("shared", {})
-        self.path, self.numbers, self.sources = path, material.numbers, Sources(material)
+        self.path, self.numbers, self.sources = path, facts.numbers, Sources(facts)
         self.let: Mapping[str, Any] = shared.get("let", {})
         self.lists: Mapping[str, list[str]] = shared.get("lists", {})
-        tables = [material.benchmarks[name] for name in shared.get("tables", ())]
+        tables = [facts.benchmarks[name] for name in shared.get("tables", ())]
         self.names = {column.task: column.name for table in tables for column in table.columns}
         self.names |= {row.id: row.name for table in tables for row in table.rows} | shared.get("names", {})
 
@@ -122,15 +163,15 @@ class Audit:
         rows, places = (self._listed(part) for part in parts)
         if len(rows) == len(places) == 1 and "*" not in text:
             return self.numbers.at(table, rows[0], *places[0].split("/", 1))
-        found: dict[str, dict[Key, Decimal]] = {}
+        by_place: dict[str, dict[Key, Decimal]] = {}
         for place, row in product(places, rows):
             if "*" not in row + place + table:
                 self.numbers.at(table, row, *place.split("/", 1))  # names what is missing
             for (of, at, column, score), number in self.numbers.values.items():
                 key = of, at, f"{column}/{score}" if score else column
                 if all(map(fnmatchcase, key, (table, row, place))):
-                    found.setdefault(key[2], {})[key] = number
-        return Series.of({key: number for numbers in found.values() for key, number in numbers.items()})
+                    by_place.setdefault(key[2], {})[key] = number
+        return {key: number for numbers in by_place.values() for key, number in numbers.items()}
 
     def _listed(self, part: str) -> list[str]:
         names = part.split(", ")
@@ -151,7 +192,7 @@ class Evaluation:
             if content == "":
                 raise ValueError(f"expected {name!r} in `let` or as a key of the statement, found none")
             if isinstance(content, list):
-                self._known[name] = Series.listed([several(self.value(str(one)))[0] for one in content])
+                self._known[name] = listed([several(self.value(str(one)))[0] for one in content])
             else:
                 self._known[name] = self.value(str(content))
         return self._known[name]
@@ -166,18 +207,18 @@ class Evaluation:
 
     def text(self, template: str) -> str:
         """A text with the values of its expressions."""
-        return _TEMPLATE.sub(lambda found: self._format(self.value(found[1]), found[2] or ""), template)
+        return _TEMPLATE.sub(lambda match: self._format(self.value(match[1]), match[2] or ""), template)
 
     def _format(self, value: Value, form: str) -> str:
         kind, _, decimals = form.rpartition(" ")
         places = decimals.lstrip("+")
         name = self.audit.names
-        if isinstance(value, Series) and form in ("rows", "sorted"):
-            rows = [name.get(row, row) for _, row, _ in value.keys]
+        if not isinstance(value, Decimal) and form in ("rows", "sorted"):
+            rows = [name.get(row, row) for _, row, _ in value]
             return ", ".join(sorted(rows) if form == "sorted" else rows) or "none"
         numbers = [show(one, int(places), decimals[:-1]) if places else digits(one) for one in several(value)]
-        if isinstance(value, Series) and kind == "named":
-            labels = [(row, place.partition("/")[0]) for _, row, place in value.keys]
+        if not isinstance(value, Decimal) and kind == "named":
+            labels = [(row, place.partition("/")[0]) for _, row, place in value]
             varying = [at for at in (1, 0) if len({label[at] for label in labels}) > 1] or [0]
             named = [" ".join(name.get(label[at], label[at]) for at in varying) for label in labels]
             return "; ".join(map(" ".join, zip(named, numbers, strict=True))) or "none"
@@ -200,12 +241,12 @@ class Evaluation:
             consistent = None
         explanation = "; ".join(filter(None, (how, self.text(of.explanation))))
         texts = self.text(of.statement), published, recomputed, consistent, explanation
-        return Finding(of.id, subject, *texts, of.id in of.headline)
+        return Finding(of.id, subject, *texts, of.headline.get(of.id, ""))
 
     def _rounding(self) -> tuple[bool, str, str, str]:
         """Whether the published number is the exact one at its decimals, both as texts, and how it was rounded."""
         of, value, exact = self.statement, self._lookup("value"), self._lookup("exact")
-        if isinstance(value, Series) or isinstance(exact, Series):
+        if not isinstance(value, Decimal) or not isinstance(exact, Decimal):
             raise ValueError("expected one number as value and one as exact")
         places = places_of(value) if of.places is None else of.places
         results = {rule: printed(exact, rule, places) for rule in RULES}
@@ -215,12 +256,47 @@ class Evaluation:
         return rule is not None, show(value, places), recomputed, f"exactly {digits(exact)}: {_ROUNDED[giving]}"
 
 
-def findings(material: Material) -> tuple[Finding, ...]:
+def _sentences(facts: PaperFacts) -> Iterator[Finding]:
+    """Every claim that published numbers decide, with all comparisons that contradict it."""
+    for claim in facts.claims:
+        verdict = judge_published(claim, facts.published, facts.benchmarks)
+        if verdict.is_decided:
+            asked = ", ".join(dict.fromkeys(one.criterion.text for one, _ in verdict.comparisons))
+            statement, given = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”", numbers(verdict, most=None)
+            if claim.is_source:
+                given += "; what is derived from this very sentence is left out"
+            agrees = verdict.state is State.YES
+            yield Finding(f"claim {claim.id}", SENTENCES, statement, asked, given, agrees, claim.reading)
+
+
+def findings(facts: PaperFacts) -> tuple[Finding, ...]:
     """Evaluate a paper's audit, and the claims that its published numbers decide; () without an audit.
 
-    Statements that need shapes or records are left out if the material has none. ReportError if a published number is
+    Statements that need shapes or records are left out if the facts has none. ReportError if a published number is
     missing or a statement is wrong.
     """
-    tables = (table for table in material.benchmarks.values() if table.paper.id == material.paper)
+    tables = (table for table in facts.benchmarks.values() if table.paper.id == facts.paper)
     path = next(tables).published_csv.parent.with_name("audit.toml")
-    return (*Audit(path, material).findings(), *sentences(material)) if path.exists() else ()
+    return (*Audit(path, facts).findings(), *_sentences(facts)) if path.exists() else ()
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """How many findings agree, do not, and cannot be derived."""
+    verdicts = [finding.agrees for finding in findings]
+    return (
+        f"{len(verdicts)} checks of the published numbers: {verdicts.count(True)} consistent, "
+        f"{verdicts.count(False)} inconsistent, {verdicts.count(None)} not derivable."
+    )
+
+
+def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
+    """A count of the verdicts and a table for each subject, under headings of that level; what disagrees is bold."""
+    parts = [summary(findings)]
+    for subject in dict.fromkeys(finding.subject for finding in findings):
+        lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
+        for one in (finding for finding in findings if finding.subject == subject):
+            verdict = one.verdict if one.agrees else f"**{one.verdict}**"
+            texts = map(escape, (one.statement, one.printed, one.recomputed))
+            lines.append(table_line([*texts, verdict, escape(one.explanation)]))
+        parts += [f"{'#' * level} {escape(subject)}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from itertools import product
-from typing import Self
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from benchmarks.claims import At
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.results import RunResult
+from benchmarks.results import Find, RunResult, among
+from benchmarks.run_config import RunConfig
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
 from reports.evidence.records import Index, by_definition, is_partial, paired, select
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost, measured_cost
 
-_CORRECT = "Correct the paper's claims.py."
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Pair:
+def once(method: Method) -> Method:
+    """The method of a frozen object, which computes the answer to the same arguments once."""
+
+    @wraps(method)
+    def answer(self: Any, *arguments: Any) -> Any:
+        answers = self.__dict__.setdefault(f"_{method.__name__}_answers", {})
+        if arguments not in answers:
+            answers[arguments] = method(self, *arguments)
+        return answers[arguments]
+
+    return cast("Method", answer)
+
+
+class Pair(NamedTuple):
     """Two rows on a task, and the score if one is compared."""
 
     row: At
     other: At
     task: str
     score: str = ""
-
-    @property
-    def rows(self) -> tuple[At, At]:
-        return self.row, self.other
 
 
 @dataclass(frozen=True)
@@ -43,32 +52,25 @@ class Tables:
 
     def benchmark(self, at: At) -> Benchmark:
         """The benchmark of a row; ReportError if it is unknown."""
-        if at.benchmark not in self.benchmarks:
-            known = ", ".join(self.benchmarks) or "none"
-            raise ReportError(f"claims: expected a benchmark, one of {known}, found {at.benchmark!r}. {_CORRECT}")
-        return self.benchmarks[at.benchmark]
+        return _named(self.benchmarks, at.benchmark, "a benchmark")
 
     def row(self, at: At) -> Row:
         """The row; ReportError if its benchmark has no such row."""
-        rows = {row.id: row for row in self.benchmark(at).rows}
-        if at.row not in rows:
-            expected = f"expected a row of {at.benchmark}, one of {', '.join(rows)}"
-            raise ReportError(f"claims: {expected}, found {at.row!r}. {_CORRECT}")
-        return rows[at.row]
+        return _named({row.id: row for row in self.benchmark(at).rows}, at.row, f"a row of {at.benchmark}")
 
     def floor(self, at: At) -> At | None:
         """The row that answers without learning: of the row's own table, or of the one that judges its columns."""
         return self._reference(at, home(self.benchmark(at)).yardstick.least)
 
     def idle(self, at: At) -> tuple[At, ...]:
-        """The rows that do nothing of what a row's table compares, found in the same way."""
+        """The rows that do nothing of what a row's table compares, from the same tables."""
         names = home(self.benchmark(at)).yardstick.idle
         return tuple(row for name in names if (row := self._reference(at, name)) is not None)
 
     def _reference(self, at: At, name: str) -> At | None:
         tables = (self.benchmark(at), home(self.benchmark(at)))
-        known = (table for table in tables if table.id in self.benchmarks and name != at.row)
-        return next((At(table.id, name) for table in known if name in {row.id for row in table.rows}), None)
+        given = (table for table in tables if table.id in self.benchmarks and name != at.row)
+        return next((At(table.id, name) for table in given if name in {row.id for row in table.rows}), None)
 
     def column(self, at: At, task: str) -> Column | None:
         return {column.task: column for column in self.benchmark(at).columns}.get(task)
@@ -80,8 +82,13 @@ class Tables:
 
     def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:
         """The chosen tasks, or all that are not replacements; each replaced if it has a replacement."""
-        own = (column.task for column in self.benchmark(at).columns if not column.instead_of)
-        return tuple(self.instead.get(task, task) for task in tuple(chosen) or own)
+        every = (column.task for column in self.benchmark(at).columns if not column.instead_of)
+        return tuple(self.instead.get(task, task) for task in tuple(chosen) or every)
+
+    def costed(self, at: At, task: str) -> tuple[At, str]:
+        """The row and task whose runs cost what a row's do: its earlier runs' where it has such."""
+        stage = self.benchmark(at).stage
+        return (at, task) if stage is None else (At(stage.benchmark.id, at.row), stage.tasks[task])
 
     def pairs(
         self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
@@ -90,20 +97,30 @@ class Tables:
         chosen = tuple(scores)
         for row, other in product(rows, others):
             for task in self.tasks(row, tasks):
-                columns = self.column(row, task), self.column(other, task)
-                for score in () if columns[0] is None else columns[0].scores:
-                    if columns[1] is not None and score in columns[1].scores and (not chosen or score in chosen):
-                        yield Pair(row, other, task, score)
+                of_row, of_other = (column.scores if (column := self.column(at, task)) else () for at in (row, other))
+                yield from (
+                    Pair(row, other, task, score)
+                    for score in of_row
+                    if score in of_other and (not chosen or score in chosen)
+                )
 
     def score_name(self, pair: Pair) -> str:
+        """The column's name, with the score's if the column has several."""
         column = self.column(pair.row, pair.task)
         name = f" {score_label(column, pair.score)}" if column is not None and len(column.scores) > 1 else ""
         return self.task(pair.row, pair.task) + name
 
 
+def _named(entries: Mapping[str, Any], name: str, what: str) -> Any:
+    if name not in entries:
+        names = ", ".join(entries) or "none"
+        raise ReportError(f"claims: expected {what}, one of {names}, found {name!r}. Correct the paper's claims.py.")
+    return entries[name]
+
+
 @dataclass(frozen=True)
 class Runs:
-    """Records of one scale, by row and task. What is asked twice is computed once."""
+    """Records of one scale, by row and task."""
 
     tables: Tables
     scale: Scale
@@ -116,8 +133,12 @@ class Runs:
         run = {record.cell.task for record in kept}
         columns = [column for table in benchmarks.values() for column in table.columns_at(scale) if column.instead_of]
         instead = {one.instead_of: one.task for one in columns if one.task in run and one.instead_of not in run}
-        tables = {name: table.narrowed(scale) for name, table in benchmarks.items()}
+        tables = {name: replace(table, columns=table.columns_at(scale)) for name, table in benchmarks.items()}
         return cls(Tables(tables, instead), scale, kept)
+
+    @cached_property
+    def _find(self) -> Find:
+        return among(self.records)
 
     @cached_property
     def _index(self) -> Index:
@@ -129,16 +150,12 @@ class Runs:
 
     def gate(self, at: At, task: str) -> Gate:
         """Whether scores of a row's table on a task are evidence at this scale."""
-        return self._gate(at.benchmark, task)
+        return self._gate(At(at.benchmark, ""), task)
 
-    @cached_property
-    def _gate(self) -> Callable[[str, str], Gate]:
-        def gate(name: str, task: str) -> Gate:
-            at = At(name, "")
-            benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-            return OPEN if column is None else gate_of(benchmark, column, self._scale(at) or self.scale, self._index)
-
-        return cache(gate)
+    @once
+    def _gate(self, at: At, task: str) -> Gate:
+        benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
+        return OPEN if column is None else gate_of(benchmark, column, self._scale(at) or self.scale, self._index)
 
     def untuned(self, rows: Iterable[At], task: str) -> str:
         """Which rows still wait for tuned settings on a task, as a reason not to judge them; "" for none."""
@@ -149,37 +166,45 @@ class Runs:
                 names.append(self.tables.row(at).name)
         return f"not tuned there yet: {', '.join(dict.fromkeys(names))}" if names else ""
 
-    @cached_property
-    def failed(self) -> Callable[[At, str], str]:
-        """(row, task) -> why it proves nothing to beat the row there; "" if it has learned something, or is unknown."""
+    @once
+    def failed(self, at: At, task: str) -> str:
+        """Why it proves nothing to beat the row there; "" if it has learned something, or is unknown."""
+        floor, column = self.tables.floor(at), self.tables.column(at, task)
+        if floor is None or column is None:
+            return ""
+        yardstick = home(self.tables.benchmark(at)).yardstick
+        return failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
 
-        def reason(at: At, task: str) -> str:
-            floor, column = self.tables.floor(at), self.tables.column(at, task)
-            if floor is None or column is None:
-                return ""
-            yardstick = home(self.tables.benchmark(at)).yardstick
-            return failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
+    def _place(self, at: At, task: str) -> tuple[Row, Column, Scale] | None:
+        """A row, a column and the scale; None where the table does not have them all."""
+        column, scale, row = self.tables.column(at, task), self._scale(at), self.tables.row(at)
+        if column is None or scale is None or scale.id not in row.scales or scale.id not in column.scales:
+            return None
+        return row, column, scale
 
-        return cache(reason)
+    @once
+    def cell(self, at: At, task: str) -> RunConfig | None:
+        """The configuration of a row on a task with seed 0; None where the scale does not have it."""
+        place = self._place(at, task)
+        return None if place is None else self.tables.benchmark(at).cell(*place, 0)
 
-    @cached_property
-    def of(self) -> Callable[[At, str], tuple[RunResult, ...]]:
-        """(row, task) -> its records, one a seed in the order of seeds."""
-
-        def records(at: At, task: str) -> tuple[RunResult, ...]:
-            column, scale, row = self.tables.column(at, task), self._scale(at), self.tables.row(at)
-            if column is None or scale is None or scale.id not in row.scales or scale.id not in column.scales:
-                return ()
-            return select(self.tables.benchmark(at), scale, row, column, self._index).records
-
-        return cache(records)
+    @once
+    def of(self, at: At, task: str) -> tuple[RunResult, ...]:
+        """The records of a row on a task, one a seed in the order of seeds."""
+        place = self._place(at, task)
+        if place is None:
+            return ()
+        row, column, scale = place
+        return select(self.tables.benchmark(at), scale, row, column, self._index).records
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:
         return paired(self.of(row, task), self.of(other, task))
 
     def cost(self, at: At, task: str) -> Cost | None:
         column = self.tables.column(at, task)
-        return None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task))
+        return (
+            None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task), self._find)
+        )
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
         """The names of those tasks some of whose data were missing."""
@@ -188,7 +213,7 @@ class Runs:
 
     def stand_ins(self, tasks: Iterable[str]) -> list[str]:
         """Those of the tasks that replace another one, with its name."""
-        replaced = {own: task for task, own in self.tables.instead.items()}
+        replaced = {task: other for other, task in self.tables.instead.items()}
         named = ((task, replaced[task]) for task in dict.fromkeys(tasks) if task in replaced)
         return [f"{self._names[task]} (for {self._names.get(other, other)})" for task, other in named]
 

@@ -39,9 +39,9 @@ class Evidence(Estimate):
         return self.error is not None or bool(self.bounds) or self.interval is None
 
 
-def evidence(found: Estimate | None, **changes: Any) -> Evidence:
+def evidence(given: Estimate | None, **changes: Any) -> Evidence:
     """An estimate as evidence, with other values for some of its fields."""
-    return Evidence(**{**vars(found or Estimate(None)), **changes})
+    return Evidence(**{**vars(given or Estimate(None)), **changes})
 
 
 def derived(value: float, n: int, note: str = "") -> Evidence:
@@ -100,35 +100,32 @@ class Criterion:
         value = self._rounded(value)
         return value > self.most if side == "most" else value < self.least
 
-    def meets(self, value: float) -> bool:
-        return all(self._is_inside(side, value) for side in self.sides)
-
     def margin(self, value: float) -> float:
         """The distance of a value to the nearer end; negative outside."""
         return min(self._rounded(value) - self.least, self.most - self._rounded(value))
 
-    def p_for(self, found: Evidence) -> float:
+    def p_for(self, given: Evidence) -> float:
         """The p-value of evidence that the criterion holds: the larger one of both sides (two one-sided tests)."""
-        if found.interval is None or found.value is None:
+        if given.interval is None or given.value is None:
             return 1.0
-        return max((self._p(found, side, supports=True) for side in self.sides), default=0.0)
+        return max((self._p(given, side, supports=True) for side in self.sides), default=0.0)
 
-    def p_against(self, found: Evidence) -> tuple[float, ...]:
+    def p_against(self, given: Evidence) -> tuple[float, ...]:
         """The p-values of evidence that it fails, one for each side on which it may fail. A tie is no evidence."""
-        if found.interval is None or found.value is None:
+        if given.interval is None or given.value is None:
             return (1.0,)
-        return tuple(self._p(found, side, supports=False) for side in self.sides)
+        return tuple(self._p(given, side, supports=False) for side in self.sides)
 
-    def _p(self, found: Evidence, side: Side, supports: bool) -> float:
-        agrees, value = self._is_inside if supports else self._is_beyond, found.value or 0.0
-        if found.bounds:  # of a censored run the end that says less
-            ends = [pair[0 if (side == "least") is supports else 1] for pair in found.bounds]
-            return sign_tail(found.n - sum(agrees(side, end) for end in ends), found.n, found.ratio)
-        if not found.error:
-            is_exact_failure = not supports and not found.is_noisy
+    def _p(self, given: Evidence, side: Side, supports: bool) -> float:
+        agrees, value = self._is_inside if supports else self._is_beyond, given.value or 0.0
+        if given.bounds:  # of a censored run the end that says less
+            ends = [pair[0 if (side == "least") is supports else 1] for pair in given.bounds]
+            return sign_tail(given.n - sum(agrees(side, end) for end in ends), given.n, given.ratio)
+        if not given.error:
+            is_exact_failure = not supports and not given.is_noisy
             return float(self._is_inside(side, value) if is_exact_failure else not agrees(side, value))
         distance = value - self.least if side == "least" else self.most - value
-        return chance(distance if supports else -distance, found)
+        return chance(distance if supports else -distance, given)
 
     @property
     def text(self) -> str:

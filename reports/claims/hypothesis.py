@@ -32,7 +32,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Assertion:
     """One comparison: where, of what, what it asks for and what is known.
 
     Args:
@@ -40,6 +40,7 @@ class Comparison:
         evidence: None if neither run nor published.
         leads: For "similar" relations, the reference row against rows that do nothing. To be near a reference is
             evidence only if the reference itself is better than those.
+        runs: Identities of the two rows' runs, the same where two tables have the same runs.
     """
 
     place: str
@@ -47,7 +48,8 @@ class Comparison:
     name: str
     criterion: Criterion
     evidence: Evidence | None = None
-    leads: tuple[Comparison, ...] = ()
+    leads: tuple[Assertion, ...] = ()
+    runs: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
@@ -61,8 +63,8 @@ class Comparison:
     @property
     def is_run(self) -> bool:
         """Whether there is something to show."""
-        found = self.evidence
-        return found is not None and not (found.reasons and (found.value, found.n) == (None, 0))
+        evidence = self.evidence
+        return evidence is not None and not (evidence.reasons and (evidence.value, evidence.n) == (None, 0))
 
     @property
     def judged(self) -> Evidence | None:
@@ -77,8 +79,8 @@ class Comparison:
     @property
     def p_for(self) -> float:
         """The p-value of evidence for it, together with its leads."""
-        own = self.criterion.p_for(self.judged) if self.judged else 1.0
-        return max([own, *(lead.p_for for lead in self.leads)])
+        p_value = self.criterion.p_for(self.judged) if self.judged else 1.0
+        return max([p_value, *(lead.p_for for lead in self.leads)])
 
     @property
     def p_against(self) -> tuple[float, ...]:
@@ -104,7 +106,7 @@ class Comparison:
 class Hypothesis:
     """What a claim asserts as one: a comparison, or several of which one is enough."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Assertion, ...]
 
     @property
     def _evidence(self) -> list[Evidence]:
@@ -119,7 +121,7 @@ class Hypothesis:
         return any(one.is_noisy for one in self._evidence)
 
     @property
-    def best(self) -> Comparison:
+    def best(self) -> Assertion:
         """The comparison that supports it most."""
         judged = [one for one in self.comparisons if one.judged is not None]
         candidates = judged or [one for one in self.comparisons if one.reasons] or self.comparisons
@@ -162,21 +164,29 @@ class Verdict:
     """
 
     state: State
-    comparisons: tuple[tuple[Comparison, State], ...]
+    comparisons: tuple[tuple[Assertion, State], ...]
     some: bool = False
     is_derived: bool = False
     tests: int = 0
-    left_out: tuple[Comparison, ...] = ()
+    left_out: tuple[Assertion, ...] = ()
 
-    def of(self, state: State) -> list[Comparison]:
-        return [comparison for comparison, own in self.comparisons if own is state]
+    def of(self, state: State) -> list[Assertion]:
+        return [comparison for comparison, each in self.comparisons if each is state]
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the claim fails because every number is exact and on its bound, as where two rows are one run."""
+        every = [one for one, _ in self.comparisons]
+        return self.state is State.NO and all(
+            one.judged is not None and not one.judged.is_noisy and one.margin == 0 for one in every
+        )
 
     @property
     def is_decided(self) -> bool:
         return self.state in (State.YES, State.NO)
 
     @property
-    def shown(self) -> tuple[Comparison, ...]:
+    def shown(self) -> tuple[Assertion, ...]:
         """The comparisons with numbers, most decisive first.
 
         Those that decide the claim, or keep it open, come before the others: against it first, or for it first if one
@@ -201,9 +211,10 @@ def decide(every: Sequence[Hypothesis]) -> Verdict:
     left_out = tuple(one for hypothesis in closed for one in hypothesis.comparisons)
     rejected = _rejected(hypotheses)
     if some:
-        own = hypotheses[0].comparisons
+        alternatives = hypotheses[0].comparisons
         fallen = [
-            (one, _state_of(one, one.p_for, min(1.0, len(one.p_against) * min(one.p_against)) <= LEVEL)) for one in own
+            (one, _state_of(one, one.p_for, min(1.0, len(one.p_against) * min(one.p_against)) <= LEVEL))
+            for one in alternatives
         ]
     else:
         fallen = [(each.best, _state_of(each.best, each.p_for, each in rejected)) for each in hypotheses]
@@ -241,7 +252,7 @@ def _state(hypotheses: Sequence[Hypothesis], is_rejected: bool) -> State:
     return State.YES if all(each.is_judged and each.p_for <= LEVEL for each in hypotheses) else State.UNDECIDED
 
 
-def _state_of(one: Comparison, p_for: float, is_rejected: bool) -> State:
+def _state_of(one: Assertion, p_for: float, is_rejected: bool) -> State:
     if one.reasons:
         return State.NOT_JUDGED
     if one.judged is None:

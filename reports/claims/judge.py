@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,16 +11,19 @@ from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
+from reports.claims.costs import DeriveFlops
 from reports.claims.hypothesis import State, Verdict, decide
-from reports.claims.measured import Measured
-from reports.claims.published import Published
+from reports.claims.measured import MeasuredNumbers
+from reports.claims.published import PublishedNumbers
 from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
-from reports.evidence.records import DEMO, PAPER, Derive, DeriveClient
+from reports.evidence.records import DEMO, PAPER, Derive
 
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
-DEPENDS, UNDECIDED, NOT_TESTABLE = "depends on the reading", "undecided", "not testable here"
-WORDS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, UNDECIDED, NOT_TESTABLE)  # those that readers should see first
+DEPENDS, SAME = "depends on the reading", "no difference"
+UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
+WORDS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, SAME, UNDECIDED, NOT_TESTABLE)  # what readers should see first
+TILES = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE)  # shown together, also where none got that verdict
 CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published"
 
 
@@ -30,9 +34,19 @@ def published_word(verdict: Verdict) -> str:
 
 def measured_word(verdict: Verdict) -> str:
     """The word for what runs, or arithmetic on shapes, say about one reading of a claim."""
+    if verdict.is_tie:
+        return SAME
     if verdict.state is State.NO:
         return PARTLY if verdict.of(State.YES) else CONTRADICTED
-    return {State.YES: SUPPORTED, State.NOT_JUDGED: NOT_TESTABLE}.get(verdict.state, UNDECIDED)
+    if verdict.state is State.YES:
+        return SUPPORTED
+    return UNDECIDED if wording.is_testable(verdict) else NOT_TESTABLE
+
+
+def counted(judgements: Iterable[Judgement]) -> dict[str, int]:
+    """The number of claims with each verdict; those of TILES always, the others where a claim has them."""
+    verdicts = Counter(each.word for each in judgements)
+    return {word: verdicts[word] for word in WORDS if verdicts[word] or word in TILES}
 
 
 @dataclass(frozen=True)
@@ -116,9 +130,15 @@ class Judgement:
         readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
         if self.at_last is not None:
             readings["scored at the last round"] = self.at_last
-        texts = [f"{name}: {measured_word(ours)}" for name, ours in readings.items() if self._is_other(ours)]
-        own = [f"read as the page says: {measured_word(self.measured)}"] if self.word == DEPENDS else []
-        return "; ".join([*own, *texts])
+        others = [(name, ours) for name, ours in readings.items() if self._is_other(ours)]
+        texts = [f"{name}: {measured_word(ours)}{self._different_effect(ours)}" for name, ours in others]
+        as_written = [f"read as the page says: {measured_word(self.measured)}"] if self.word == DEPENDS else []
+        return "; ".join([*as_written, *texts])
+
+    def _different_effect(self, other: Verdict) -> str:
+        """Another reading's number in brackets, if it is not the claim's own."""
+        effect = wording.effect(other)
+        return f" ({effect})" if effect and effect != self.effect else ""
 
     @property
     def depends_on_round(self) -> bool:
@@ -152,7 +172,7 @@ def judge_published(
     """
     if claim.is_source:
         published = {paper: numbers.printed for paper, numbers in published.items()}
-    source = Published(Tables(benchmarks), published)
+    source = PublishedNumbers(Tables(benchmarks), published)
     return decide(hypotheses_of(claim.relations if relations is None else relations, source))
 
 
@@ -164,7 +184,7 @@ def judge(
     benchmarks: Mapping[str, Benchmark],
     scale: Scale,
     derive: Callable[[Benchmark], Derive] | None = None,
-    derive_client: DeriveClient | None = None,
+    derive_flops: DeriveFlops | None = None,
 ) -> tuple[Judgement, ...]:
     """Judge a paper's claims on published numbers and on the records of a scale.
 
@@ -176,7 +196,7 @@ def judge(
         benchmarks: The same papers' benchmarks by id.
         scale: The one to judge.
         derive: What a benchmark's rounds send by shapes; without it, bytes are those of the scale's records.
-        derive_client: What one client's training costs by shapes.
+        derive_flops: FLOPs of one client's training on a text by shapes.
 
     Returns:
         A judgement for each claim; () at the demo scale, whose data are generated.
@@ -186,36 +206,25 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = Measured(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
+    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published, derive, derive_flops)
     last = _at_last_round(source)
+
+    def both(claim: Claim, relations: Iterable[Relation]) -> tuple[Verdict, Verdict]:
+        ours = decide(hypotheses_of(relations, source))
+        return judge_published(claim, published, benchmarks, relations), ours
+
     judged = []
     for claim in claims:
-        measured = decide(hypotheses_of(claim.relations, source))
-        tasks = [task for one in measured.shown for task in one.tasks]
-        others = {
-            name: (
-                judge_published(claim, published, benchmarks, relations),
-                decide(hypotheses_of(relations, source)),
-            )
-            for name, relations in claim.otherwise.items()
-        }
-        judged.append(
-            Judgement(
-                claim,
-                paper,
-                scale,
-                judge_published(claim, published, benchmarks),
-                measured,
-                others,
-                decide(hypotheses_of(claim.relations, last)) if last else None,
-                tuple(source.runs.partial(tasks)),
-                tuple(source.runs.stand_ins(tasks)),
-            )
-        )
+        theirs, ours = both(claim, claim.relations)
+        others = {name: both(claim, relations) for name, relations in claim.otherwise.items()}
+        at_last = decide(hypotheses_of(claim.relations, last)) if last else None
+        tasks = [task for one in ours.shown for task in one.tasks]
+        partial, stand_ins = tuple(source.runs.partial(tasks)), tuple(source.runs.stand_ins(tasks))
+        judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, partial, stand_ins))
     return tuple(judged)
 
 
-def _at_last_round(source: Measured) -> Measured | None:
+def _at_last_round(source: MeasuredNumbers) -> MeasuredNumbers | None:
     """The records as if no round had been chosen; None if none was."""
     if not any(record.chosen_by for record in source.runs.records):
         return None

@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Target
+from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Sends, Target
 from benchmarks.experiment import Benchmark
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
 from reports import ReportError
-from reports.claims.cells import Pair, Runs, Tables
+from reports.claims.cells import Pair, Runs, Tables, once
+from reports.claims.costs import DeriveFlops, RowCosts
 from reports.claims.criterion import Evidence, derived, evidence
-from reports.claims.differences import average_margin, relative_difference, unpaired_p
-from reports.claims.targets import above, byte_ratio, fewer_rounds, goal
-from reports.evidence.equations import Costs
+from reports.claims.estimates import (
+    above,
+    average_margin,
+    byte_ratio,
+    difference_of_gains,
+    fewer_rounds,
+    goal,
+    relative_difference,
+    unpaired_p,
+)
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, DeriveClient, machine, request_for
+from reports.evidence.records import PAPER, Derive, machine
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
-from reports.evidence.traffic import Cost, bytes_until, derived_cost
+from reports.evidence.traffic import bytes_until
 from reports.pages.text import number
 
 NO_EVIDENCE = "p-values prove no equality"
 ABOVE = "one round is above the limit"
 SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
-BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
-Compare = Callable[..., Any]  # costs -> what is said of them
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredNumbers:
     """Records of one scale. Every answer is None if nothing was run.
 
     Args:
         numbers: Paper id -> its published numbers, for limits in bytes.
         derive: What a benchmark's rounds send by shapes, for bytes without a run.
-        derive_client: What one client's training costs by shapes.
+        derive_flops: FLOPs of one client's training on a text by shapes.
     """
 
     runs: Runs
     numbers: Mapping[str, Numbers]
     derive: Callable[[Benchmark], Derive] | None = None
-    derive_client: DeriveClient | None = None
+    derive_flops: DeriveFlops | None = None
 
     @property
     def tables(self) -> Tables:
@@ -61,47 +66,57 @@ class Measured:
     def _directions(self, at: At) -> tuple[str, ...]:
         return self.tables.benchmark(at).paper.directions
 
-    def _checked(self, found: Estimate | None, rows: Sequence[At], task: str, reason: str = "") -> Evidence | None:
+    def _checked(self, pair: Pair, estimate: Estimate | None, reason: str = "") -> Evidence | None:
         """The number, with the reason for which nothing may be concluded from it, if there is one.
 
         The reason of a shut gate comes first, as more runs would not remove it.
         """
-        gates, name = [self.runs.gate(at, task) for at in rows], self.tables.task(rows[0], task)
+        rows, task, name = (pair.row, pair.other), pair.task, self.tables.task(pair.row, pair.task)
+        gates = [self.runs.gate(at, task) for at in rows]
         for gate in gates:
             if gate.is_shut:
-                return evidence(found, reasons=((name, gate.why),), is_settled=gate.is_settled)
-        if found is None:
+                return evidence(estimate, reasons=((name, gate.why),), is_settled=gate.is_settled)
+        if estimate is None:
             return None
         reasons = (reason, *(gate.why for gate in gates), self.runs.untuned(rows, task))
         why = next(filter(None, reasons), "")
-        return evidence(found, reasons=((name, why),) if why else ())
+        return evidence(estimate, reasons=((name, why),) if why else ())
 
     # ---- scores ------------------------------------------------------------------------------------------------
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
         """By how much the row is better by what the relation measures: in its unit, or percent."""
-        pairs = self.runs.paired(*pair.rows, pair.task)
+        pairs = self._pairs(pair)
         if not pairs:
-            return self._checked(None, pair.rows, pair.task)
+            return self._checked(pair, None)
+        if len({*self.identities(pair)}) == 1:
+            return derived(0.0, len(pairs), "one run")
         failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
         if relation.measure == "rounds":
             target = relation.target or Target({}, relation.than, pair.score)
             wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
-            return self._checked(fewer, pair.rows, pair.task, (wanted.reason if wanted else "") or failed)
+            return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
+        if relation.since:
+            before = self.runs.paired(*relation.since, pair.task)
+            return self._checked(pair, difference_of_gains(pairs, before, pair.score), failed)
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
-        return self._checked(self._compared(compare, replace(pair, score=score)), pair.rows, pair.task, failed)
+        return self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
 
-    @cached_property
-    def _compared(self) -> Callable[[Callable[[Pairs, str], Estimate], Pair], Estimate | None]:
-        """Compares two rows by a score, each pair once: claims and their readings share comparisons."""
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        """The ids of the two rows' runs with seed 0; () unless both exist at the scale."""
+        cells = [self.runs.cell(at, pair.task) for at in (pair.row, pair.other)]
+        return tuple(cell.spec_id for cell in cells if cell is not None) if None not in cells else ()
 
-        def compared(compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
-            pairs = self.runs.paired(*pair.rows, pair.task)
-            return compare(pairs, pair.score) if pairs else None
+    def _pairs(self, pair: Pair) -> Pairs:
+        return self.runs.paired(pair.row, pair.other, pair.task)
 
-        return cache(compared)
+    @once
+    def _compared(self, compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
+        """Two rows compared by a score; claims and their readings share comparisons."""
+        pairs = self._pairs(pair)
+        return compare(pairs, pair.score) if pairs else None
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """By how much the other row is better than each row that does nothing.
@@ -110,13 +125,13 @@ class Measured:
         """
         for idle in self.tables.idle(pair.other):
             compare = relative_difference if relative else lead
-            found = self._compared(compare, Pair(pair.other, idle, pair.task, pair.score))
-            yield idle, None if found is None else evidence(found)
+            estimate = self._compared(compare, Pair(pair.other, idle, pair.task, pair.score))
+            yield idle, None if estimate is None else evidence(estimate)
 
     def p_value(self, pair: Pair, table: str) -> Evidence | None:
-        pairs = self.runs.paired(*pair.rows, pair.task)
+        pairs = self._pairs(pair)
         if not pairs:
-            return self._checked(None, pair.rows, pair.task)
+            return self._checked(pair, None)
         return evidence(unpaired_p(pairs, pair.score), reasons=((self.tables.task(pair.row, pair.task), NO_EVIDENCE),))
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
@@ -136,11 +151,11 @@ class Measured:
 
     def gap(self, pair: Pair) -> Evidence | None:
         """The largest difference of any number of any round. Machines may differ in last bits: no verdict over two."""
-        every = self.runs.paired(*pair.rows, pair.task)
-        pairs = [(own, its) for own, its in every if machine(own) == machine(its)] or every
+        every = self._pairs(pair)
+        pairs = [(first, second) for first, second in every if machine(first) == machine(second)] or every
         if not pairs:
             return None
-        largest = max((_gap(own, its) for own, its in pairs), key=abs)
+        largest = max((_gap(first, second) for first, second in pairs), key=abs)
         if largest and machine(pairs[0][0]) != machine(pairs[0][1]):
             return Evidence(largest, None, len(pairs), "run on different machines")
         return derived(largest, len(pairs), "equal scores, but other losses or bytes" if math.isinf(largest) else "")
@@ -149,16 +164,16 @@ class Measured:
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Evidence | None:
         """By how much the best score of the rounds that count is better than the target of the same seed."""
-        records, score = self.runs.of(row, task), relation.target.score
+        records, score, pair = self.runs.of(row, task), relation.target.score, Pair(row, row, task)
         wanted = goal(self.runs, relation.target, task, score, [record.cell.seed for record in records])
         if wanted is None:
-            return self._checked(None, (row,), task)
+            return self._checked(pair, None)
         runs = [record for record in records if record.cell.seed in wanted.by_seed]
         limits = [self._limit(relation, row, record, task) for record in runs]
         if 0 not in limits:
-            return self._checked(above(runs, limits, wanted, score), (row,), task, wanted.reason)
+            return self._checked(pair, above(runs, limits, wanted, score), wanted.reason)
         reason = wanted.reason or ("" if self.is_paper else f"as tuned, {ABOVE}")  # tuning chose what a round sends
-        return self._checked(derived(-math.inf, len(runs), ABOVE), (row,), task, reason)
+        return self._checked(pair, derived(-math.inf, len(runs), ABOVE), reason)
 
     def _limit(self, relation: Reaches, at: At, record: RunResult, task: str) -> int:
         """How many rounds are within the limit."""
@@ -176,106 +191,50 @@ class Measured:
             return limit
         if relation.sizes is None:
             raise ReportError("claims: expected the published sizes of a round with a limit in bytes, found none.")
-        paper, sizes = self.tables.benchmark(reference).paper, relation.sizes
-        printed = self.numbers.get(paper.id, Numbers({})).at(
-            sizes.table, reference.printed or reference.row, sizes.column
-        )
-        return limit / (float(printed) * paper.gigabyte) * cost.round_bytes
+        paper = self.tables.benchmark(reference).paper
+        numbers = self.numbers.get(paper.id, Numbers({}))
+        size = numbers.at(relation.sizes.table, reference.published or reference.row, relation.sizes.column)
+        return limit / (float(size) * paper.gigabyte) * cost.round_bytes
 
-    def bytes_to_target(self, relation: Cheaper, pair: Pair) -> Evidence | None:
+    def bytes_to_target(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Bytes until a target depend on who reaches it, and when."""
         if relation.target is None:
             return None
-        pairs, score = self.runs.paired(*pair.rows, pair.task), relation.target.score
+        pairs, score = self._pairs(pair), relation.target.score
         wanted = goal(self.runs, relation.target, pair.task, score, _seeds(pairs))
         if wanted is None:
-            return self._checked(None, pair.rows, pair.task)
-        found = byte_ratio(pairs, wanted, score, self._directions(pair.row))
-        own = self.runs.cost(pair.row, pair.task)
-        idle = SENDS_NOTHING if own and not own.round_bytes else self.runs.failed(pair.other, pair.task)
-        return self._checked(found, pair.rows, pair.task, wanted.reason or idle)
+            return self._checked(pair, None)
+        ratio = byte_ratio(pairs, wanted, score, self._directions(pair.row))
+        cost = self.runs.cost(pair.row, pair.task)
+        idle = SENDS_NOTHING if cost and not cost.round_bytes else self.runs.failed(pair.other, pair.task)
+        return self._checked(pair, ratio, wanted.reason or idle)
 
     # ---- costs -------------------------------------------------------------------------------------------------
 
-    def cost(
-        self, rows: tuple[At, At], task: str, of: str, printed: Printed | None, compare: Compare, unit: str
-    ) -> Evidence | None:
-        """Two rows' costs compared.
+    @cached_property
+    def _costs(self) -> RowCosts:
+        return RowCosts(self.runs, self.derive, self.derive_flops)
 
-        Bytes of a "round" or a "run" and "flops" follow from the paper's encoder's shapes; "seconds" depend on what
-        else a machine did.
-        """
-        if of == "flops":
-            flops = [self._flops(at, task) for at in rows]
-            return None if None in flops else derived(compare(*flops), 0, f"FLOPs {self._by_shapes(rows[0])}")
-        if of == "seconds":
-            costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
-            times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
-            if len(times) < 2:
-                return None
-            reasons = ((self.tables.task(rows[0], task), BESIDE_OTHERS),)
-            return Evidence(compare(*times), None, min(cost.seeds for cost in costs), reasons=reasons)
-        return self._by_bytes(
-            rows, task, lambda *costs: compare(*(getattr(cost, f"{of}_bytes") for cost in costs)), unit
-        )
+    def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        return self._costs.compared(relation, pair)
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
-        """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
-        if not self.is_paper and self._derived(row, task) is None:
-            return None
-        gigabyte = self.tables.benchmark(row).paper.gigabyte
-        return self._by_bytes((row,), task, lambda cost: relation.rounds * cost.round_bytes / gigabyte, " GB")
-
-    def _by_bytes(self, rows: Sequence[At], task: str, compare: Compare, unit: str) -> Evidence | None:
-        """By the paper's own encoder: measured at its scale, else by its shapes, with our runs' value as a note."""
-        costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
-        is_run = len(costs) == len(rows)
-        measured, n = (compare(*costs), min(cost.seeds for cost in costs)) if is_run else (None, 0)
-        shapes = [cost for at in rows if (cost := self._derived(at, task)) is not None]
-        if len(shapes) < len(rows) or (measured is not None and self.is_paper):
-            return None if measured is None else derived(measured, n)
-        ours = "no run" if measured is None else f"{number(measured)}{unit} in our runs"
-        return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
-
-    def _flops(self, at: At, task: str) -> float | None:
-        """Of one client's training on a text, with the paper's own encoder."""
-        table, column = self.tables.benchmark(at), self.tables.column(at, task)
-        if self.derive_client is None or column is None or PAPER not in {scale.id for scale in table.scales}:
-            return None
-        found = self.derive_client(table.cell(self.tables.row(at), column, table.scale(PAPER), 0))
-        return None if found is None else found.flops
-
-    def _by_shapes(self, at: At) -> str:
-        return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
-
-    @cached_property
-    def _derived(self) -> Callable[[At, str], Cost | None]:
-        """(row, task) -> what the paper's own encoder sends; with as many texts as its equation says, if it has one."""
-
-        def cost(at: At, task: str) -> Cost | None:
-            table, column = self.tables.benchmark(at), self.tables.column(at, task)
-            if self.derive is None or column is None or PAPER not in {scale.id for scale in table.scales}:
-                return None
-            scale, row = table.scale(PAPER), self.tables.row(at)
-            request = request_for(replace(table, columns=(column,)), scale, (), derive=self.derive(table))
-            return Costs(request).derived_run(row) if at.row in table.closed_forms else derived_cost(request, row)
-
-        return cache(cost)
+        return self._costs.total(relation, row, task)
 
 
 def _seeds(pairs: Pairs) -> list[int]:
-    return [own.cell.seed for own, _ in pairs]
+    return [first.cell.seed for first, _ in pairs]
 
 
-def _gap(own: RunResult, its: RunResult) -> float:
+def _gap(first: RunResult, second: RunResult) -> float:
     """The largest difference of two runs' scores, in their units; infinite if only other numbers differ."""
-    if own.rounds == its.rounds:
+    if first.rounds == second.rounds:
         return 0.0
-    scores = {f"{evaluation}/{name}" for evaluation, found in own.rounds[-1].scores.items() for name in found}
+    scores = {f"{evaluation}/{name}" for evaluation, scored in first.rounds[-1].scores.items() for name in scored}
     differences = (
-        metric(score).shown(first - second)
+        metric(score).shown(one - other)
         for score in sorted(scores)
-        for first, second in zip(round_scores(own, score), round_scores(its, score), strict=False)
-        if first is not None and second is not None
+        for one, other in zip(round_scores(first, score), round_scores(second, score), strict=False)
+        if one is not None and other is not None
     )
     return max(differences, key=abs, default=0.0) or math.inf

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from benchmarks.claims import (
     MAJORITY,
@@ -11,19 +13,16 @@ from benchmarks.claims import (
     AtMost,
     AverageBetter,
     Better,
-    Cheaper,
     Claim,
-    CostShare,
-    NotTold,
+    CostBound,
     Reaches,
     Relation,
     Same,
     Sends,
-    Similar,
     Target,
 )
 from benchmarks.run_config import RunConfig
-from reports.claims.cells import Runs
+from reports.claims.cells import Runs, Tables
 from reports.claims.criterion import seeds_for_sign_test
 from reports.evidence.gate import home
 from reports.evidence.records import PAPER
@@ -60,12 +59,14 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
     wanted: dict[tuple[At, str], int] = {}
     closed: dict[str, str] = {}
     for relation in claim.every_relation:
-        is_counted = isinstance(relation, Cheaper) or (isinstance(relation, Better) and relation.measure == "rounds")
+        is_cost = isinstance(relation, CostBound) and relation.target is None
+        is_counted = isinstance(relation, CostBound) and not is_cost
+        is_counted = is_counted or (isinstance(relation, Better) and relation.measure == "rounds")
         for at, task in _rows_on_tasks(relation, runs):
             column = runs.tables.column(at, task)
             if column is None or runs.scale.id not in {*column.scales} & {*runs.tables.row(at).scales}:
                 continue
-            if not isinstance(relation, AtMost | Same | CostShare):  # scores are evidence only if a gate is open
+            if not isinstance(relation, AtMost | Same) and not is_cost:  # scores are evidence only if a gate is open
                 if (gate := runs.gate(at, task)).is_shut:
                     closed[column.name] = gate.why
                     continue
@@ -82,43 +83,41 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
 
 def _rows_on_tasks(relation: Relation, runs: Runs) -> Iterator[tuple[At, str]]:
     """The rows on tasks whose records decide a relation, with the baselines of its target; none if shapes decide."""
-    places = list(_named(relation, runs))
+    target: Target | None = getattr(relation, "target", None)
+    if isinstance(relation, Reaches) and relation.target.only_published and runs.scale.id != PAPER:
+        return
+    places = _places(relation, runs.tables)
     yield from places
-    baselines: tuple[At, ...] = ()
-    if isinstance(relation, Better) and relation.measure == "rounds":
-        baselines = relation.target.baselines if relation.target else relation.than
-    elif isinstance(relation, Reaches | Cheaper) and relation.target:
-        baselines = relation.target.baselines
+    baselines = target.baselines if target else ()
+    if isinstance(relation, Better) and relation.measure == "rounds" and target is None:
+        baselines = relation.than
     for task in dict.fromkeys(task for _, task in places) if baselines else ():
         yield from ((at, task) for at in baselines)
         if MAJORITY in {row.id for row in runs.tables.benchmark(baselines[0]).rows}:
             yield At(baselines[0].benchmark, MAJORITY), task
 
 
-def _named(relation: Relation, runs: Runs) -> Iterator[tuple[At, str]]:
-    """The rows on tasks that a relation names."""
-    tables = runs.tables
+def _places(relation: Relation, tables: Tables) -> list[tuple[At, str]]:
+    """The rows on tasks that a relation names; none if shapes decide it."""
+    places: list[tuple[At, str]] = []
     match relation:
-        case Sends() | CostShare(of="bytes" | "flops") | Cheaper(target=None):
-            return
-        case Reaches(target=Target(only_printed=True)) if runs.scale.id != PAPER:
-            return
-        case Reaches(rows=rows, target=target):
-            yield from ((at, task) for at in rows for task in target.percent)
+        case Sends() | CostBound(of="round" | "run" | "flops" | "epoch", target=None):
+            pass
+        case Reaches(rows=rows):
+            places = list(product(rows, relation.target.percent))
         case AtMost(rows=rows, tasks=tasks):
-            yield from ((at, task) for at in rows for task in tables.tasks(at, tasks))
-        case Same(row=row, other=other, tasks=tasks):  # one task is enough: code makes two runs equal
-            yield from ((at, task) for task in tables.tasks(row, tasks)[:1] for at in (row, other))
+            places = [(at, task) for at in rows for task in tables.tasks(at, tasks)]
+        case Same(rows=rows, tasks=tasks):  # one task is enough: code makes two runs equal
+            places = [(at, task) for task in tables.tasks(rows[0], tasks)[:1] for at in rows]
         case AverageBetter(rows=rows):
             pairs = [(row, chosen[row.benchmark]) for chosen in relation.choices() for row in rows]
-            yield from ((at, task) for pair in pairs for task in tables.tasks(pair[0]) for at in pair)
-        case Similar(row=row, other=other) | NotTold(row=row, other=other):
-            idle = tables.idle(other) if isinstance(relation, Similar) else ()
-            places = tables.pairs((row,), (other,), relation.tasks, relation.scores)
-            yield from ((at, pair.task) for pair in places for at in (row, other, *idle))
-        case Better() | Cheaper() | CostShare():
-            places = tables.pairs(relation.rows, relation.than, relation.tasks, getattr(relation, "scores", ()))
-            yield from ((at, pair.task) for pair in places for at in pair.rows)
+            places = [(at, task) for pair in pairs for task in tables.tasks(pair[0]) for at in pair]
+        case Better() | CostBound():
+            is_near = isinstance(relation, Better) and -math.inf < relation.by < 0  # needs rows that do nothing
+            for pair in tables.pairs(relation.rows, relation.than, relation.tasks, getattr(relation, "scores", ())):
+                idle = tables.idle(pair.other) if is_near else ()
+                places += [(at, pair.task) for at in (pair.row, pair.other, *idle)]
+    return places
 
 
 def _missing(runs: Runs, at: At, task: str, seeds: int) -> Missing:

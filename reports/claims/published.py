@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
-from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends
+from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, CostBound, PublishedColumn, Reaches, Sends
 from benchmarks.measures import metric
 from reports.claims.cells import Pair, Tables
 from reports.claims.criterion import Evidence, evidence
@@ -23,7 +22,7 @@ def _exact(value: Decimal | float, note: str = "") -> Evidence:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedNumbers:
     """Published numbers, by paper. Every answer is None if the paper does not give the number."""
 
     tables: Tables
@@ -33,32 +32,37 @@ class Published:
         return self.numbers.get(self.tables.benchmark(at).paper.id, Numbers({}))
 
     def _place(self, at: At, column: str, score: str) -> Place:
-        return self.tables.benchmark(at).place, at.printed or at.row, column, score
+        return self.tables.benchmark(at).place, at.published or at.row, column, score
 
     def _score(self, at: At, column: str, score: str) -> Decimal | None:
         return self._numbers(at).values.get(self._place(at, column, score))
 
-    def _cost(self, printed: Printed | None, at: At) -> Decimal | None:
-        if printed is None:
+    def _cost(self, place: PublishedColumn | None, at: At) -> Decimal | None:
+        if place is None:
             return None
-        return self._numbers(at).values.get((printed.table, at.printed or at.row, printed.column, ""))
+        return self._numbers(at).values.get((place.table, at.published or at.row, place.column, ""))
 
-    def _marked(self, found: Evidence, rows: Sequence[At], column: str, score: str) -> Evidence:
+    def _marked(self, evidence: Evidence, rows: Sequence[At], column: str, score: str) -> Evidence:
         """With a note if a number was derived from the paper's prose."""
         if not any(self._place(at, column, score) in self._numbers(at).derived for at in rows):
-            return found
-        return replace(found, note="; ".join(filter(None, (found.note, FROM_PROSE))))
+            return evidence
+        return replace(evidence, note="; ".join(filter(None, (evidence.note, FROM_PROSE))))
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
         """By how much the row is better. Losses and rounds are in curves, which have no numbers."""
         return self._difference(pair, relation.relative) if relation.measure == "score" else None
 
     def _difference(self, pair: Pair, relative: bool = False) -> Evidence | None:
-        own, other = (self._score(at, pair.task, pair.score) for at in pair.rows)
-        if own is None or other is None:
+        rows = pair.row, pair.other
+        score, other = (self._score(at, pair.task, pair.score) for at in rows)
+        if score is None or other is None:
             return None
-        value = metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)
-        return self._marked(_exact(value), pair.rows, pair.task, pair.score)
+        value = metric(pair.score).sign * (100 * (score / other - 1) if relative else score - other)
+        return self._marked(_exact(value), rows, pair.task, pair.score)
+
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        """No runs: a number that two tables publish is two numbers."""
+        return ()
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """Not asked of published numbers: a sentence agrees with them or does not."""
@@ -67,17 +71,17 @@ class Published:
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
         margins: dict[str, list[Decimal]] = {}
         for row in relation.rows:
-            own, other = (self._score(at, AVERAGE, "") for at in (row, rivals[row.benchmark]))
-            if own is None or other is None:
+            average, other = (self._score(at, AVERAGE, "") for at in (row, rivals[row.benchmark]))
+            if average is None or other is None:
                 return None
             table = self.tables.benchmark(row)
-            margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (own - other))
+            margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (average - other))
         means = {place: sum(values, Decimal(0)) / len(values) for place, values in margins.items()}
         parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
         return _exact(sum(means.values()) / len(means), ", ".join(parts))
 
     def p_value(self, pair: Pair, table: str) -> Evidence | None:
-        place = table, pair.row.printed or pair.row.row, pair.task, P_VALUE
+        place = table, pair.row.published or pair.row.row, pair.task, P_VALUE
         p = self._numbers(pair.row).values.get(place)
         return None if p is None else _exact(p, f"printed {p}")
 
@@ -99,29 +103,27 @@ class Published:
         note = f"target {percent.normalize():f}"
         return self._marked(_exact(above, note), (row,), task, relation.target.score)
 
-    def bytes_to_target(self, relation: Cheaper, pair: Pair) -> Evidence | None:
-        own, other = (self._cost(relation.costs, at) for at in pair.rows)
-        return None if own is None or other is None else _exact(other / own)
+    def bytes_to_target(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        return self.cost(relation, pair)
 
-    def cost(
-        self, rows: tuple[At, At], task: str, of: str, printed: Printed | None, compare: Callable[..., Any], unit: str
-    ) -> Evidence | None:
+    def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Two costs compared; of whole runs by the paper's equations with its published parameters."""
-        if of == "run":
-            return self._by_equations(rows, compare)
-        own, other = (self._cost(printed, at) for at in rows)
-        if own is None or other is None:
+        rows = pair.row, pair.other
+        if relation.of == "run":
+            return self._by_equations(relation, rows)
+        row, other = (self._cost(relation.costs, at) for at in rows)
+        if row is None or other is None:
             return None
-        return _exact(compare(own, other), f"{own} of {other}" if unit == " %" else "")
+        return _exact(relation.compare(row, other), f"{row} of {other}" if relation.share else "")
 
-    def _by_equations(self, rows: tuple[At, At], compare: Callable[..., float]) -> Evidence | None:
+    def _by_equations(self, relation: CostBound, rows: tuple[At, At]) -> Evidence | None:
         table, numbers = self.tables.benchmark(rows[0]), self._numbers(rows[0])
-        own, other = (table.closed_forms.get(at.row) for at in rows)
-        if own is None or other is None or not numbers.has_terms(table.place):
+        row, other = (table.closed_forms.get(at.row) for at in rows)
+        if row is None or other is None or not numbers.has_terms(table.place):
             return None
         terms, gigabyte = numbers.terms(table.place), table.paper.gigabyte
-        ratio = compare(own.cost_gb(terms, gigabyte), other.cost_gb(terms, gigabyte))
-        return _exact(ratio, f"equations {other.equation} and {own.equation} with the printed parameters")
+        quotient = relation.compare(row.cost_gb(terms, gigabyte), other.cost_gb(terms, gigabyte))
+        return _exact(quotient, f"equations {other.equation} and {row.equation} with the printed parameters")
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
         """GB of so many rounds."""
@@ -134,6 +136,7 @@ class Published:
 
     def gap(self, pair: Pair) -> Evidence | None:
         """The largest difference over all scores."""
-        found = [self._difference(each) for each in self.tables.pairs((pair.row,), (pair.other,), (pair.task,))]
-        known = [each for each in found if each is not None]
-        return max(known, key=lambda each: abs(each.value or 0.0)) if known and len(known) == len(found) else None
+        every = [self._difference(each) for each in self.tables.pairs((pair.row,), (pair.other,), (pair.task,))]
+        published = [each for each in every if each is not None]
+        is_whole = bool(published) and len(published) == len(every)
+        return max(published, key=lambda each: abs(each.value or 0.0)) if is_whole else None

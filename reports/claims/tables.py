@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from reports.claims.judge import Judgement
-from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS
+from reports.evidence.inference import FEWEST_SEEDS, MOST_SEEDS
 from reports.pages.render import escape, table_line
 
 HEADERS = (
@@ -21,23 +21,17 @@ HEADERS = (
     "Why it is open; the smallest effect seen",
 )
 RULE = (
-    "Rule (docs/statistics.md says why). Published numbers: exact arithmetic on the published numbers, or on the "
-    "paper's equations with its published parameters. Verdict: differences A − B are paired by seed, in the round "
-    "that is best on validation data (the last one if none is held back); every test is one-sided at 5 %, so an "
-    "interval of 90 % shows both bounds. Scores: corrected resampled t, or the bootstrap if seeds share a test set, "
-    "with at least two seeds; rounds, and bytes until a target: sign test with at least five seeds, seven if seeds "
-    "redraw the split; ties decide nothing. A claim of several comparisons is supported if each one is, and "
-    "contradicted if one is after Holm's correction for their number; if one is enough, the reverse. Similar: two "
-    "one-sided tests; to be near a row counts only if that row is better than those that do nothing by more than the"
-    " margin. Averages: above every rival, task by task. A target off the paper's scale is, seed by seed, the best "
-    "round of the best baseline; if the majority-class baseline meets a target, the claim is not testable. Scores "
-    "are evidence only if the encoder learns the task: on all clients' test examples together, centralised training "
-    "beats a linear model and the majority-class baseline; to beat a row that does not beat that baseline itself "
-    "proves nothing, unless its failing is what is claimed. Columns that three or more seeds show to be not testable"
-    " at a scale are left out and named, if more than half of a claim's columns remain. Some numbers follow from "
-    "shapes, or from what a method is. Would have seen, or sees: the distance from the criterion that these seeds "
-    "decide four times out of five. Seeds that would decide: those whose one-sided bound reaches the effect shown, "
-    f"if its mean and its spread over {FEWEST_SEEDS} seeds or more stay as they are."
+    "Rule (docs/statistics.md explains it). Published numbers: exact arithmetic on them, or on the paper's equations "
+    "with its published parameters. Verdict: differences A − B are paired by seed, in the round that is best on "
+    "validation data; every test is one-sided at 5 %, so an interval of 90 % shows both bounds. Of several "
+    "comparisons each has to hold, and one that fails after Holm's correction contradicts the claim; if one is "
+    "enough, the reverse. Scores are evidence only if the encoder learns the task, and to beat or equal a row that "
+    "has learned nothing proves nothing, unless its failing is what is claimed. A target off the paper's scale is, "
+    "seed by seed, the best round of the best baseline; one that the majority-class baseline meets is vacuous. "
+    "Columns that three or more seeds show to be not testable are left out and named, if more than half remain. Would"
+    " have seen, or sees: the distance from the criterion that these seeds decide four times out of five. Seeds that "
+    "would decide: those whose one-sided bound reaches the effect shown, if its mean and its spread over "
+    f"{FEWEST_SEEDS} seeds or more stay as they are."
 )
 
 
@@ -47,14 +41,14 @@ def summary(judgements: Sequence[Judgement]) -> str:
         "published numbers": [each.published_word for each in judgements],
         "verdicts": [each.word for each in judgements],
     }
-    counts = {where: Counter(words).most_common() for where, words in verdicts.items()}
-    parts = (f"{where} {', '.join(f'{n} {word}' for word, n in words)}" for where, words in counts.items())
+    counts = {where: Counter(given).most_common() for where, given in verdicts.items()}
+    parts = (f"{where} {', '.join(f'{n} {word}' for word, n in given)}" for where, given in counts.items())
     beyond = sum(each.more.startswith(">") for each in judgements)
     rest = f" At their effects and spreads, {beyond} of these need more than {MOST_SEEDS} seeds." if beyond else ""
     if any(each.at_last for each in judgements):
         others = [each.claim.id for each in judgements if each.depends_on_round]
-        found = f"these are decided otherwise: {', '.join(others)}" if others else "none is decided otherwise"
-        rest += f" Scored at the last round instead of the one that is best on validation data, {found}."
+        which = f"these are decided otherwise: {', '.join(others)}" if others else "none is decided otherwise"
+        rest += f" Scored at the last round instead of the one that is best on validation data, {which}."
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
 
 
@@ -66,9 +60,9 @@ def _heading(judgements: Sequence[Judgement]) -> str:
 def _line(judgement: Judgement) -> str:
     """One claim as a line of the table."""
     claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
-    words = judgement.published_word, judgement.verdict
-    said, effect = (f"“{claim.quotation}”", claim.place), (judgement.effect, n)
-    cells = ((claim.id,), said, words[:1], words[1:], effect, (judgement.remarks,))
+    verdicts = judgement.published_word, judgement.verdict
+    sentence, effect = (f"“{claim.quotation}”", claim.place), (judgement.effect, n)
+    cells = ((claim.id,), sentence, verdicts[:1], verdicts[1:], effect, (judgement.remarks,))
     return table_line("<br>".join(map(escape, filter(None, cell))) for cell in cells)
 
 

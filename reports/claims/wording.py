@@ -1,4 +1,4 @@
-"""A verdict in words: the numbers that decide, how many seeds there are, and what keeps it undecided."""
+"""A verdict in words: the numbers that decide, how many seeds there are, and why it is open."""
 
 from __future__ import annotations
 
@@ -6,15 +6,32 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.claims.criterion import Evidence, seeds_for_sign_test
-from reports.claims.hypothesis import Comparison, State, Verdict
-from reports.evidence.inference import LEVEL, smallest_effect
-from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS, seeds_needed
+from reports.claims.hypothesis import Assertion, State, Verdict
+from reports.evidence import gate
+from reports.evidence.inference import FEWEST_SEEDS, LEVEL, MOST_SEEDS, seeds_needed, smallest_effect
 from reports.pages.text import number
 
 LISTED = 3  # comparisons that a table shows of a claim
+TOO_FEW, NOT_RUN, NOT_TUNED = "too few seeds", "not run", "not tuned yet"
+BASELINE_FAILED, LEAK = "baseline failed", "test data leak"
+OPEN = (TOO_FEW, NOT_RUN, NOT_TUNED)  # more runs would remove these reasons
+# Beginnings of reasons not to judge a column -> the reason in a few words; any other is that a baseline failed.
+_IN_SHORT = {
+    gate.NO_ERROR.partition(",")[0]: TOO_FEW,
+    gate.NOT_RUN: NOT_RUN,
+    gate.NOT_TUNED: NOT_TUNED,
+    "its test examples": LEAK,
+    "not tuned": NOT_TUNED,
+    "target not checked": NOT_RUN,
+    "vacuous target": "vacuous target",
+    "as tuned": "one round above the limit",
+    "sends nothing": "sends nothing as tuned",
+    "times": "times are not comparable",
+    "p-values": "p-values prove no equality",
+}
 
 
-def _listed(shown: Sequence[Comparison], verdict: Verdict) -> str:
+def _listed(shown: Sequence[Assertion], verdict: Verdict) -> str:
     """Comparisons in words, with their table if the claim is about several."""
     several = len({one.place for one, _ in verdict.comparisons}) > 1
     return "; ".join(f"{one.place}: {one.text}" if several else one.text for one in shown)
@@ -48,8 +65,9 @@ def effect(verdict: Verdict) -> str:
 
 def smallest_seen(verdict: Verdict) -> str:
     """The smallest effect that this number's seeds decide four times out of five; "" if they show no error."""
-    known = verdict.shown[0].judged if verdict.shown else None
-    least = smallest_effect(known) if known and verdict.state in (State.UNDECIDED, State.YES, State.NO) else None
+    judged = verdict.shown[0].judged if verdict.shown else None
+    is_judged = verdict.state in (State.UNDECIDED, State.YES, State.NO)
+    least = smallest_effect(judged) if judged and is_judged else None
     return "" if least is None else f"{number(least)}{verdict.shown[0].criterion.unit}"
 
 
@@ -58,11 +76,11 @@ def seeds_to_decide(verdict: Verdict) -> str:
 
     "" if it is unknown, or if as many were run, so that other comparisons keep the claim open.
     """
-    known = verdict.shown[0].judged if verdict.state is State.UNDECIDED and verdict.shown else None
-    if known is None or not known.components or known.n < FEWEST_SEEDS:
+    judged = verdict.shown[0].judged if verdict.state is State.UNDECIDED and verdict.shown else None
+    if judged is None or not judged.components or judged.n < FEWEST_SEEDS:
         return ""
-    n = seeds_needed(known, verdict.shown[0].margin)
-    return f"> {MOST_SEEDS}" if n is None else str(n) if n > known.n else ""
+    n = seeds_needed(judged, verdict.shown[0].margin)
+    return f"> {MOST_SEEDS}" if n is None else str(n) if n > judged.n else ""
 
 
 def without(verdict: Verdict) -> str:
@@ -80,33 +98,44 @@ def why(verdict: Verdict) -> str:
     parts = _reasons(verdict.left_out, "left out")
     if not verdict.is_decided:
         others = [one for one, _ in verdict.comparisons if one not in verdict.left_out]
-        parts += [*_reasons(others, "not testable"), *(_fallen(verdict) if verdict.shown else ())]
+        parts += [*_reasons(others, "not testable"), *(_open(verdict) if verdict.shown else ())]
     return "; ".join(parts)
 
 
 def full_reasons(verdict: Verdict) -> list[str]:
     """Why columns are not testable, with all numbers."""
     every = [*verdict.left_out, *(one for one, _ in verdict.comparisons)]
-    return [f"{name} not testable: {reason}" for name, reason in dict.fromkeys(r for one in every for r in one.reasons)]
+    reasons = dict.fromkeys(reason for one in every for reason in one.reasons)
+    return [f"{name} {'undecided' if _in_short(why) in OPEN else 'not testable'}: {why}" for name, why in reasons]
 
 
 def short_reason(verdict: Verdict) -> str:
-    """Why a claim is open, in about five words."""
+    """Why a claim is open, in about five words: of several reasons one that more runs would not remove."""
     if verdict.state is State.MISSING:
-        return "not run"
+        return NOT_RUN
     if verdict.state is State.NOT_JUDGED:
-        reasons = [reason for one, _ in verdict.comparisons for _, reason in one.reasons]
-        return _short(reasons[0])
-    kinds = [_short(_kind(one, verdict.tests)) for one in verdict.of(State.UNDECIDED)]
-    return kinds[0] if kinds else "not all of it run" if verdict.of(State.MISSING) else "columns not testable here"
+        reasons = [_in_short(reason) for one, _ in verdict.comparisons for _, reason in one.reasons]
+        return next((reason for reason in reasons if reason not in OPEN), reasons[0])
+    reasons = [_short(_open_reason(one, verdict.tests)) for one in verdict.of(State.UNDECIDED)]
+    return next(iter(reasons), "not all of it run" if verdict.of(State.MISSING) else "columns not testable here")
 
 
-def _reasons(comparisons: Iterable[Comparison], what: str) -> list[str]:
+def is_testable(verdict: Verdict) -> bool:
+    """Whether more runs would decide the claim."""
+    return verdict.state is not State.NOT_JUDGED or short_reason(verdict) in OPEN
+
+
+def _in_short(reason: str) -> str:
+    return next((short for start, short in _IN_SHORT.items() if reason.startswith(start)), BASELINE_FAILED)
+
+
+def _reasons(comparisons: Iterable[Assertion], what: str) -> list[str]:
     """Why columns are not judged, in short, a text for each reason."""
     columns: dict[str, list[str]] = {}
     for name, reason in dict.fromkeys((name, _short(reason)) for one in comparisons for name, reason in one.reasons):
         columns.setdefault(reason, []).append(name)
-    return [f"{', '.join(names)} {what}: {reason}" for reason, names in columns.items()]
+    states = {reason: "undecided" if _in_short(reason) in OPEN else what for reason in columns}
+    return [f"{', '.join(names)} {states[reason]}: {reason}" for reason, names in columns.items()]
 
 
 def _short(reason: str) -> str:
@@ -114,29 +143,28 @@ def _short(reason: str) -> str:
     return reason.partition(":")[0].partition(", as ")[0]
 
 
-def _fallen(verdict: Verdict) -> list[str]:
-    """How the comparisons of an open claim fell."""
+def _open(verdict: Verdict) -> list[str]:
+    """How many comparisons of an open claim are for it, against it and open, and why."""
     every = len(verdict.comparisons)
-    kinds = Counter(_kind(one, verdict.tests) for one in verdict.of(State.UNDECIDED))
+    reasons = Counter(_open_reason(one, verdict.tests) for one in verdict.of(State.UNDECIDED))
     counts = {"for": len(verdict.of(State.YES)), "against": len(verdict.of(State.NO))}
     texts = [f"{count} of {every} {word}" for word, count in counts.items() if count]
-    texts += [f"{count} of {every} {kind}" if every > 1 else kind for kind, count in kinds.items()]
+    texts += [f"{count} of {every} {reason}" if every > 1 else reason for reason, count in reasons.items()]
     missing = len(verdict.of(State.MISSING))
     return texts + ([f"{missing} of {every} not run"] if missing else [])
 
 
-def _kind(one: Comparison, tests: int) -> str:
-    """Why one comparison is open."""
-    known = one.judged or Evidence(None)
-    if known.value is None:
+def _open_reason(one: Assertion, tests: int) -> str:
+    judged = one.judged or Evidence(None)
+    if judged.value is None:
         return "undefined"
-    if known.interval is None and known.bounds:
-        return f"too few seeds: whole rounds need {seeds_for_sign_test(known.ratio)}"
-    if known.interval is None:
-        return "too few seeds: one shows no error" if known.n == 1 else "not all of it run"
-    if min(one.criterion.p_against(known)) <= LEVEL:
-        return f"too few seeds: against by itself, not after Holm's correction for {tests}"
-    if one.leads and one.criterion.p_for(known) <= LEVEL:
+    if judged.interval is None and judged.bounds:
+        return f"{TOO_FEW}: whole rounds need {seeds_for_sign_test(judged.ratio)}"
+    if judged.interval is None:
+        return f"{TOO_FEW}: one shows no error" if judged.n == 1 else "not all of it run"
+    if min(one.criterion.p_against(judged)) <= LEVEL:
+        return f"{TOO_FEW}: against by itself, not after Holm's correction for {tests}"
+    if one.leads and one.criterion.p_for(judged) <= LEVEL:
         leads = "; ".join(lead.text for lead in one.leads)
         return f"reference near an idle row: this has to be {one.leads[0].criterion.text}: {leads}"
-    return f"too few seeds: the interval includes values on both sides of {one.criterion.text}"
+    return f"{TOO_FEW}: the interval includes values on both sides of {one.criterion.text}"

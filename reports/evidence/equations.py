@@ -22,7 +22,7 @@ def numbers_of(request: Request) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Closed:
+class Equation:
     """One method's equation.
 
     printed_gb: with the printed parameters, as the paper computes it. consistent_bytes: with sizes of the paper's own
@@ -80,9 +80,11 @@ class Costs:
 
     @cached_property
     def measured(self) -> dict[str, Cost]:
-        every = replace(self.request, rows=self.request.benchmark.rows)  # gains need baselines that are not shown
-        column = every.columns[0]
-        costs = {row.id: measured_cost(every.benchmark, column, every.records_of(row, column)) for row in every.rows}
+        """Of every row, as gains need baselines that are not shown."""
+        benchmark, column = self.request.benchmark, self.request.columns[0]
+        rows = benchmark.rows
+        of = self.request
+        costs = {row.id: measured_cost(benchmark, column, of.records_of(row, column), of.find) for row in rows}
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     def gains(self, costs: Mapping[str, Cost]) -> dict[str, dict[str, float]]:
@@ -90,7 +92,7 @@ class Costs:
         return gains_over(costs, self.baselines)
 
     @cached_property
-    def closed(self) -> tuple[Closed, ...]:
+    def equations(self) -> tuple[Equation, ...]:
         """The equation of every row shown that has one.
 
         The printed SizeOf(W_s) holds for the printed rows; another row has its own head's, or is left out where that
@@ -114,5 +116,5 @@ class Costs:
             exact_gains = {base.id: cost_bytes(base) / exact for base in self.baselines} if exact else {}
             places = {base.id: (place, row.id, f"gain_over_{base.id}", "") for base in self.baselines}
             published = {name: numbers.values[at] for name, at in places.items() if at in numbers.values}
-            found.append(Closed(row, forms[row.id], gb, gains, exact, exact_gains, published))
+            found.append(Equation(row, forms[row.id], gb, gains, exact, exact_gains, published))
         return tuple(found)

@@ -1,8 +1,8 @@
-"""What may be concluded from paired differences over seeds. `docs/statistics.md` says why each rule is the one it is.
+"""Inference from paired differences over seeds; `docs/statistics.md` gives the reasons for each rule.
 
-A verdict is a one-sided test at LEVEL, so an interval's two ends are the two one-sided bounds: a 90 % interval. Of a
-true statement only "contradicted" is wrong, of a false one only "supported", and each is as rare as LEVEL. Where a
-statement has several ways of being contradicted, these share the LEVEL.
+A verdict is a one-sided test at LEVEL, so an interval's ends are two one-sided bounds: a 90 % interval. For a true
+statement only "contradicted" is wrong, for a false one only "supported"; each has probability LEVEL at most. Where a
+statement can be contradicted in several ways, these share the LEVEL.
 """
 
 from __future__ import annotations
@@ -11,29 +11,32 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
+from statistics import median
+
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.optimize import brentq
+from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # not scipy.stats, which takes a second to import
 
 from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 
+FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
+MOST_SEEDS = 100  # the most that is advised to run
 LEVEL = 0.05  # of wrong verdicts, at most
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
     """Student's t that is exceeded with probability `level`."""
-    from scipy.special import ndtri, stdtrit  # the quantiles alone: scipy.stats takes a second to import
-
     return float(ndtri(1 - level) if math.isinf(freedom) else stdtrit(freedom, 1 - level))
 
 
 def tail(t: float, freedom: float) -> float:
     """The probability that Student's t exceeds a value."""
-    from scipy.special import ndtr, stdtr
-
     return float(ndtr(-t) if math.isinf(freedom) else stdtr(freedom, -t))
 
 
 def reach(components: Iterable[Component], level: float = LEVEL) -> float:
-    """How far from a value its one-sided bound lies.
+    """The distance between a value and its one-sided bound.
 
     Each component has its own quantile and their squares add up (Howe 1974): with two or three seeds one t for all, by
     Satterthwaite's degrees of freedom, errs too often.
@@ -48,8 +51,6 @@ def chance(distance: float, found: Estimate) -> float:
         return float(distance <= 0)
     if len(components) == 1:
         return tail(distance / components[0].error, components[0].freedom)
-    from scipy.optimize import brentq
-
     if distance <= 0:
         return 1 - chance(-distance, found) if distance else 0.5
     least = 1e-12
@@ -114,7 +115,7 @@ def resampled(
 
 
 def is_flat(found: Estimate) -> bool:
-    """Whether seeds agree to the last digit, so that the test sets' error has to be asked for: it takes its time."""
+    """Whether seeds agree to the last digit, so that the slower error of the test sets is needed."""
     return found.interval is None and found.n > 1
 
 
@@ -199,25 +200,6 @@ def _components(found: Estimate) -> tuple[Component, ...] | None:
     return found.components if found.interval is not None else None
 
 
-def above_every(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
-    """By how much something is above every one of its rivals (so above the best), from its differences to each.
-
-    To be above all is shown by every single lower bound (intersection-union, Berger 1982), so the smallest of them
-    counts at the full level. One upper bound is enough against it, and there are as many as rivals: each is one at
-    level / rivals (Bonferroni, Holm's first step). No interval where a difference has none.
-    """
-    values = [part.value for part in found if part.value is not None]
-    n = min((part.n for part in found), default=0)
-    if not found or len(values) < len(found):
-        return Estimate(None, None, n, note)
-    at_full, shared = (
-        [at_level(part, part_level).interval for part in found] for part_level in (level, level / len(found))
-    )
-    lows, highs = ([ends[side] for ends in each if ends is not None] for each, side in ((at_full, 0), (shared, 1)))
-    interval = (min(lows), min(highs)) if len(lows) == len(found) else None
-    return Estimate(min(values), interval, n, note)
-
-
 def similar(found: Estimate, margin: float, level: float = LEVEL) -> bool | None:
     """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None where that is undecided.
 
@@ -243,8 +225,6 @@ def median_bounds(
     overlap, the more often seeds fall on one side together. No interval where there are too few values for any: below
     five at a level of 0.05, below seven where 20 % are redrawn for the test.
     """
-    from statistics import median
-
     ordered, n = sorted(values), len(values)
     if not n:
         return Estimate(None, None, 0, note)
@@ -261,9 +241,6 @@ def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
 
     Normal values that share a part of their variance: given that part, the others fall on a side independently.
     """
-    from numpy.polynomial.hermite_e import hermegauss
-    from scipy.special import bdtr, ndtr
-
     nodes, weights = hermegauss(80)  # the correlation is r / (1 + r), so its odds are r itself
     return float(weights @ bdtr(outside, n, ndtr(math.sqrt(test_over_train) * nodes)) / weights.sum())
 
@@ -290,3 +267,17 @@ def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -
     if found.components is None:
         return None
     return sum(reach(found.components, each) for each in (level, (1 - power) / 2))
+
+
+def seeds_needed(found: Estimate, effect: float, level: float = LEVEL, most: int = MOST_SEEDS) -> int | None:
+    """The fewest seeds whose one-sided bound reaches an effect, at this estimate's spread.
+
+    With n seeds the bound lies t(1 - level; n - 1) sqrt(1/n + n_test/n_train) s from the value. None where no number
+    up to `most` is enough, as redrawn splits overlap, or where fewer than FEWEST_SEEDS show the spread.
+    """
+    if not found.components or found.n < FEWEST_SEEDS:
+        return None
+    for n in range(2, most + 1):
+        if reach([part.with_seeds(n, found.n) for part in found.components], level) <= abs(effect):
+            return n
+    return None

@@ -22,8 +22,7 @@ def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> flo
     """n_test / n_train of the splits that seeds redraw: all of the pool that is not tested on counts as trained on.
 
     So two seeds share n_test / (n_test + n_train) of their tests, also where each draws a subset of a large pool anew.
-    0 where they redraw none: the set is no part of the pool that clients train on (central, or held out apart), or
-    every cell has a data seed, so that the partition stays.
+    0 where seeds redraw no split: the test set is not part of the clients' pool, or a data seed fixes the partition.
     """
     if not records or all(record.cell.data_seed is not None for record in records):
         return 0.0
@@ -40,7 +39,7 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     Redrawn splits: corrected resampled t. Test examples that all seeds share: the paired bootstrap over seeds and
     examples, or, without kept answers, the t of the seeds with the test set's unpaired error added, which is wider.
     """
-    own, its = _scores(pairs, score)
+    first, second = _scores(pairs, score)
     values, records = gains(pairs, score, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]
     if score == TRAIN_LOSS:
         return resampled(values, resplit_ratio(records), floor=0.0)  # without a test set
@@ -48,19 +47,18 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     if ratio:
         found = resampled(values, ratio)
         return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat(found) else found
-    factor = own.metric.sign * own.metric.factor
+    factor = first.metric.sign * first.metric.factor
     sides = _answers(pairs, score, at)
     if sides is not None and None not in values:
-        return hierarchical(*sides, MEASURES[own.metric.name], factor=factor, is_common=_is_common(pairs, score))
-    error = _unpaired(own, its)
+        return hierarchical(*sides, MEASURES[first.metric.name], factor=factor, is_common=_is_common(pairs, score))
+    error = _unpaired(first, second)
     return with_sampling(resampled(values, 0.0, UNPAIRED, floor=0.0), error)
 
 
 def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
     """Whether the first records of pairs are better by `difference`: its interval lies above 0.
 
-    The seeds' own spread is a lower bound of the error and the unpaired error an upper one, so that most answers need
-    no bootstrap.
+    The seeds' spread bounds the error from below and the unpaired error from above, so most cases need no bootstrap.
     """
     values, ratio = gains(pairs, score, at), resplit_ratio([pair[0] for pair in pairs], score.partition("/")[0])
     least = resampled(values, ratio, floor=0.0)
@@ -75,9 +73,9 @@ def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
 
 def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
     """By how much each pair's first record is better, in the metric's unit; None where one is undefined."""
-    own, its = _scores(pairs, score)
-    both = zip(own.at(at), its.at(at), strict=True)
-    return [None if one is None or other is None else own.metric.gain(one, other) for one, other in both]
+    first, second = _scores(pairs, score)
+    both = zip(first.at(at), second.at(at), strict=True)
+    return [None if one is None or other is None else first.metric.gain(one, other) for one, other in both]
 
 
 def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
@@ -85,23 +83,23 @@ def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
 
     Of the answers where they were kept, else of both scores as if they were of other examples; None where unknown.
     """
-    own, its = _scores(pairs, score)
+    first, second = _scores(pairs, score)
     sides = _answers(pairs, score, at)
     if sides is None:
-        return _unpaired(own, its)
-    measure, is_common = MEASURES[own.metric.name], _is_common(pairs, score)
+        return _unpaired(first, second)
+    measure, is_common = MEASURES[first.metric.name], _is_common(pairs, score)
     errors = [sampling_error(measure, *pair, is_common) for pair in zip(*sides, strict=True)]
-    return own.metric.shown(root_mean_square(errors) or 0.0)
+    return first.metric.shown(root_mean_square(errors) or 0.0)
 
 
 def _scores(pairs: Pairs, score: str) -> tuple[Scores, Scores]:
-    own, its = (scores_of([pair[side] for pair in pairs], score) for side in (0, 1))
-    return own, its
+    first, second = (scores_of([pair[side] for pair in pairs], score) for side in (0, 1))
+    return first, second
 
 
-def _unpaired(own: Scores, its: Scores) -> float | None:
+def _unpaired(first: Scores, second: Scores) -> float | None:
     """Root of both squared errors: conservative, as the two answer the same examples. None where one is unknown."""
-    errors = [*own.errors, *its.errors]
+    errors = [*first.errors, *second.errors]
     known = [error for error in errors if error is not None]
     return (root_mean_square(known) or 0.0) * 2**0.5 if known and len(known) == len(errors) else None
 
@@ -113,7 +111,7 @@ def _is_common(pairs: Pairs, score: str) -> bool:
 
 
 def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[Answered]] | None:
-    """What both sides answered, a seed each; None where an answer was not kept, or is none that is scored here."""
+    """The answers of both sides, by seed; None where one was not kept, or the metric cannot score them here."""
     if at not in ("last", "chosen") or score.rpartition("/")[2] not in MEASURES:
         return None
     found: tuple[list[Answered], list[Answered]] = ([], [])
@@ -123,22 +121,22 @@ def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[An
             if answered is None:
                 return None
             side.append(answered)
-    return found if all(_same_examples(own, its) for own, its in zip(*found, strict=True)) else None
+    return found if all(_same_examples(first, second) for first, second in zip(*found, strict=True)) else None
 
 
-def _same_examples(own: Answered, its: Answered) -> bool:
-    return len(own.gold) == len(its.gold) and all(map(np.array_equal, own.gold, its.gold))
+def _same_examples(first: Answered, second: Answered) -> bool:
+    return len(first.gold) == len(second.gold) and all(map(np.array_equal, first.gold, second.gold))
 
 
 def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
-    """What a record's clients answered on their test sets, or together ("pooled"), after the last or the chosen round.
+    """The answers of a record's clients on their test sets, or pooled, after the last or the chosen round.
 
-    None without a file of answers beside the record; UserError where it is damaged.
+    None without a file of answers next to the record; UserError where it is damaged.
     """
     if record.folder is None or not record.predictions:
         return None
     if not predictions_file(record.folder, record).exists():
-        return None  # as of records that were taken in from elsewhere
+        return None  # as with imported records
     known = sorted(read_predictions(record.folder, record).items())
     parts = [part for (_, name), part in known if name == ("test" if evaluation == POOLED else evaluation)]
     is_chosen = at == "chosen" and bool(record.chosen_by)
@@ -152,7 +150,7 @@ def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
 
 
 def _stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Clients' rows one under the other; those of tags as wide as the widest, as nothing is asked behind a text."""
+    """Clients' rows below each other; tags are padded to the widest row with ids that are not scored."""
     if parts[0].ndim > 1:
         widest = max(part.shape[1] for part in parts)
         parts = [np.pad(part, ((0, 0), (0, widest - part.shape[1])), constant_values=IGNORED) for part in parts]
@@ -160,7 +158,7 @@ def _stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def level(records: Sequence[RunResult], score: str, at: str = "chosen") -> Estimate:
-    """A score itself, the mean over seeds in the metric's unit, by the rule that its test sets ask for."""
+    """The mean of a score over seeds, in the metric's unit, with the error that its kind of test sets implies."""
     found = scores_of(records, score)
     values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])
     error = found.error if None not in found.errors else None

@@ -1,58 +1,40 @@
-"""The numbers that papers publish: printed, or derived from printed ones by arithmetic that is never typed in."""
+"""The numbers that papers publish: printed, or derived from printed ones never typed in."""
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.costs import Terms
+from benchmarks.experiment import Scale
 from benchmarks.publication import Published
+from benchmarks.results import RunResult
 from fedsim.files import FileError, MissingFileError, read_text
 from reports import ReportError
-from reports.evidence.records import DEMO, Request
-from reports.evidence.statistics import printed
+from reports.evidence.inference import LEVEL, moved, similar
+from reports.evidence.records import DEMO, PAPER, Request
+from reports.evidence.statistics import Estimate, printed
 
 HEADER = ["table", "row", "column", "score", "value"]
 DERIVED_HEADER = [*HEADER, "derivation"]  # of files with values that follow from printed ones
 AVERAGE = "average"  # the column id of a table's average, whose score is empty
 PARAMETERS = "parameters"  # the row at which a table publishes the terms of its equations
 MEGABYTE = 10**6
+AS_PRINTED, DIFFERS = "as printed", "differs"
 Place = tuple[str, str, str, str]  # table, row, column, score
-_NAME = re.compile(r"\{([^{}]+)\}")
-_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]]
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-
-
-def _value(node: ast.expr) -> float:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return float(number)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](_value(left), _value(right))
-    raise TypeError("neither a number nor one of + - * /")
-
-
-def evaluate(derivation: str, values: Mapping[str, float]) -> float:
-    """The number that a derivation gives, + - * / of numbers and {named} values; ValueError where it is none."""
-    text = _NAME.sub(lambda found: f"({values[found[1]]!r})", derivation)
-    try:
-        return _value(ast.parse(text, mode="eval").body)
-    except (SyntaxError, TypeError, ZeroDivisionError) as error:
-        raise ValueError(f"expected arithmetic over numbers and {{rows}}, found {derivation!r} ({error})") from None
+_DERIVATION = re.compile(r"\{([^{}]+)\} ([*/]) (\d+(?:\.\d+)?)")  # another row's value, times or over a number
 
 
 def derivation_in_words(derivation: str, names: Mapping[str, str]) -> str:
-    """A derivation with the names of rows in place of their ids. names: row id -> name."""
-    return _NAME.sub(lambda found: names[found[1]], derivation)
+    """A derivation with the name of the row in place of its id. names: row id -> name."""
+    return _DERIVATION.sub(lambda found: f"{names[found[1]]} {found[2]} {found[3]}", derivation)
 
 
 def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]) -> Published:
@@ -79,18 +61,20 @@ def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]
 
 def _derived(at: tuple[str, str, str], derivation: str, known: Mapping[Place, Published]) -> float:
     table, column, score = at
-    places = {name: (table, name, column, score) for name in _NAME.findall(derivation)}
-    missing = ", ".join(name for name, place in places.items() if place not in known)
-    if missing:
-        raise ValueError(f"expected values of {missing} above what is derived from them, found none.")
-    return evaluate(derivation, {name: known[place].value for name, place in places.items()})
+    found = _DERIVATION.fullmatch(derivation)
+    if found is None:
+        raise ValueError(f"expected {{row}} times (*) or over (/) a number as derivation, found {derivation!r}")
+    place, by = (table, found[1], column, score), float(found[3])
+    if place not in known or not by:
+        raise ValueError(f"expected a value of {found[1]} above this line, and no 0, found {derivation!r}")
+    return known[place].value * by if found[2] == "*" else known[place].value / by
 
 
 def read_published(path: Path) -> tuple[Published, ...]:
     """Every published number of a file, in its order; ReportError names the file and the line that is wrong.
 
-    A sixth column, where there is one, holds the derivation of a value that the paper does not print: arithmetic over
-    numbers of its text and values at other rows of the same table, column and score ("{c-psum} / 1.129").
+    A sixth column, where there is one, holds the derivation of a value that the paper does not print: the value at
+    another row of the same table, column and score, times or over a number of the text ("{c-psum} / 1.129").
     """
     try:
         text = read_text(path, "published values")
@@ -208,3 +192,43 @@ def is_printed_as(value: Decimal, known: Decimal) -> bool:
 def as_decimal(value: Fraction) -> Decimal:
     """A ratio in the arithmetic of printed digits, to 28 of them."""
     return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+# ---- whether a score is the published one again -------------------------------------------------------------------
+
+REPRODUCED, UNDECIDED, NOT_REPRODUCED = "reproduced", "undecided", "not reproduced"
+NOT_COMPARABLE = "not comparable"
+# How far from the printed value a reproduction may lie: points of scores in percent, a share of plain ones. Where a
+# paper rounds more coarsely, half of its last digit. A choice, for which docs/statistics.md gives the reasons.
+MARGIN_POINTS, MARGIN_SHARE = 1.0, 0.01
+RULE = (
+    f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: all between our bounds "
+    f"lies within ± {MARGIN_POINTS:g} point of the reported value (plain numbers: ± {100 * MARGIN_SHARE:g} % of it; "
+    f"half of its last digit where that is more); {NOT_REPRODUCED}: all lies outside; {UNDECIDED}: otherwise, with "
+    f"the margin that so many seeds with this spread would mostly have shown; {NOT_COMPARABLE}: partial data, another "
+    "encoder or changed settings."
+)
+
+
+def is_comparable(scale: Scale, records: Sequence[RunResult]) -> bool:
+    """Whether records may be held against print: paper scale, as defined, on whole data without skipped rows."""
+    if scale.id != PAPER or scale.changed:
+        return False
+    data = [record.inputs["data"] for record in records]
+    return not any(entry.get("notes") or entry.get("skipped") for entry in data)
+
+
+def margin_of(published: float, unit: str = "%") -> float:
+    """How far from a printed value a score may lie to be a reproduction of it, in its unit."""
+    last_digit = float(Decimal(1).scaleb(-places_of(Decimal(str(published))))) / 2
+    return max(MARGIN_POINTS if unit == "%" else MARGIN_SHARE * abs(published), last_digit)
+
+
+def verdict(found: Estimate, published: float | None, comparable: bool, unit: str = "%") -> str | None:
+    """The verdict on one score, by RULE; None where nothing was printed or run. All numbers in the metric's unit."""
+    if found.value is None or published is None:
+        return None
+    if not comparable:
+        return NOT_COMPARABLE
+    answer = similar(moved(found, -published), margin_of(published, unit))
+    return UNDECIDED if answer is None else REPRODUCED if answer else NOT_REPRODUCED

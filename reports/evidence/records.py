@@ -10,7 +10,7 @@ from typing import Protocol
 
 from benchmarks.costs import ClientCosts, WirePlan
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.results import RunResult
+from benchmarks.results import Find, RunResult, among
 from benchmarks.run_config import RunConfig
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
@@ -18,18 +18,18 @@ PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute n
 
 
 def digests(record: RunResult) -> dict[str, str]:
-    """Input name -> digest, or id of the run that produced it: with the definition, this identifies a run.
+    """Input name -> digest, or id of the run that produced it: together with the definition, it identifies a run.
 
-    Without the earlier run that the definition itself names, which differs for each seed and row.
+    Without the earlier run that the definition names, which differs by seed and row.
     """
     is_named = record.cell.initial is not None
     return {name: digest for name, digest in record.known_by.items() if not (is_named and name == "initial")}
 
 
 def agree(one: RunResult, other: RunResult) -> bool:
-    """Whether two rows' records used the same data and weights, in the inputs that both have.
+    """Whether the records of two rows agree in every input that both have.
 
-    Their encoders may differ where their definitions name two.
+    Encoders may differ if the definitions name two.
     """
     first, second = digests(one), digests(other)
     exempt = {"backbone"} if one.cell.backbone != other.cell.backbone else set()
@@ -91,7 +91,7 @@ def indexed(records: Iterable[RunResult]) -> Index:
 
 
 @dataclass(frozen=True)
-class Selection:
+class CellRecords:
     """The records of one cell, one a seed in the order of seeds, and how many others were left out.
 
     diverged: runs whose numbers became infinite or undefined; they have no score and are not among `records`.
@@ -111,24 +111,24 @@ class Selection:
         return " and ".join(dict.fromkeys(record.divergence for record in self.diverged))
 
 
-def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> Selection:
+def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> CellRecords:
     """The records whose definition is this cell's up to the seed, all with the inputs of the newest one."""
     seeds = index.seeds.get(_kind(benchmark.cell(row, column, scale, 0)), ())
     cells = (_definition_id(benchmark, scale, row, column, seed) for seed in seeds)
     records = [record for cell in cells for record in index.get(cell, ())]
     if not records:
-        return Selection()
+        return CellRecords()
     newest = digests(max(records, key=lambda record: record.finished))
     kept = [record for record in records if digests(record) == newest]
     finished = tuple(record for record in kept if not record.diverged)
-    return Selection(finished, len(records) - len(kept), tuple(record for record in kept if record.diverged))
+    return CellRecords(finished, len(records) - len(kept), tuple(record for record in kept if record.diverged))
 
 
 def _definition_id(benchmark: Benchmark, scale: Scale, row: Row, column: Column, seed: int) -> str:
-    """A cell's definition, computed once for a benchmark, as tables, claims and gates all ask for it."""
+    """A cell's definition id, computed once for a benchmark, as tables, claims and validity checks all need it."""
     cache: dict[tuple[int, ...], tuple[str, object]] = vars(benchmark).setdefault("_definition_ids", {})
     key = id(scale), id(row), id(column), seed
-    if key not in cache:  # the objects are kept too, as an id is only unique while its object lives
+    if key not in cache:  # keep the objects too: an id is unique only while its object lives
         cache[key] = benchmark.cell(row, column, scale, seed).definition_id, (scale, row, column)
     return cache[key][0]
 
@@ -183,16 +183,40 @@ class Request:
         return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
 
     @cached_property
-    def selections(self) -> dict[tuple[str, str], Selection]:
+    def find(self) -> Find:
+        """Finds the records of earlier runs, also of other tables and scales."""
+        return among(self.records)
+
+    @cached_property
+    def selections(self) -> dict[tuple[str, str], CellRecords]:
         """(row id, task) -> the records of that cell."""
         return {
             (row.id, column.task): select(self.benchmark, self.scale, row, column, self.index)
             for row, column in product(self.rows, self.columns)
         }
 
+    def cells_run(self, columns: Iterable[Column]) -> tuple[int, int]:
+        """How many cells of some columns were run, and how many there are."""
+        places = [(row.id, column.task) for row, column in product(self.rows, columns)]
+        return sum(self.selections[place].is_run for place in places), len(places)
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """How many cells of the paper's columns were run, and how many there are."""
+        return self.cells_run(column for column in self.columns if self.benchmark.counts(column))
+
+    @property
+    def coverage(self) -> str:
+        """Cells of the paper's columns that were run, and columns of ours with theirs, in words."""
+        ours = [column for column in self.columns if not self.benchmark.counts(column)]
+        counted = [("{} of {} cells run", self.run)] if len(ours) < len(self.columns) else []
+        counted += [(f"{column.name} (column of ours): {{}} of {{}}", self.cells_run([column])) for column in ours]
+        return "; ".join(text.format(*numbers) for text, numbers in counted)
+
     def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
-        """The finished records of a cell."""
-        return self.selections[row.id, column.task].records
+        """The finished records of a cell, also of a row that is not shown."""
+        known = self.selections.get((row.id, column.task))
+        return (known or select(self.benchmark, self.scale, row, column, self.index)).records
 
     def seeds_of(self, row: Row, column: Column) -> tuple[int, ...]:
         return tuple(record.cell.seed for record in self.records_of(row, column))

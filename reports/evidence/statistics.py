@@ -1,4 +1,4 @@
-"""Numbers over seeds, what is known of them, and the papers' decimal arithmetic."""
+"""Means and estimates over seeds, and the papers' decimal arithmetic."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
-from reports import ReportError
+from scipy.special import stdtr
 
-NORMAL_975 = 1.96  # normal quantile, for sampling errors of test sets
+from reports import ReportError
 
 # A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
 RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
@@ -30,21 +30,8 @@ def sample_sd(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
-def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
-    """Student's t interval of the mean over seeds; None below two values."""
-    sd = sample_sd(values)
-    if sd is None:
-        return None
-    from scipy.special import stdtrit  # the t quantile alone: scipy.stats takes a second to import
-
-    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * sd / math.sqrt(len(values))
-    return mean(values) - half, mean(values) + half
-
-
 def welch_test(difference: float, sds: Sequence[float], runs: Sequence[float]) -> tuple[float, float, float]:
     """Welch's t test of two means from their standard deviations: t, degrees of freedom and the two-sided p."""
-    from scipy.special import stdtr
-
     variances = [sd**2 / n for sd, n in zip(sds, runs, strict=True)]
     t = difference / math.sqrt(math.fsum(variances))
     parts = math.fsum(variance**2 / (n - 1) for variance, n in zip(variances, runs, strict=True))
@@ -75,7 +62,7 @@ def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal
 
 @dataclass(frozen=True)
 class Component:
-    """An independent part of a standard error, and how well it is known: infinite where a large test set leaves it.
+    """An independent part of a standard error, with its degrees of freedom: infinite for a large test set.
 
     ratio: n_test / n_train of the splits that seeds redraw (0: they redraw none), where more seeds leave less of it.
     """
@@ -114,20 +101,3 @@ class Estimate:
 def exact(value: float, n: int = 0, note: str = "") -> Estimate:
     """A number without noise: printed, or bytes."""
     return Estimate(value, (value, value), n, note)
-
-
-def over_seeds(values: Sequence[float | None], errors: Sequence[float | None] = (0.0,), note: str = "") -> Estimate:
-    """The mean over seeds, with the wider of the t interval over seeds and ± 1.96 × the test sets' sampling error.
-
-    values: one a seed, paired differences where two methods are compared; None is left out.
-    errors: sampling errors of the values; no interval where one is unknown, nor below two values.
-    """
-    known = [value for value in values if value is not None]
-    if not known:
-        return Estimate(None, None, 0, note)
-    centre, interval = mean(known), t_interval(known)
-    error = None if None in errors else root_mean_square([error for error in errors if error is not None])
-    if interval is None or error is None:
-        return Estimate(centre, None, len(known), note)
-    half = max(interval[1] - centre, NORMAL_975 * error)
-    return Estimate(centre, (centre - half, centre + half), len(known), note)

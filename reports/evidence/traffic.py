@@ -6,78 +6,46 @@ The only file that reads ledgers, rounds' bytes and wire plans.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import pandas as pd
 
 from benchmarks.costs import ModelSizes
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.results import RunResult
-from reports import ReportError
+from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 
 
-def ledger_bytes(record: RunResult, direction: str) -> int:
-    """Payload bytes of all rounds in one direction ("up", "down"), summed over clients.
-
-    ReportError where the ledger and the rounds' own sums differ: one of the two was changed.
-    """
-    counted = sum(row.bytes for row in record.ledger if row.round >= 1 and row.direction == direction)
-    stated = sum(getattr(entry, f"{direction}_bytes") for entry in record.rounds)
-    if counted != stated:
-        raise ReportError(
-            f"record {record.file_name}: expected one sum of bytes {direction}, found {counted} in its "
-            f"ledger and {stated} in its rounds. Move the record away to compute the cell again."
-        )
-    return counted
-
-
 def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
-    """Payload bytes of the first rounds of all clients, without set-up; ReportError as `ledger_bytes`."""
-    for way in directions:
-        ledger_bytes(record, way)
+    """Payload bytes of the first rounds of all clients, without set-up."""
     return sum(getattr(entry, f"{way}_bytes") for entry in record.rounds[:rounds] for way in directions)
 
 
 def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
-    """Numbers sent in the first rounds, whatever a codec made of them; counted as `bytes_until` counts."""
+    """Numbers sent in the first rounds, before the codec; without set-up."""
     return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
 
 
-@dataclass(frozen=True)
-class Carried:
-    """Payloads of one kind in one direction: of all rounds and clients, or of the set-up (round 0)."""
-
-    direction: str
-    kind: str
-    is_setup: bool
-    values: int
-    bytes: int
-    messages: int
-
-
-def carried(record: RunResult) -> tuple[Carried, ...]:
-    """A record's ledger by direction and kind, the set-up apart and first; ReportError as `ledger_bytes`."""
-    for way in ("up", "down"):
-        ledger_bytes(record, way)
-    sums: dict[tuple[bool, str, str], list[int]] = {}
-    for entry in record.ledger:
-        total = sums.setdefault((entry.round >= 1, entry.direction, entry.kind), [0, 0, 0])
-        for place, amount in enumerate((entry.values, entry.bytes, entry.messages)):
-            total[place] += amount
-    return tuple(
-        Carried(direction, kind, not in_rounds, *total) for (in_rounds, direction, kind), total in sorted(sums.items())
-    )
+def carried(record: RunResult) -> Iterator[LedgerEntry]:
+    """A record's ledger summed over clients, by direction and kind: the set-up as round 0, all rounds as round 1."""
+    ledger = pd.DataFrame(record.ledger, columns=LedgerEntry._fields)
+    ledger["round"] = ledger["round"].clip(upper=1)
+    sums = ledger.groupby(["round", "direction", "kind"])[["values", "bytes", "messages"]].sum()
+    for (number, direction, kind), total in sums.iterrows():
+        yield LedgerEntry(number, 0, direction, kind, *(int(amount) for amount in total))
 
 
 @dataclass(frozen=True)
 class Cost:
     """What a cell's runs sent and took: means over seeds; payload bytes are summed over clients.
 
-    seeds: 0 where bytes are derived. round_bytes, run_bytes: of one round and of the whole run, in the directions of
-    the paper's convention. up_bytes, down_bytes: of the whole run. setup_bytes: sent once, before the first round, and
-    in none of the others. kinds: kind of payload -> its bytes, of both directions. test_examples: of all clients
-    together. train_seconds: None where no record holds them.
+    seeds: 0 where bytes are derived. round_bytes, run_bytes: of a round and of the whole run, in the directions of the
+    paper's convention. up_bytes, down_bytes: of the whole run. A whole run includes the earlier runs from which it
+    starts; its round is that of the stage whose rounds send most. setup_bytes: sent once, before the first round, and
+    in none of the others. kinds: kind of payload -> its bytes, of both directions. rounds, test_examples,
+    train_seconds: of the last stage; train_seconds is None where no record holds them.
     """
 
     seeds: int
@@ -96,24 +64,44 @@ class Cost:
         return self.up_bytes + self.down_bytes
 
 
-def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult]) -> Cost | None:
-    """The mean cost of one cell's records; None where there are none. ReportError where one is damaged."""
-    if not records:
+def bytes_of_a_round(records: Sequence[RunResult], find: Find) -> tuple[float, float]:
+    """Bytes up and down in a round of the stage that sends most, summed over clients; means over runs."""
+    by_run = [
+        [
+            tuple(size / max(len(stage.rounds), 1) for size in stage_bytes(stage))
+            for stage in all_stages(record, find) or ()
+        ]
+        for record in records
+    ]
+    up, down = (mean([max(stage[way] for stage in stages) for stages in by_run if stages]) for way in (0, 1))
+    return up, down
+
+
+def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult], find: Find) -> Cost | None:
+    """The mean cost of one cell's records, with all earlier runs from which they start (see `all_stages`).
+
+    None without records, or where that of an earlier run is missing.
+    """
+    runs = [stages for record in records if (stages := all_stages(record, find))]
+    if not runs or len(runs) < len(records):
         return None
-    by_way = {way: [ledger_bytes(record, way) for record in records] for way in ("up", "down")}
-    ways = zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)
-    run_bytes = [sum(sizes) / benchmark.paper.counted_over(own.cell) for sizes, own in zip(ways, records, strict=True)]
+    paper = benchmark.paper
+
+    def counted(stage: RunResult) -> float:
+        ways = stage_bytes(stage)._asdict()
+        return sum(ways[way] for way in paper.directions) / paper.counted_over(stage.cell)
+
     kinds: Counter[str] = Counter()  # of all records together
-    for number, _, _, kind, _, size, _ in (entry for record in records for entry in record.ledger):
+    for number, _, _, kind, _, size, _ in (entry for stages in runs for stage in stages for entry in stage.ledger):
         kinds[kind] += size if number >= 1 else 0
     seconds = [record.timing["train_seconds"] for record in records if "train_seconds" in record.timing]
     return Cost(
         seeds=len(records),
         rounds=mean([len(record.rounds) for record in records]),
-        round_bytes=mean([size / len(record.rounds) for size, record in zip(run_bytes, records, strict=True)]),
-        run_bytes=mean(run_bytes),
-        up_bytes=mean(by_way["up"]),
-        down_bytes=mean(by_way["down"]),
+        round_bytes=mean([max(counted(stage) / max(len(stage.rounds), 1) for stage in stages) for stages in runs]),
+        run_bytes=mean([sum(map(counted, stages)) for stages in runs]),
+        up_bytes=mean([sum(stage_bytes(stage).up for stage in stages) for stages in runs]),
+        down_bytes=mean([sum(stage_bytes(stage).down for stage in stages) for stages in runs]),
         setup_bytes=mean([record.setup_bytes for record in records]),
         kinds={kind: size / len(records) for kind, size in kinds.items()},
         test_examples=mean([record.examples(column.evaluation) for record in records]),
@@ -124,16 +112,17 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
 def client_traffic(records: Sequence[RunResult]) -> dict[str, float] | None:
     """Payload bytes of one client in a round: means over clients, rounds and seeds; setup_bytes: once, to one client.
 
-    None where there are no records. ReportError where one is damaged.
+    None where there are no records.
     """
     if not records:
         return None
     turns = [sum(len(entry.cohort) for entry in record.rounds) for record in records]
-    found = {
-        f"{way}_bytes": mean([ledger_bytes(record, way) / count for record, count in zip(records, turns, strict=True)])
-        for way in ("up", "down")
+    sent = [stage_bytes(record) for record in records]
+    return {
+        "up_bytes": mean([stage.up / count for stage, count in zip(sent, turns, strict=True)]),
+        "down_bytes": mean([stage.down / count for stage, count in zip(sent, turns, strict=True)]),
+        "setup_bytes": mean([record.setup_bytes / len(record.clients) for record in records]),
     }
-    return found | {"setup_bytes": mean([record.setup_bytes / len(record.clients) for record in records])}
 
 
 def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost | None:
@@ -146,7 +135,7 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
     if plan is None:
         return None
     cell = benchmark.cell(row, column, scale, 0)
-    rounds, whole = cell.training.rounds, plan.over(cell.training.rounds)
+    rounds, whole = len(plan.rounds), plan.total
     counted = benchmark.paper.counted_bytes(whole, cell)
     kinds: Counter[str] = Counter()
     for (_, kind), size in whole.kinds.items():

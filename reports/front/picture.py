@@ -1,75 +1,119 @@
-"""Score against bytes: what every method of a table reaches on one task, in print and here, and what it sends."""
+"""Score against bytes: what every method of a table reaches on one task, and what its clients send in a round."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from benchmarks.experiment import Column, Row, Scale
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from reports.evidence.published import published_for
-from reports.evidence.records import Request
+from reports.evidence.inference import at_level
+from reports.evidence.paired import difference
+from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, scores_of
-from reports.evidence.statistics import mean, sample_sd
-from reports.pages.plots import DIAMOND, finish, method_mark, new_figure, tidy
-from reports.pages.text import NOT_RUN
+from reports.evidence.traffic import bytes_of_a_round, measured_cost
+from reports.pages.plots import finish, method_mark, new_figure, tidy
 
-_HOLLOW: Any = {"markerfacecolor": "white", "linestyle": "none", "markersize": 9, "markeredgewidth": 1.6}
-_FULL: Any = {"linestyle": "none", "markersize": 9, "capsize": 3}
+_TEXT = 0.052  # of the height of the axes: a label, with the room around it
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One method on one task.
+
+    Args:
+        scores: One a seed, in the metric's unit.
+        round_bytes: Sent up in a round by all clients together; of a row that starts from another one, the larger.
+        up_bytes: Sent up in the whole run and the runs from which it starts.
+        total_bytes: Sent up and down.
+        cell_id: Of the first record.
+    """
+
+    row: Row
+    scores: tuple[float, ...]
+    round_bytes: float
+    up_bytes: float
+    total_bytes: float
+    cell_id: str
+
+
+def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
+    """The methods of a table that were run on a task, without those whose earlier runs have no record."""
+    for row in request.rows:
+        records = request.records_of(row, column)
+        values = known(scores_of(records, score).at()) if records else ()
+        cost = measured_cost(request.benchmark, column, records, request.find)
+        if values and cost is not None:
+            largest, _ = bytes_of_a_round(records, request.find)
+            yield Mark(row, values, largest, cost.up_bytes, cost.total_bytes, records[0].cell_id)
+
+
+def spread_out(places: Sequence[float], room: float) -> list[float]:
+    """Places of labels that keep their order and have this room between them, each as near as can be to its own."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    blocks: list[tuple[list[int], float]] = []  # labels that touch, and the place of the lowest
+    for label in order:
+        blocks.append(([label], places[label]))
+        while len(blocks) > 1 and blocks[-2][1] + room * len(blocks[-2][0]) > blocks[-1][1]:
+            (lower, _), (upper, _) = blocks[-2:]
+            labels = [*lower, *upper]
+            start = sum(places[each] - room * number for number, each in enumerate(labels)) / len(labels)
+            blocks[-2:] = [(labels, start)]
+    found = {each: start + room * number for labels, start in blocks for number, each in enumerate(labels)}
+    return [found[label] for label in range(len(places))]
 
 
 def front_picture(request: Request, column: Column, score: str, baseline: str, reference: str) -> Figure:
-    """A mark for each method of a request's table on one of its tasks; reported ones hollow, ours with ± sd over seeds.
+    """Points above a row that sends nothing, against the bytes of a round; a mark a method, labelled at the mark.
 
-    x: bytes that clients send in a round, over the baseline row's. reference: a row that sends nothing, as a line.
+    Args:
+        request: The table.
+        column: Its task.
+        score: Such as "test/accuracy".
+        baseline: The row whose bytes are 100 %.
+        reference: The row that is zero: each client answers its most frequent label.
     """
-    figure = new_figure(8, 4.6)
+    zero, marks = request.benchmark.row(reference), list(marks_of(request, column, score))
+    unit = next((mark.round_bytes for mark in marks if mark.row.id == baseline), 0.0)
+    gains = []
+    for mark in marks if unit else ():
+        pairs = paired(request.records_of(mark.row, column), request.records_of(zero, column))
+        gain = at_level(difference(pairs, score), 0.025) if pairs and mark.row.id != reference else None
+        if gain is not None and gain.value is not None and gain.interval is not None:
+            gains.append((mark.row.name, round(100 * mark.round_bytes / unit), gain.value, gain.interval, gain.n))
+    figure = new_figure(9.2, 4.6)
     axes = figure.subplots()
     tidy(axes)
-    handles: list[Any] = []
-    counts: set[int] = set()
-    published = published_for(request)
-    for row in request.rows:
-        style = method_mark(row.name)
-        entry = published.get((row.id, column.task, score))
-        ours = [value for value in known(scores_of(request.records_of(row, column), score).at()) if row.id != reference]
-        sent = [_sent(request, row, column, scale, baseline) for scale in (request.paper_scale, request.scale)]
-        if entry is not None and sent[0] is not None:
-            axes.plot([sent[0]], [entry.value], **style, **_HOLLOW)
-        if ours and sent[1] is not None:
-            counts.add(len(ours))
-            axes.errorbar([sent[1]], [mean(ours)], yerr=[sample_sd(ours) or 0.0], **style, **_FULL)
-        if (entry is not None and sent[0] is not None) or (ours and sent[1] is not None):
-            handles.append(Line2D([], [], **style, linestyle="none", label=row.name))
-    floor = known(scores_of(_records(request, reference, column), score).at())
-    if floor:
-        axes.axhline(mean(floor), color="0.35", linestyle="--", linewidth=1.2)
-        handles.append(Line2D([], [], color="0.35", linestyle="--", label=request.benchmark.row(reference).name))
-    label = metric(score).label
-    axes.set_xlabel(f"uplink per round, of what {request.benchmark.row(baseline).name} sends", fontsize=9)
-    axes.set_ylabel(f"{column.name}, {label} (%)", fontsize=9)
-    ran = f"n = {' to '.join(map(str, sorted({min(counts), max(counts)})))} seeds, ± sd" if counts else NOT_RUN
-    handles.append(Line2D([], [], **DIAMOND, label="hollow: reported"))
+    axes.axhline(0, color="0.35", linestyle="--", linewidth=1.2)
+    ends = [end for *_, interval, _ in gains for end in interval] or [0.0]
+    low, high = min(*ends, 0.0) - 1, max(*ends, 0.0) + 1
+    axes.set(ylim=(low, high), xlim=(-6, 175))
+    axes.set_xticks(range(0, 101, 25), [f"{share} %" for share in range(0, 101, 25)])
+    for share in dict.fromkeys(share for _, share, *_ in gains):
+        here = [entry for entry in gains if entry[1] == share]
+        labels = spread_out([value for _, _, value, *_ in here], _TEXT * (high - low))
+        for step, ((name, _, value, interval, _), label) in enumerate(zip(here, labels, strict=True)):
+            at, style = share + 2.0 * (step - (len(here) - 1) / 2), method_mark(name)
+            errors = [[value - interval[0]], [interval[1] - value]]
+            axes.errorbar([at], [value], yerr=errors, linestyle="none", markersize=8, capsize=2, **style)
+            line: Any = {"arrowstyle": "-", "color": style["color"], "linewidth": 0.7}
+            side = -1 if share > 30 and any(share < other <= share + 30 for _, other, *_ in gains) else 1
+            place: Any = {"xytext": (share + side * (len(here) + 4), label), "va": "center", "arrowprops": line}
+            place["ha"] = "left" if side > 0 else "right"
+            axes.annotate(name, (at, value), color=style["color"], fontsize=9, **place)
+    axes.text(174, -0.2, f"{zero.name}: sends nothing", fontsize=8.5, color="0.35", va="top", ha="right")
+    axes.set_xlabel(f"bytes that clients send in a round, of what {request.benchmark.row(baseline).name} sends")
+    axes.set_ylabel(f"points of {metric(score).label} above\neach client's most frequent label", fontsize=9)
+    better = sum(interval[0] > 0 for *_, interval, _ in gains)
+    counted = f"{better} of {len(gains)} methods clearly beat" if better else "no method clearly beats"
+    title = f"On {column.name}, {counted} each client's most frequent label"
+    counts = sorted({n for *_, n in gains}) or [0]
+    seeds = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
     caption = (
-        f"Full marks: reproduced, scale {request.scale.id} ({request.label}), {ran}; levels are not comparable "
-        "with reported ones."
+        f"{request.benchmark.paper.name}, {request.benchmark.place}; {request.label}; mean differences over {seeds} "
+        "seeds, 95 % intervals."
     )
-    return finish(figure, f"{request.benchmark.paper.name}, {request.benchmark.place}", handles, caption)
-
-
-def _records(request: Request, row_id: str, column: Column) -> Any:
-    return request.records_of(request.benchmark.row(row_id), column)
-
-
-def _sent(request: Request, row: Row, column: Column, scale: Scale, baseline: str) -> float | None:
-    """Uplink of a row's round over the baseline's, by shapes; None where it is not known before.
-
-    Of a row that begins from another one's outcome, the round of the two that sends more.
-    """
-    if request.derive is None:
-        return None
-    rows = (request.benchmark.row(baseline), *request.benchmark.lineage(row))
-    sizes = [None if (found := request.derive(one, column, scale)) is None else found.up_bytes for one in rows]
-    return None if None in sizes or not sizes[0] else max(size or 0 for size in sizes[1:]) / sizes[0]
+    return finish(figure, title, [], caption)

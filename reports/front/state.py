@@ -1,4 +1,4 @@
-"""How far every paper is reproduced, in a line each, and the findings that a reader should not miss."""
+"""How far every paper is reproduced, and the findings that a reader should not miss."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.publication import Paper
-from reports.audit.checks import Finding
+from benchmarks.experiment import Benchmark
+from benchmarks.publication import Deviation, Paper
+from reports.audit.statements import Finding
 from reports.claims.judge import (
     CONSISTENT,
     CONTRADICTED,
-    DEPENDS,
     INCONSISTENT,
-    PARTLY,
     SUPPORTED,
-    WORDS,
     Judgement,
+    counted,
 )
+from reports.evidence.records import DEMO, PAPER
 from reports.pages.render import escape, table_line
+from reports.pages.text import number
 
-HEADERS = (
-    "Paper",
-    "Cells run, by table or figure",
-    "Claims",
-    "Consistency of the published numbers: consistent, inconsistent",
-)
+HEADERS = ("Paper", "Cells run", "Claims", "Published numbers that were checked")
 FOR, AGAINST = (SUPPORTED, CONSISTENT), (CONTRADICTED, INCONSISTENT)
 MEASURED = "measured"  # the verdict on a study: no paper claims anything about it
-MOST = 7  # findings on the first page
+MOST = 6  # findings on the first page
+ENCODERS = {DEMO: "tiny encoders on generated data", PAPER: "the papers' encoders"}
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,9 @@ class Standing:
 
     Args:
         page: Link to its own page.
-        cells: Table or figure -> cells run, and all of them.
-        studies: What tables that are in no paper found.
+        cells: Table or figure -> cells run, and all of them: the paper's columns, or all of a study's.
+        studies: What tables that are in no paper show.
+        additions: Columns of ours in the paper's tables, with the number of cells that were run.
     """
 
     paper: Paper
@@ -47,66 +45,109 @@ class Standing:
     judgements: Sequence[Judgement]
     findings: Sequence[Finding]
     studies: Sequence[Headline] = ()
+    additions: Mapping[str, int] | None = None
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """Cells run, and all of them."""
+        return sum(run for run, _ in self.cells.values()), sum(of for _, of in self.cells.values())
 
 
 @dataclass(frozen=True)
 class Headline:
-    """What a reader should not miss: a claim's quotation or a check's statement, the verdict, and the numbers.
+    """What a reader should not miss.
 
-    claim, check, study: the id of what it is about, for a study that of its table; note: how it was made.
+    Args:
+        summary: The finding in words that need no paper.
+        about: The claim's quotation, or the check's statement.
+        numbers: What it rests on.
+        claim: The id of the claim, check or study (its table) that it is about; the other two are "".
     """
 
-    said: str
+    summary: str
+    about: str
     verdict: str
     numbers: str
     claim: str = ""
     check: str = ""
-    note: str = ""
     study: str = ""
 
 
-def front_markdown(standings: Sequence[Standing], scale: str) -> str:
-    """The table of papers and the headlines, under the scale's name."""
+def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
+    """Every deviation of some tables once, with the places that have it."""
+    places: dict[Deviation, dict[str, None]] = {}
+    for table in tables:
+        for deviation in table.deviations:
+            places.setdefault(deviation, {})[table.place] = None
+    return {deviation: list(names) for deviation, names in places.items()}
+
+
+def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: str) -> str:
+    """What has been run, in one sentence. at_paper: cells run with the papers' encoders, and all of these."""
+    every = list(standings)
+    run, of = (sum(pair) for pair in zip(*(each.counted for each in every), strict=True))
+    encoders = ENCODERS.get(scale, "small encoders on real data")
+    text = f"{run} of {of} cells of the papers' tables, figures and our studies have been run with {encoders}"
+    if scale != PAPER:
+        text += f"; {at_paper[0] or 'none'} of {at_paper[1]} with the papers' encoders{'' if at_paper[0] else ' yet'}"
+    additions: Counter[str] = Counter()
+    for each in every:
+        additions.update({f"{each.paper.name} on {name}": count for name, count in (each.additions or {}).items()})
+    listed = ", ".join(f"{name} ({count})" for name, count in additions.items() if count)
+    return f"{text}." + (f" Not counted are the columns that we added: {listed}." if listed else "")
+
+
+def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:
+    """The first page's state: what has been run, the picture, the findings, and a line for each paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
-    found = [line for standing in standings for line in _headlines(standing)][:MOST]
-    parts = [f"Scale `{scale}` (docs/usage.md says what its numbers mean):", "\n".join(lines)]
-    if found:
-        parts += ["What was found:", "\n".join(f"- {line}" for line in found)]
-    return "\n\n".join(parts)
-
-
-def claims_counted(judgements: Iterable[Judgement]) -> dict[str, int]:
-    """How many claims got each verdict, with zeros for the four main ones."""
-    verdicts = Counter(each.word for each in judgements)
-    return {word: verdicts[word] for word in WORDS if verdicts[word] or word not in (PARTLY, DEPENDS)}
+    found = [(standing, each) for standing in standings for each in headlines(standing)]
+    bullets = [_bullet(standing, each, scale) for standing, each in found[:MOST]]
+    parts = [f"**What has been run.** {run}", picture]
+    parts += ["## What was found", "\n".join(bullets)] if bullets else []
+    return "\n\n".join(filter(None, (*parts, "\n".join(lines))))
 
 
 def _line(standing: Standing) -> str:
     agreeing = Counter(found.agrees for found in standing.findings)
-    cells = " · ".join(f"{escape(place)} {run}/{of}" for place, (run, of) in standing.cells.items())
-    counts = ", ".join(f"{number} {word}" for word, number in claims_counted(standing.judgements).items())
-    checks = f"{agreeing[True]}, {agreeing[False]}" if standing.findings else "–"
-    return table_line([f"[{standing.paper.name}]({standing.page})", cells, counts, checks])
+    counts = ", ".join(f"{count} {word}" for word, count in counted(standing.judgements).items())
+    checks = f"{agreeing[True]} consistent, {agreeing[False]} inconsistent" if standing.findings else "–"
+    run, of = standing.counted
+    return table_line([f"[{standing.paper.name}]({standing.page})", f"{run} of {of}", counts, checks])
 
 
-def _headlines(standing: Standing) -> Iterator[str]:
-    """The headlines in Markdown."""
-    paper = f"[{standing.paper.name}]({standing.page})"
-    for found in headlines(standing):
-        said = f"“{escape(found.said)}”" if found.claim else f"{escape(found.said)}:"
-        note = f"claim {found.claim}" if found.claim else escape(found.note)
-        between = ":" if found.claim else ";"
-        yield f"{paper}: {said} **{found.verdict}**{between} {escape(found.numbers)} ({note})"
+def _bullet(standing: Standing, found: Headline, scale: str) -> str:
+    """A finding in Markdown, with its numbers, its scale and a link to its evidence."""
+    folder = f"{standing.page.rpartition('/')[0]}/pages"
+    links = {
+        f"claim {found.claim}": f"{folder}/claims.md" if found.claim else "",
+        "consistency of the published numbers": f"{folder}/consistency.md" if found.check else "",
+        "study": f"{folder}/{found.study}.md" if found.study else "",
+    }
+    evidence = next(f"[{name}]({link})" for name, link in links.items() if link)
+    verdict = f"{evidence}: {found.verdict}" if found.verdict != MEASURED else evidence
+    where = "" if found.check or found.verdict.endswith("arithmetic") else f"scale {scale}"
+    return f"- **{escape(found.summary)}** ({'; '.join(filter(None, (escape(found.numbers), where, verdict)))})"
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
-    """Claims and checks that their definitions call headlines, if they are decided, and studies."""
+    """Claims and checks that have a headline, if they are decided, and studies."""
     for judged in standing.judgements:
         if judged.claim.headline and judged.measured.is_decided:
-            numbers = "; ".join(filter(None, (judged.effect, judged.elsewhere)))
-            yield Headline(judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
+            summary, numbers = _rendered(judged)
+            yield Headline(summary, judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
     for found in standing.findings:
         if found.headline and found.agrees is not None:
+            summary = found.headline.format(published=found.printed, recomputed=found.recomputed)
             given = f"published {found.printed}, recomputed {found.recomputed}"
-            yield Headline(found.statement, found.verdict, given, note=found.explanation, check=found.id)
+            yield Headline(summary, found.statement, found.verdict, given, check=found.id)
     yield from standing.studies
+
+
+def _rendered(judged: Judgement) -> tuple[str, str]:
+    """A claim's headline with its numbers: {value} is what decides it here, {published} the same published number."""
+    ours, theirs = ([one.evidence for one in verdict.shown[:1]] for verdict in (judged.measured, judged.published))
+    sides = {"value": ours, "published": theirs}
+    values = {name: side[0].value for name, side in sides.items() if side and side[0]}
+    interval = ours[0].interval if ours[0] and not ours[0].is_derived else None
+    about = [f"90 % interval {' to '.join(map(number, interval))}"] if interval else []
+    return judged.claim.headline.format(**values), "; ".join(filter(None, (*about, judged.elsewhere)))

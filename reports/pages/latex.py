@@ -49,9 +49,11 @@ def latex_escape(text: str) -> str:
 
 
 def _filled(grid: Grid) -> Grid:
-    """The grid without rows and columns that have no number."""
+    """The grid without lines and columns that have no number; a method's scores are one line."""
     empty = {"", NOTHING, NOT_RUN}
-    groups = [group for group in grid.groups if not all(empty.issuperset(line.cells) for line in group.lines)]
+    lines = {group.name: [line for line in group.lines if not empty.issuperset(line.cells)] for group in grid.groups}
+    filled = (group for group in grid.groups if lines[group.name])
+    groups = [group if _has_scores(grid) else replace(group, lines=tuple(lines[group.name])) for group in filled]
     columns = [[line.cells[place] for group in groups for line in group.lines] for place in range(len(grid.headers))]
     places = [place for place, cells in enumerate(columns) if not empty.issuperset(cells)]
     if not places:
@@ -94,25 +96,28 @@ def _score(line: Line, spread: Line | None, place: int) -> str:
 
 
 def _of_scores(grid: Grid) -> Iterator[str]:
-    """A line for each method: what is reproduced, and next to it what is reported."""
+    """A line for each method: what is reproduced, and next to it what is reported, where a column has any of it."""
     wide = _wide(grid)
     for texts in _stacked(grid.headers):
-        yield _row(["", *(f"\\multicolumn{{{wide}}}{{c}}{{{latex_escape(text)}}}" for text in texts)])
-    if wide > 1:
-        yield _row([latex_escape(grid.stub), *[REPRODUCED, REPORTED] * len(grid.headers)])
+        headers = zip(wide, map(latex_escape, texts), strict=True)
+        yield _row(["", *(f"\\multicolumn{{2}}{{c}}{{{text}}}" if is_wide else text for is_wide, text in headers)])
+    if any(wide):
+        yield _row([latex_escape(grid.stub), *(name for each in wide for name in (REPRODUCED, REPORTED)[: 1 + each])])
     yield r"\midrule"
     for group in grid.groups:
         main, spread, reported = (_labelled(group, label) for label in (REPRODUCED, "± sd", REPORTED))
         cells = [latex_escape(group.name)]
-        for place in range(len(grid.headers)):
+        for place, is_wide in enumerate(wide):
             cells.append(_score(main, spread, place) if main else "")
-            if wide > 1:
+            if is_wide:
                 cells.append(_score(reported, None, place) if reported else latex_escape(NOTHING))
         yield _row(cells)
 
 
-def _wide(grid: Grid) -> int:
-    return 2 if any(_labelled(group, REPORTED) for group in grid.groups) else 1
+def _wide(grid: Grid) -> list[bool]:
+    """Whether each column has a reported value."""
+    lines = [line for group in grid.groups if (line := _labelled(group, REPORTED))]
+    return [any(line.cells[place] not in ("", NOTHING) for line in lines) for place in range(len(grid.headers))]
 
 
 def _line_by_line(grid: Grid) -> Iterator[str]:
@@ -139,7 +144,7 @@ def _has_scores(grid: Grid) -> bool:
 def tabular(grid: Grid) -> str:
     """A grid as one tabular environment, without its title: of scores a line a method, else line by line."""
     if _has_scores(grid):
-        columns, body = f"l{'r' * _wide(grid) * len(grid.headers)}", _of_scores(grid)
+        columns, body = f"l{'r' * (len(grid.headers) + sum(_wide(grid)))}", _of_scores(grid)
     else:
         is_long = max((len(line.label) for line in grid.lines), default=0) > _LONG
         label = r"p{0.36\textwidth}" if is_long else "l"

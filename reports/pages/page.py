@@ -87,12 +87,8 @@ class Page:
 
     @property
     def run(self) -> int:
-        """Cells with a record, of `cells`."""
-        return sum(selection.is_run for selection in self.request.selections.values())
-
-    @property
-    def cells(self) -> int:
-        return len(self.request.selections)
+        """Cells with a record, of any column."""
+        return self.request.cells_run(self.request.columns)[0]
 
     @property
     def csv(self) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -15,14 +17,39 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.experiment import Column
-from reports.pages.styles import MARKS, colour_of, mark_of
 from reports.pages.text import DAGGER, NOT_RUN
 
-# Okabe and Ito's palette, safe for all common kinds of colour vision; hatches for print in grey.
+# Okabe and Ito's colours for the methods that occur most often; all are visible on white and on near-black.
+_COLOURS = {
+    "#0072B2": ("FedAvg", "BERT-FL", "FedAvg · ordinary"),
+    "#E69F00": ("FedProx", "Head-Emd Avg"),
+    "#009E73": ("FedAdam", "EmdAvg", "FedSplitBERT · ordinary"),
+    "#D55E00": ("FedSplitBERT", "FEDBFPT", "C-FedFreezeBERT · P-SUM"),
+    "#CC79A7": ("FedSplitBERT + qat", "Head-Emd Share", "C-FedFreezeBERT · H-SUM"),
+    "#B07AA1": ("FedPer",),
+    "#8C6D31": ("Local only", "Single Client"),
+    "#5F86A6": ("Centralised training", "Centralized", "BERT-C"),
+    "#A08060": ("Linear model",),
+    "#868686": ("Majority-class baseline, by client", "Majority-class baseline"),
+    "#BDBDBD": ("Majority-class baseline, overall",),
+    "#56B4E9": ("FedAvg + fp16", "Parallel FedAvg"),
+    "#8B3A62": ("FedSplitBERT, c chosen on test data",),
+    "#3C6FD0": ("FedAvg + local fine-tuning",),
+    "#7A4FBF": ("FedAvg + local label prior",),
+}
+_METHODS = {method: colour for colour, methods in _COLOURS.items() for method in methods}
+_OTHERS = (
+    *("#4E79A7", "#F28E2B", "#59A14F", "#E15759", "#76B7B2", "#B07AA1", "#FF9DA7", "#9C755F", "#56B4E9", "#C4A000"),
+    *("#1F9E89", "#6A6ACD"),
+)
+_LAYERS = ("#7B5EA7", "#5B6FB5", "#3C8DBC", "#2BA6A0", "#3FB97A", "#86C440", "#C9B400")  # c = 0 … 12
+_LAYER = re.compile(r"c = (\d+)\b")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# Okabe and Ito's palette, safe for all common kinds of colour vision.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
 LEVELS = ("--", ":", "-.")
 DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
 HOLLOW: Any = {"marker": "D", "markerfacecolor": "none"}
@@ -32,12 +59,27 @@ _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text, there and in PDF
     "pdf.fonttype": 42,
     "font.family": ["DejaVu Sans", "sans-serif"],
-    "hatch.linewidth": 0.5,
 }
 _CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
 KINDS = tuple(_CANVASES)
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
 _DECADES = 30.0  # from this ratio on, values stand on a logarithmic axis
+
+
+def mark_of(method: str) -> str:
+    """The mark of a method by its name."""
+    known = list(_METHODS)
+    return MARKS[(known.index(method) if method in _METHODS else zlib.crc32(method.encode())) % len(MARKS)]
+
+
+def colour_of(method: str) -> str:
+    """The colour of a method by its name: the same in every table and figure."""
+    if method in _METHODS:
+        return _METHODS[method]
+    layer = _LAYER.match(method)
+    if layer:
+        return _LAYERS[min(int(layer[1]) // 2, len(_LAYERS) - 1)]
+    return _OTHERS[zlib.crc32(method.encode()) % len(_OTHERS)]
 
 
 @dataclass(frozen=True)
@@ -79,14 +121,15 @@ def dot_plot(heading: str, panels: Sequence[Panel], xlabel: str, caption: str, a
 
 
 def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
-    axes.set_title(panel.title, fontsize=9.5)
+    axes.set_title(mathtext(panel.title), fontsize=9.5)
     axes.set_ylim(len(panel.names) - 0.4, -0.6)
     axes.set_yticks(range(len(panel.names)), list(panel.names), fontsize=8.5)
     axes.tick_params(axis="x", labelsize=8)
     tidy(axes, grid="x")
     for series in panel.series:
         style: Any = {"linestyle": "none", "marker": "o", "markersize": 5.5} | dict(series.style)
-        handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
+        if series.values:  # a legend explains what is drawn
+            handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
         for name in (name for name in panel.names if name in series.values):
             value, low, high = series.values[name], *series.whiskers.get(name, (series.values[name],) * 2)
             errors = [[value - low], [high - value]] if low != high else None
@@ -96,13 +139,29 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
         line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
         handles.setdefault(label, axes.axvline(level, **line))
     values = [value for series in panel.series for value in series.values.values()]
-    if values and min(values) > 0 and max(values) > _DECADES * min(values):
-        axes.set_xscale("log")
+    log_axis(axes, "x", values)
     if not values and not panel.texts:
         say_not_run(axes)
     for name, text in panel.texts.items():
         place: Any = {"x": 1.01, "y": panel.names.index(name), "transform": axes.get_yaxis_transform()}
         axes.text(s=f"{text} ", va="center", fontsize=7.5, **place)
+    if panel.texts and (layout := axes.figure.get_layout_engine()) is not None:
+        layout.set(wspace=0.08)  # type: ignore[call-arg]  # so that a text does not touch the next panel
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"], values: Sequence[float], ratio: float = _DECADES) -> None:
+    """A logarithmic axis where the largest value is so many times the least, with plain numbers at its ticks."""
+    if values and min(values) > 0 and max(values) > ratio * min(values):
+        axes.set(**{f"{which}scale": "log"})
+        axis = axes.xaxis if which == "x" else axes.yaxis
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(values) < 300 * min(values) else (1.0,)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
+
+
+def mathtext(text: str) -> str:
+    """Text with F1^PN as a formula."""
+    return text.replace("F1^PN", "$F_1^{PN}$")
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -110,12 +169,6 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
     figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
-
-
-def fill(place: int) -> dict[str, Any]:
-    """Colour and hatch of the bars that come at that place."""
-    colours = {"facecolor": PALETTE[place % len(PALETTE)], "edgecolor": "black", "linewidth": 0.5}
-    return colours | {"hatch": HATCHES[place % len(HATCHES)]}
 
 
 def method_mark(method: str) -> dict[str, Any]:
@@ -138,12 +191,12 @@ def tidy(axes: Axes, grid: str = "y") -> None:
 def panels_of(
     count: int, across: int, inches: tuple[float, float], xlabel: str, least: float, room: float, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of so many panels, at most `across` side by side, and xlabel below the lowest ones.
+    """A figure of so many panels in rows of equal length, at most `across` side by side, and xlabel below the lowest.
 
     inches: of a panel. least: inches that the figure is wide at least. room: inches above and below the panels.
     """
-    across = min(across, count)
     down = -(-count // across)
+    across = -(-count // down)
     figure = new_figure(max(least, inches[0] * across), room + inches[1] * down)
     every = list(figure.subplots(down, across, squeeze=False, sharey=sharey).flat)
     for axes in every[count:]:
@@ -193,6 +246,7 @@ def render(figure: Callable[[], Figure], *kinds: str) -> list[bytes]:
     found = []
     with mpl.rc_context(_STYLE):
         drawn = figure()
+        drawn.set_dpi(150)  # before the layout, as the width of a text depends on it
         if (layout := drawn.get_layout_engine()) is not None:
             layout.execute(drawn)
             drawn.set_layout_engine("none")

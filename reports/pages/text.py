@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
@@ -35,7 +36,7 @@ _AT_ROUND = {
 
 
 def row_name(row: Row) -> str:
-    """The method's name, with a dagger where the paper does not print it."""
+    """The method's name, with a dagger where it is not in the paper."""
     return row.name if row.printed else f"{row.name} {DAGGER}"
 
 
@@ -53,6 +54,21 @@ def human_bytes(count: float, gigabyte: int = 10**9) -> str:
     """Bytes in readable units."""
     size, name = byte_unit(count, gigabyte)
     return f"{count:.0f} B" if size == 1 else f"{printed(count / size)} {name}"
+
+
+def in_one_unit(sizes: Sequence[float], gigabyte: int = 10**9, places: int = 2) -> list[str]:
+    """Bytes of one comparison in the unit that suits the largest, with two digits at least.
+
+    A number of less than a ten-thousandth of the unit, such as a few labels next to a model, has its own unit.
+    """
+    size, name = byte_unit(max(sizes, default=0) / 10, gigabyte)
+
+    def text(count: float) -> str:
+        if size == 1 or count < size / 10_000:
+            return human_bytes(count, gigabyte)
+        return f"{printed(count / size, places=max(places, 1 - math.floor(math.log10(count / size))))} {name}"
+
+    return list(map(text, sizes))
 
 
 def human_seconds(seconds: float) -> str:
@@ -75,8 +91,8 @@ def joined(texts: Iterable[str]) -> str:
 
 def seed_counts(counts: Iterable[int]) -> str:
     """Numbers of seeds for a caption: " (n = 2 to 5)"; nothing without runs."""
-    known = sorted({count for count in counts if count})
-    return f" (n = {' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))})" if known else ""
+    seeds = sorted({count for count in counts if count})
+    return f" (n = {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))})" if seeds else ""
 
 
 def scale_note(request: Request) -> str:
@@ -131,11 +147,11 @@ def notes_under(
         yield dagger
     yield from (f"{row.name}: {row.note}" for row in request.rows if row.note)
     yield from published
-    yield from _gate_notes(request)
+    yield from _evidence_notes(request)
     yield from data_notes(request, cells)
 
 
-def _gate_notes(request: Request) -> Iterator[str]:
+def _evidence_notes(request: Request) -> Iterator[str]:
     """Which columns are evidence of an ordering and which are not, and how well the encoder learns."""
     names, yardstick = {column.task: column.name for column in request.columns}, home(request.benchmark).yardstick
     by_reason: dict[str, list[str]] = {}
@@ -153,54 +169,60 @@ def _gate_notes(request: Request) -> Iterator[str]:
 
 
 def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
-    """Notes about the data, settings and machines of each column and cell, and where the scale deviates from the paper.
+    """Notes about the data, settings and machines of each column, and where the scale deviates from the paper.
 
     cells: the view's own notes about single cells.
     """
     missing = [column.name for column in request.columns if column not in request.columns_run]
     if missing:
         yield f"Not run: {', '.join(missing)}."
-    by_column = {
-        column.name: [record for row in request.rows for record in request.records_of(row, column)]
-        for column in request.columns
-    }
-    for column, records in zip(request.columns, by_column.values(), strict=True):
-        yield from _column_notes(request, column, records)
-    older: dict[int, list[str]] = {}
-    for name, records in by_column.items():
-        for version in {record.cell.engine_version for record in records} - {ENGINE_VERSION}:
-            older.setdefault(version, []).append(name)
-    for version, names in older.items():
-        yield f"Computed by engine version {version} (this is {ENGINE_VERSION}): {', '.join(names)}."
-    for row, column in product(request.rows, request.columns):
-        yield from _cell_notes(request, row, column)
+    for column in request.columns:
+        yield from _column_notes(request, column)
+        yield from _record_notes(request, column)
+    yield from _machine_notes(request)
     yield from cells
     for deviation in request.benchmark.deviations:
         if request.scale.id in deviation.scales:
             yield f"Deviation {deviation.id}: {deviation.text}"
 
 
-def _column_notes(request: Request, column: Column, records: Sequence[RunResult]) -> Iterator[str]:
+def _column_notes(request: Request, column: Column) -> Iterator[str]:
+    """What a reader should know of a column's data, splits and settings, and of its cells' records."""
+    by_row = [(row, request.records_of(row, column)) for row in request.rows]
+    records = [record for _, found in by_row for record in found]
     data = [record.inputs["data"] for record in records]
     for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
         yield f"Data of {column.name}: {note}."
     lists = [entry.get("skipped") or 0 for entry in data]  # of rows, or how many
-    skipped = max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0)
-    if skipped:
+    if skipped := max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0):
         yield f"Data of {column.name}: malformed rows skipped: {skipped}."
     for evaluation in dict.fromkeys(score.partition("/")[0] for score in column.scores):
         yield from _overlap_note(column.name, evaluation, records)
     open_rows = {row.id for row in request.benchmark.untuned(column, request.scale)}
-    names = [row.name for row in request.rows if row.id in open_rows and request.records_of(row, column)]
-    if names:
+    if names := [row.name for row, found in by_row if row.id in open_rows and found]:
         yield f"{column.name}: run before settings were chosen by the scale's search: {', '.join(names)}."
     inputs = {(record.cell.backbone, *sorted(digests(record).items())): record for record in records}
     if not all(agree(*pair) for pair in combinations(inputs.values(), 2)):
         yield f"{column.name}: the methods ran on different data or weights: compare them with care."
-    repeated = [row.name for row in request.rows if _is_retrained(request.records_of(row, column))]
-    if repeated:
-        rows = ", ".join(repeated)
+    if names := [row.name for row, found in by_row if _is_retrained(found)]:
+        rows = ", ".join(names)
         yield f"{column.name}: seeds start from different runs of one earlier stage, on different machines: {rows}."
+    if versions := sorted({record.cell.engine_version for record in records} - {ENGINE_VERSION}):
+        older = ", ".join(map(str, versions))
+        yield f"{column.name}: computed by engine version {older} (this is {ENGINE_VERSION})."
+
+
+def _record_notes(request: Request, column: Column) -> Iterator[str]:
+    """Which records of a column's cells were left out, and which seeds diverged."""
+    for row in request.rows:
+        selection, cell = request.selections[row.id, column.task], f"{row.name}, {column.name}"
+        if selection.left_out:
+            rule = "the newest record decides"
+            yield f"{cell}: records of other data or weights left out ({rule}): {selection.left_out}."
+        for record in selection.diverged:
+            rest = ", left out of the mean over the others" if selection.records else ""
+            last, reason = record.cell.training.last_round, record.diverged["reason"]
+            yield f"{cell}: seed {record.cell.seed} {record.divergence} of {last}{rest} ({reason})."
 
 
 def _overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> Iterator[str]:
@@ -211,17 +233,14 @@ def _overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> I
     in training (None for scores).
     """
     entries = [entry for record in records if (entry := record.partition.get("overlap", {}).get(evaluation))]
-    if not entries:
-        return
-    examples, shared = (sum(int(entry[key]) for entry in entries) for key in ("examples", "shared"))
-    text = (
-        f"{name}: {100 * shared / examples:.1f} % of the {evaluation} examples have the first text of a training "
-        "example"
-    )
-    if all(entry["opposite"] is not None for entry in entries):
-        opposite = 100 * sum(int(entry["opposite"]) for entry in entries) / shared
-        text += f"; in {opposite:.1f} % of these cases training mostly gives that text another label"
-    yield f"{text}. The setting grouped = true keeps such examples on one side."
+    if entries:
+        examples, shared = (sum(int(entry[key]) for entry in entries) for key in ("examples", "shared"))
+        share, rest = 100 * shared / examples, ""
+        if all(entry["opposite"] is not None for entry in entries):
+            opposite = 100 * sum(int(entry["opposite"]) for entry in entries) / shared
+            rest = f"; in {opposite:.1f} % of these cases training mostly gives that text another label"
+        said = f"{share:.1f} % of the {evaluation} examples have the first text of a training example{rest}"
+        yield f"{name}: {said}. The setting grouped = true keeps such examples on one side."
 
 
 def _is_retrained(records: Sequence[RunResult]) -> bool:
@@ -230,21 +249,15 @@ def _is_retrained(records: Sequence[RunResult]) -> bool:
     return len(stages) > len({stage for stage, _ in stages})
 
 
-def _cell_notes(request: Request, row: Row, column: Column) -> Iterator[str]:
-    """Which records were left out, which seeds diverged, and which ran in another precision or on another device."""
-    selection, cell = request.selections[row.id, column.task], f"{row.name}, {column.name}"
-    if selection.left_out:
-        yield f"{cell}: records of other data or weights left out (the newest record decides): {selection.left_out}."
-    machines: dict[tuple[str, ...], list[str]] = {}
-    for record in selection.records:
-        machines.setdefault(machine(record, "precision", "device"), []).append(str(record.cell.seed))
-    if len(machines) > 1:
-        parts = "; ".join(
-            f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)} in {precision} on {device}"
-            for (precision, device), seeds in machines.items()
-        )
-        yield f"{cell}: the mean is over seeds that were not computed alike: {parts}."
-    for record in selection.diverged:
-        rest = ", which the mean over the others leaves out" if selection.records else ""
-        last, reason = record.cell.training.last_round, record.diverged["reason"]
-        yield f"{cell}: seed {record.cell.seed} {record.divergence} of {last}{rest} ({reason})."
+def _machine_notes(request: Request) -> Iterator[str]:
+    """Cells whose seeds were computed in several precisions or on several devices, in one note for all of them."""
+    mixed: dict[str, list[str]] = {}
+    for row, column in product(request.rows, request.columns):
+        seeds: dict[tuple[str, ...], list[str]] = {}
+        for record in request.records_of(row, column):
+            seeds.setdefault(machine(record, "precision", "device"), []).append(str(record.cell.seed))
+        if len(seeds) > 1:
+            kinds = (f"{precision} on {device} ({', '.join(own)})" for (precision, device), own in seeds.items())
+            mixed.setdefault("; ".join(kinds), []).append(f"{row.name} on {column.name}")
+    for machines, cells in mixed.items():
+        yield f"Mixed machines, with seeds in brackets: {machines}: {', '.join(cells)}."

@@ -2,74 +2,81 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.measures import TRAIN_LOSS, metric
-from benchmarks.results import POOLED, RunResult
-from benchmarks.run_config import JSON
+from benchmarks.results import POOLED, Find, RunResult, all_stages, run_bytes, stage_bytes
+from reports.evidence.records import is_partial
 from reports.evidence.scores import scores_of
 from reports.evidence.traffic import carried
 from reports.pages.text import NOTHING, human_bytes, human_seconds, number
-from reports.site.addresses import cell_page, data_script
-from reports.site.charts import SEEDS
-from reports.site.material import Material, Place
-from reports.site.tables import Entry, Sheet, compact, count, sheet, size
-from reports.site.templates import rendered, script
+from reports.site import html
+from reports.site.charts import LINES, Chart, chart_of
+from reports.site.site_data import SiteData, TableCell
 
 MOST_SEEDS = 24  # that a page names next to its own
-Fact = tuple[str, str, str]  # text, name, note
-Pairs = list[tuple[str, str]]
+Shown = tuple[str, str, str]  # text, name, note
 
 
-def cell_pages(material: Material) -> Iterator[tuple[str, str]]:
+def cell_pages(site: SiteData) -> Iterator[tuple[str, str]]:
     """A page a record, and a script of curves for all seeds of a cell."""
     written = set()
-    for record in material.records:
-        places = material.places.get(record.cell_id, ())
+    for record in site.records:
+        places = site.places.get(record.cell_id, ())
         every = places[0].records if places else (record,)
         has_curves = any(len(other.rounds) > 1 for other in every)
-        data = data_script(f"seeds-{every[0].cell_id}")
+        data = f"data/seeds-{every[0].cell_id}.js"
         if has_curves and data not in written:
             written.add(data)
-            yield data, script("seeds", _curves(every))
-        yield cell_page(record.cell_id), _page(record, places, every, data if has_curves else "", material)
+            yield data, html.script("seeds", _curves(every))
+        yield html.cell_page(record.cell_id), _page(record, places, every, data if has_curves else "", site)
 
 
-def _curves(every: Sequence[RunResult]) -> dict[str, object]:
-    runs = [{"seed": record.cell.seed, "scores": _by_round(record)} for record in every]
+def _curves(every: Sequence[RunResult]) -> Chart:
+    """Every score after each round, a line a seed; the page colours its own."""
     names = score_names(max(every, key=lambda record: len(record.rounds)))
+    values = [
+        {"panel": name, "method": f"seed {record.cell.seed}", "round": place, "value": value, "ours": True}
+        for record in every
+        for name, scores in _by_round(record).items()
+        for place, value in enumerate(scores, start=1)
+        if value is not None
+    ]
     titles = {name: title_of(name) for name in names}
-    return {"spec": SEEDS, "seeds": runs, "choices": {"panel": list(map(list, titles.items()))}, "titles": titles}
+    return chart_of(LINES, values, list(titles.items()), titles=titles)
 
 
-def _page(record: RunResult, places: Sequence[Place], every: Sequence[RunResult], data: str, material: Material) -> str:
-    place = places[0] if places else None
-    name = f"{place.row.name} on {place.column.name}" if place else f"{record.cell.algorithm} on {record.cell.task}"
-    others = {own.request.benchmark.id: own for own in reversed(places) if own.request is not places[0].request}
+def _page(record: RunResult, places: Sequence[TableCell], every: Sequence[RunResult], data: str, site: SiteData) -> str:
+    place, cell = (places[0] if places else None), record.cell
+    name = f"{place.row.name} on {place.column.name}" if place else f"{cell.algorithm} on {cell.task}"
+    others = {other.request.benchmark.id: other for other in reversed(places) if other.request is not places[0].request}
     unused = record.partition.get("unused_share")
-    words = f"{record.partition.get('scheme', 'unknown')}, {len(record.clients)} clients"
-    nearest = sorted(every, key=lambda other: abs(other.cell.seed - record.cell.seed))[: MOST_SEEDS + 1]
-    return rendered(
+    split = f"{record.partition.get('scheme', 'unknown')}, {len(record.clients)} clients"
+    nearest = sorted(every, key=lambda other: abs(other.cell.seed - cell.seed))[: MOST_SEEDS + 1]
+    return html.rendered(
         "cell",
-        cell_page(record.cell_id),
-        title=f"{name}, seed {record.cell.seed}, scale {record.cell.scale}",
+        html.cell_page(record.cell_id),
+        title=f"{name}, seed {cell.seed}, scale {cell.scale}",
+        name=name,
         here=place.request.benchmark.paper.id if place else "",
-        material=material,
+        site=site,
         record=record,
         place=place,
         others=list(reversed(others.values())),
-        seeds=sorted((each.cell.seed, cell_page(each.cell_id)) for each in nearest),
+        seeds=sorted((each.cell.seed, html.cell_page(each.cell_id)) for each in nearest),
         reached=list(_reached(record)),
-        costs=list(_costs(record)),
+        costs=list(_costs(record, site.find)),
         script=data,
         rounds=_rounds(record),
         clients=_clients(record),
         ledger=_ledger(record),
-        partition=_partition(record),
-        partition_words=words + ("" if unused is None else f"; {100 * unused:.1f} % of the data unused") + ".",
+        split=split + ("" if unused is None else f"; {100 * unused:.1f} % of the data unused") + ".",
         command=_command(place, record) if place else "",
+        digest=str(record.inputs["data"]["digest"]),
+        commit=str(record.environment.get("revision") or ""),
         details=_details(record),
     )
 
@@ -97,119 +104,96 @@ def _by_round(record: RunResult) -> dict[str, list[float | None]]:
     return {name: list(scores_of([record], name).shown[0]) for name in score_names(record)}
 
 
-def _reached(record: RunResult) -> Iterator[Fact]:
+def _reached(record: RunResult) -> Iterator[Shown]:
     """The scores at the round that counts, with the test set's sampling error."""
     for name in score_names(record):
         if name != TRAIN_LOSS and not record.diverged:
             found = scores_of([record], name)
             value, error = found.at()[0], found.errors[0]
-            text = "undefined" if value is None else compact(value, found.metric.unit)
+            text = "undefined" if value is None else html.compact(value, found.metric.unit)
             yield text, title_of(name), "" if error is None else f"± {number(error)} test set"
 
 
-def _costs(record: RunResult) -> Iterator[Fact]:
-    """What the run sent and how long it took."""
-    for way, name in (("up", "uplink"), ("down", "downlink")):
-        sent = sum(each.bytes for each in carried(record) if each.direction == way and not each.is_setup)
-        yield human_bytes(sent), name, "all rounds and clients"
+def _costs(record: RunResult, find: Find) -> Iterator[Shown]:
+    """What the run sent, with the earlier runs from which it starts, and how long it took."""
+    stage, whole = stage_bytes(record), run_bytes(record, find)
+    for name, own, sent in zip(("uplink", "downlink"), stage, whole or stage, strict=True):
+        note = "all rounds and clients"
+        if whole is None:
+            note += " of this stage; the record of an earlier run is missing"
+        elif len(all_stages(record, find) or ()) > 1:
+            note += f", with the earlier run from which it starts; {human_bytes(own)} in this stage"
+        yield human_bytes(sent), name, note
     yield human_bytes(record.setup_bytes), "one-time model distribution", "once, in none of the others"
     rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
     yield str(len(record.rounds)), "rounds", rounds
     if "train_seconds" in record.timing:
-        yield human_seconds(record.timing["train_seconds"]), "training", "wall time, beside other work"
+        yield human_seconds(record.timing["train_seconds"]), "training", "wall time on a shared machine"
 
 
-def _ledger(record: RunResult) -> Sheet:
+def _ledger(record: RunResult) -> html.Sheet:
     """The ledger by direction and kind."""
     lines = (
         (
-            "one-time distribution" if each.is_setup else "rounds",
+            "rounds" if each.round else "one-time distribution",
             "uplink" if each.direction == "up" else "downlink",
             each.kind,
-            *(count(each.messages), count(each.values), size(each.bytes), count(each.bytes)),
+            *(html.count(each.messages), html.count(each.values), html.size(each.bytes), html.count(each.bytes)),
         )
         for each in carried(record)
     )
-    return sheet(("when", "direction", "kind", "messages", "values", "size", "bytes"), lines)
+    return html.sheet(("when", "direction", "kind", "messages", "values", "size", "bytes"), lines)
 
 
-def _clients(record: RunResult) -> Sheet:
-    """Each client: its examples, and its scores at the round that counts."""
+def _clients(record: RunResult) -> html.Sheet:
+    """Each client: its examples, the shares of its labels, and its scores at the round that counts."""
     parts = list(dict.fromkeys(key for client in record.clients for key in client if key != "client"))
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds and not record.diverged else ()
     names = [f"{evaluation}/{name}" for evaluation in (scores[0] if scores else {}) for name in scores[0][evaluation]]
+    counts, requested = (record.partition.get(name) or () for name in ("obtained_counts", "requested_shares"))
+    labels = (record.partition.get("label_ids") or ()) if counts else ()
     lines = []
     for place, client in enumerate(record.clients):
-        sizes = [count(int(client[part])) if part in client else Entry(NOTHING) for part in parts]
-        own: Mapping[str, Any] = scores[place] if place < len(scores) else {}
-        split = [(metric(name), own.get(name.split("/")[0], {}).get(name.split("/")[1])) for name in names]
-        shown = (
-            Entry(NOTHING) if value is None else Entry(compact(by.shown(value), by.unit), repr(value))
-            for by, value in split
-        )
-        lines.append((count(int(client["client"]) + 1), *sizes, *shown))
-    return sheet(("client", *(f"{part} examples" for part in parts), *map(title_of, names)), lines)
+        sizes = [html.count(int(client[part])) if part in client else html.Entry(NOTHING) for part in parts]
+        shares = [100 * each / (sum(counts[place]) or 1) for each in counts[place]] if labels else []
+        notes = [f"requested {100 * share:.1f}" for share in requested[place]] if requested else [""] * len(shares)
+        split = [
+            html.Entry(f"{share:.1f} %", repr(share), note=note) for share, note in zip(shares, notes, strict=True)
+        ]
+        reached: Mapping[str, Any] = scores[place] if place < len(scores) else {}
+        where = ((name, *name.split("/", 1)) for name in names)
+        shown = (html.scored(name, reached.get(evaluation, {}).get(by)) for name, evaluation, by in where)
+        lines.append((html.count(int(client["client"]) + 1), *sizes, *split, *shown))
+    headers = (*(f"{part} examples" for part in parts), *(f"label {label}" for label in labels), *map(title_of, names))
+    return html.sheet(("client", *headers), lines)
 
 
-def _rounds(record: RunResult) -> Sheet:
+def _rounds(record: RunResult) -> html.Sheet:
     """Every round: loss, scores, bytes."""
-    values = {name: own for name, own in _by_round(record).items() if not name.startswith(f"{POOLED}/")}
-    lines = (
-        (
-            *(count(entry.round), count(len(entry.cohort))),
-            *(
-                Entry(number(own[place], places=3), "" if own[place] is None else repr(own[place]))
-                for own in values.values()
-            ),
-            *(size(entry.up_bytes), size(entry.down_bytes)),
-        )
-        for place, entry in enumerate(record.rounds)
-    )
-    return sheet(("round", "clients", *map(title_of, values), "up", "down"), lines)
+    values = {name: scores for name, scores in _by_round(record).items() if not name.startswith(f"{POOLED}/")}
+    lines = []
+    for place, entry in enumerate(record.rounds):
+        reached = (scores[place] for scores in values.values())
+        shown = (html.Entry(number(value, places=3), "" if value is None else repr(value)) for value in reached)
+        sizes = html.size(entry.up_bytes), html.size(entry.down_bytes)
+        lines.append((html.count(entry.round), html.count(len(entry.cohort)), *shown, *sizes))
+    return html.sheet(("round", "clients", *map(title_of, values), "up", "down"), lines)
 
 
-def _partition(record: RunResult) -> Sheet | None:
-    """Each client's examples by label, asked for and obtained; None if labels are not counted."""
-    counts, labels = record.partition.get("obtained_counts"), record.partition.get("label_ids")
-    if not counts or not labels:
-        return None
-    asked, lines = record.partition.get("requested_shares"), []
-    for place, own in enumerate(counts):
-        shares = [100 * each / (sum(own) or 1) for each in own]
-        wanted = [f" (asked {100 * share:.1f})" for share in asked[place]] if asked else [""] * len(own)
-        texts = (Entry(f"{share:.1f} %{text}", repr(share)) for share, text in zip(shares, wanted, strict=True))
-        lines.append((count(place + 1), count(sum(own)), *texts))
-    return sheet(("client", "examples", *(f"label {label}" for label in labels)), lines)
+def _details(record: RunResult) -> dict[str, str]:
+    """The run's settings, what it read, and where it ran, as its file has them."""
+    parts = {
+        "Settings": record.cell.to_json(),
+        "Inputs": dict(record.inputs),
+        "Environment": {**record.environment, "timing": dict(record.timing), "finished": record.finished},
+    }
+    return {name: json.dumps(part, indent=1, ensure_ascii=False, default=dict) for name, part in parts.items()}
 
 
-def _flat(value: JSON, before: str = "") -> Iterator[tuple[str, str]]:
-    """A nested value's fields as "training.rounds" and their texts."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _flat(inner, f"{before}.{name}" if before else str(name))
-    elif isinstance(value, list | tuple) and any(isinstance(inner, Mapping) for inner in value):
-        for place, inner in enumerate(value):
-            yield from _flat(inner, f"{before}.{place}")
-    else:
-        yield before, "–" if value is None else str(value)
-
-
-def _details(record: RunResult) -> dict[str, Pairs]:
-    """The run's settings, what identifies it, and where it ran."""
-    identity = [("cell_id", record.cell_id), ("definition_id", record.cell.definition_id)]
-    identity += [(f"inputs.{name}.digest", str(entry["digest"])) for name, entry in record.inputs.items()]
-    for name, entry in record.inputs.items():
-        identity += _flat(entry.get("origin"), f"inputs.{name}.origin")
-    if record.predictions:
-        identity.append(("predictions.sha256", str(record.predictions["sha256"])))
-    identity += [("schema", str(record.schema)), ("finished", record.finished)]
-    timing = [(f"timing.{name}", f"{value:g}") for name, value in record.timing.items()]
-    surroundings = [*_flat(record.environment), *timing]
-    return {"Settings": list(_flat(record.cell.to_json())), "Digests": identity, "Environment": surroundings}
-
-
-def _command(place: Place, record: RunResult) -> str:
-    """What computes this record again, if it is not finished."""
+def _command(place: TableCell, record: RunResult) -> str:
+    """The command that computes this record again."""
     words = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
     words += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
+    words += ["--data-dir", "/data"] if str(record.inputs["data"].get("origin")).startswith("folder") else []
+    words += ["--lenient"] if record.inputs["data"].get("skipped") or is_partial(record) else []
     return shlex.join(words)

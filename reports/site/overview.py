@@ -1,72 +1,52 @@
-"""The first page, and the pages over several tables: the state at a glance, all tasks at once, all records."""
+"""The first page, the state at a glance, and the list of all records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.measures import metric
-from benchmarks.results import RunResult
-from reports.front.state import AGAINST, claims_counted
+from benchmarks.results import RunResult, run_bytes
+from reports.claims.judge import counted
+from reports.front.state import AGAINST
 from reports.pages.text import NOTHING
-from reports.site.addresses import INDEX, PROFILES, RECORDS, cell_page, data_script, paper_page, table_page
-from reports.site.charts import front_chart, profile_chart
-from reports.site.material import Dossier, Material, Place
-from reports.site.points import Point, points_of, with_front
-from reports.site.profiles import Profiles, profiles_of
-from reports.site.tables import Entry, Sheet, compact, sheet, size
-from reports.site.templates import rendered, script
+from reports.site import html
+from reports.site.charts import front_chart, front_scale
+from reports.site.site_data import Dossier, SiteData
 
 
-def overview(material: Material) -> Iterator[tuple[str, str]]:
+def overview(site: SiteData) -> Iterator[tuple[str, str]]:
     """Pages and their data, by path."""
-    points = with_front(point for request in material.requests for point in points_of(request))
-    if points:
-        yield data_script("front"), script("front", front_chart(points, material.labels))
-    yield INDEX, _index(material, points)
-    found = [each for each in map(profiles_of, material.requests) if each is not None]
-    sections = [(f"profiles-{each.request.benchmark.id}-{each.request.scale.id}", each) for each in found]
-    if sections:
-        yield data_script("profiles"), "".join(script(name, profile_chart(each)) for name, each in sections)
-    shown = [(name, each, _improvements(each)) for name, each in sections]
-    values = {"title": "Over tasks", "here": "profiles", "material": material, "sections": shown}
-    yield PROFILES, rendered("profiles", PROFILES, **values)
-    values = {"title": "Records", "here": "records", "material": material, "records": _records(material)}
-    yield RECORDS, rendered("records", RECORDS, **values)
-
-
-def _index(material: Material, points: Sequence[Point]) -> str:
+    chart = front_chart(site.requests, site.scales)
+    if chart is not None:
+        yield "data/front.js", html.script("front", chart)
     states = {
-        scale: [_state(dossier, scale) for dossier in material.dossiers if scale in dossier.standings]
-        for scale in material.scales
+        scale: [_state(dossier, scale) for dossier in site.dossiers if scale in dossier.standings]
+        for scale in site.scales
     }
-    told = [(dossier, headline) for dossier in material.dossiers for headline in dossier.headlines]
-    return rendered(
-        "index",
-        INDEX,
-        title="State of reproduction",
-        material=material,
-        tiles=_tiles(material),
-        headlines=sorted(told, key=lambda entry: not entry[1].verdict.startswith(AGAINST)),
-        states={scale: found for scale, found in states.items() if found},
-        has_front=bool(points),
-    )
+    headlines = [(dossier, headline) for dossier in site.dossiers for headline in dossier.headlines]
+    values: dict[str, Any] = {"title": "State of reproduction", "site": site}
+    values |= {"has_front": chart is not None, "front_scale": front_scale(site.scales)}
+    values |= {"tiles": _tiles(site), "states": {scale: found for scale, found in states.items() if found}}
+    values["headlines"] = sorted(headlines, key=lambda entry: not entry[1].verdict.startswith(AGAINST))
+    yield html.INDEX, html.rendered("index", html.INDEX, **values)
+    values = {"title": "Records", "here": "records", "site": site, "records": _records(site)}
+    yield html.RECORDS, html.rendered("records", html.RECORDS, **values)
 
 
-def _tiles(material: Material) -> list[tuple[str, str]]:
+def _tiles(site: SiteData) -> list[tuple[str, str]]:
     """Numbers and what they count."""
-    scale = material.scales[0]
-    standings = [dossier.standings[scale] for dossier in material.dossiers if scale in dossier.standings]
+    scale = site.scales[0]
+    standings = [dossier.standings[scale] for dossier in site.dossiers if scale in dossier.standings]
     run, of = (sum(pair[place] for each in standings for pair in each.cells.values()) for place in (0, 1))
-    claims = claims_counted([judged for each in standings for judged in each.judgements])
-    checks = [finding.agrees for dossier in material.dossiers for finding in dossier.standing.findings]
-    tables = {table.id: table.is_printed for dossier in material.dossiers for table in dossier.tables}
-    printed = sum(tables.values())
-    studies = f"papers, {printed} tables and figures, {len(tables) - printed} studies beside them"
+    claims = counted([judged for each in standings for judged in each.judgements])
+    checks = [finding.agrees for dossier in site.dossiers for finding in dossier.standing.findings]
+    tables = {table.id: table.is_printed for dossier in site.dossiers for table in dossier.tables}
+    published = sum(tables.values())
+    studies = f"papers, {published} tables and figures, {len(tables) - published} studies of ours"
     return [
-        (str(len(material.dossiers)), studies),
+        (str(len(site.dossiers)), studies),
         (f"{run} of {of}", f"cells run, scale {scale}"),
-        *((str(number), f"claims {name}") for name, number in claims.items()),
+        *((str(number), f"claims: {name}") for name, number in claims.items()),
         (str(checks.count(False)), f"of {len(checks)} published numbers and sentences are inconsistent"),
     ]
 
@@ -74,56 +54,41 @@ def _tiles(material: Material) -> list[tuple[str, str]]:
 def _state(dossier: Dossier, scale: str) -> dict[str, Any]:
     """A paper at a scale, at a glance."""
     standing = dossier.standings[scale]
-    links = {request.benchmark.place: table_page(request) for request in dossier.requests if request.scale.id == scale}
+    requests = [request for request in dossier.requests if request.scale.id == scale]
+    links = {request.benchmark.place: html.table_page(request) for request in requests}
     agrees = [finding.agrees for finding in standing.findings]
+    whole, names = html.paper_page(dossier.paper.id), dict.fromkeys((*links, *standing.cells))
     return {
         "paper": standing.paper,
-        "places": [
-            (name, links.get(name, paper_page(dossier.paper.id)), *standing.cells[name])
-            for name in dict.fromkeys((*links, *standing.cells))
-            if name in standing.cells
-        ],
-        "claims": claims_counted(standing.judgements),
+        "places": [(name, links.get(name, whole), *standing.cells[name]) for name in names if name in standing.cells],
+        "claims": counted(standing.judgements),
         "checks": [agrees.count(answer) for answer in (True, False, None)] if agrees else [],
     }
 
 
-def _improvements(found: Profiles) -> Sheet:
-    """The probability that the method on the left beats the one above."""
-    lines = []
-    for own in found.shares:
-        line = [Entry(own, kind="row")]
-        for other in found.shares:
-            each = found.improvements.get((own, other))
-            ends = [f"{100 * end:.0f}" for end in each.interval] if each and each.interval else []
-            text = f"{100 * each.probability:.0f} %" if each else NOTHING
-            line.append(Entry(text, str(each.probability) if each else "", note=" to ".join(ends)))
-        lines.append(line)
-    return sheet(("Method", *found.shares), lines)
+def _records(site: SiteData) -> html.Sheet:
+    headers = ("Record", "Paper", "Scale", "Task", "Method", "Seed", "Tables", "Score", "Up", "Down", "Finished")
+    lines = (_line(site, record) for record in site.records)
+    return html.sheet(headers, lines, ("Paper", "Scale", "Task", "Method"))
 
 
-def _records(material: Material) -> Sheet:
-    headers = ("Record", "Scale", "Task", "Method", "Seed", "Stands in", "Score", "Up", "Down", "Finished")
-    lines = (_line(record, material.places.get(record.cell_id, ())) for record in material.records)
-    return sheet(headers, lines, ("Scale", "Task", "Method"))
-
-
-def _line(record: RunResult, places: Sequence[Place]) -> list[Entry | str]:
+def _line(site: SiteData, record: RunResult) -> list[html.Entry | str]:
+    """A record, with the bytes of the runs from which it starts; a dash where their records are missing."""
+    places, sent = site.places.get(record.cell_id, ()), run_bytes(record, site.find)
     first = places[0] if places else None
-    score = Entry(record.divergence or NOTHING)
+    score = html.Entry(record.divergence or NOTHING)
     if first and not record.diverged:
-        value, by = record.score(first.column.averaged, "chosen"), metric(first.column.averaged)
-        text = NOTHING if value is None else f"{by.label} {compact(by.shown(value), by.unit)}"
-        score = Entry(text, "" if value is None else repr(value))
-    stands_in = dict.fromkeys(f"{own.request.benchmark.paper.name}, {own.request.benchmark.place}" for own in places)
+        score = html.scored(first.column.averaged, record.score(first.column.averaged, "chosen"), label=True)
+    tables = dict.fromkeys(place.request.benchmark.place for place in places)
     return [
-        Entry(record.cell_id[:8], link=cell_page(record.cell_id), kind="code"),
+        html.Entry(record.cell_id[:8], link=html.cell_page(record.cell_id), kind="code"),
+        first.request.benchmark.paper.name if first else NOTHING,
         record.cell.scale,
         first.column.name if first else record.cell.task,
         first.row.name if first else record.cell.algorithm,
-        Entry(str(record.cell.seed), str(record.cell.seed)),
-        Entry(", ".join(stands_in) or NOTHING, kind="wrap"),
+        html.Entry(str(record.cell.seed), str(record.cell.seed)),
+        html.Entry(", ".join(tables) or NOTHING, kind="wrap"),
         score,
-        *(size(sum(getattr(entry, f"{way}_bytes") for entry in record.rounds)) for way in ("up", "down")),
+        *((html.size(sent[0]), html.size(sent[1])) if sent else (NOTHING, NOTHING)),
         record.finished[:16].replace("T", " "),
     ]

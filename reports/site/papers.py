@@ -3,69 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from reports.audit.checks import summary as audit_summary
-from reports.claims.judge import WORDS
+from reports.audit.statements import summary as audit_summary
+from reports.claims.judge import WORDS, counted
 from reports.claims.tables import RULE
 from reports.claims.tables import summary as claims_summary
-from reports.front.state import Standing, claims_counted
+from reports.front.state import Standing
 from reports.pages.text import human_bytes, human_seconds
-from reports.site.addresses import paper_page, table_page
-from reports.site.material import Dossier, Material
-from reports.site.tables import Entry, Sheet, sheet
-from reports.site.templates import rendered
+from reports.site import html
+from reports.site.site_data import Dossier, SiteData
 
 
-def paper_pages(material: Material) -> Iterator[tuple[str, str]]:
+def paper_pages(site: SiteData) -> Iterator[tuple[str, str]]:
     """Pages by path."""
-    for dossier in material.dossiers:
-        known = {"material": material, "dossier": dossier, "here": dossier.paper.id}
+    for dossier in site.dossiers:
+        shared = {"site": site, "dossier": dossier, "here": dossier.paper.id}
         for part, values in (("", _report(dossier)), ("claims", _claims(dossier)), ("audit", _audit(dossier))):
-            path, title = paper_page(dossier.paper.id, part), f"{dossier.paper.name}{f': {part}' if part else ''}"
+            path, title = html.paper_page(dossier.paper.id, part), f"{dossier.paper.name}{f': {part}' if part else ''}"
             if part != "audit" or dossier.standing.findings:
-                yield path, rendered(part or "paper", path, title=title, **values, **known)
+                yield path, html.rendered(part or "paper", path, title=title, **values, **shared)
 
 
 def _report(dossier: Dossier) -> dict[str, Any]:
-    everywhere = len(dossier.tables)
     return {
         "tables": _tables(dossier),
         "deviations": [
-            (deviation, "all tables and figures" if len(places) == everywhere else ", ".join(places))
+            (deviation, "all tables and figures" if len(places) == len(dossier.tables) else ", ".join(places))
             for deviation, places in dossier.deviations.items()
         ],
-        "scope": _scope(dossier),
         "effort": _effort(dossier),
         "results": {scale: _result(standing) for scale, standing in dossier.standings.items()},
     }
 
 
-def _tables(dossier: Dossier) -> Sheet:
+def _tables(dossier: Dossier) -> html.Sheet:
     lines = []
     for request in dossier.requests:
-        run, of = sum(selection.is_run for selection in request.selections.values()), len(request.selections)
-        cells = Entry(f"{run} of {of}" if run else "not run", str(run / of if of else 0), kind="" if run else "open")
-        place = Entry(request.benchmark.place, link=table_page(request))
-        lines.append((place, Entry(request.benchmark.title, kind="wrap"), request.scale.id, cells))
-    return sheet(("Place", "What", "Scale", "Cells run"), lines)
-
-
-def _scope(dossier: Dossier) -> str:
-    printed, studies = ([own.place for own in dossier.tables if own.is_printed is asked] for asked in (True, False))
-    judged, checks = dossier.standing.judgements, dossier.standing.findings
-    text = f"Defined here: {', '.join(printed)}"
-    text += f"; beside the paper, as studies: {', '.join(studies)}. " if studies else ". "
-    parts = [f"{len(judged)} of its sentences are judged as claims"] if judged else []
-    parts += [f"{len(checks)} of its published numbers and sentences are checked against each other"] if checks else []
-    return text + (f"{'; '.join(parts)}." if parts else "")
+        run, of = request.run
+        share = str(run / of if of else 0)
+        cells = html.Entry(f"{run} of {of}", share) if run else html.Entry("not run", share, kind="open")
+        place = html.Entry(request.benchmark.place, link=html.table_page(request))
+        lines.append((place, html.Entry(request.benchmark.title, kind="wrap"), request.scale.id, cells))
+    return html.sheet(("Place", "What", "Scale", "Cells run"), lines)
 
 
 def _effort(dossier: Dossier) -> str:
     """What the records of a paper took, each run once."""
-    selections = [selection for request in dossier.requests for selection in request.selections.values()]
-    records = {record.cell_id: record for own in selections for record in (*own.records, *own.diverged)}.values()
+    cells = [selection for request in dossier.requests for selection in request.selections.values()]
+    records = {record.cell_id: record for cell in cells for record in (*cell.records, *cell.diverged)}.values()
     if not records:
         return "Nothing of it has been run here yet."
     seconds = sum(record.timing.get("train_seconds", 0.0) for record in records)
@@ -80,7 +67,7 @@ def _result(standing: Standing) -> str:
     run, of = (sum(pair[place] for pair in standing.cells.values()) for place in (0, 1))
     parts = [f"{run} of {of} cells have been run"]
     if standing.judgements:
-        counts = ", ".join(f"{number} {name}" for name, number in claims_counted(standing.judgements).items())
+        counts = ", ".join(f"{number} {name}" for name, number in counted(standing.judgements).items())
         parts.append(f"of {len(standing.judgements)} claims: {counts}")
     if standing.findings:
         parts.append(audit_summary(standing.findings).rstrip("."))
@@ -89,13 +76,13 @@ def _result(standing: Standing) -> str:
 
 def _claims(dossier: Dossier) -> dict[str, Any]:
     """By scale, with the claims that are decided first, and the tables that each claim speaks of."""
-    pages = {request.benchmark.id: (request.benchmark.place, table_page(request)) for request in dossier.requests}
+    pages = {request.benchmark.id: (request.benchmark.place, html.table_page(request)) for request in dossier.requests}
     scales = []
     for standing in dossier.standings.values():
         if standing.judgements:
             ordered = sorted(standing.judgements, key=lambda found: WORDS.index(found.word))
-            counts = {"verdict": _counts(found.word for found in ordered)}
-            counts["published"] = _counts(found.published_word for found in ordered)
+            counts = {"verdict": Counter(found.word for found in ordered)}
+            counts["published"] = Counter(found.published_word for found in ordered)
             shown = [(each, [pages[name] for name in sorted(each.claim.benchmarks & set(pages))]) for each in ordered]
             scales.append((ordered[0].scale, shown, counts, claims_summary(standing.judgements)))
     return {"scales": scales, "rule": RULE}
@@ -103,10 +90,5 @@ def _claims(dossier: Dossier) -> dict[str, Any]:
 
 def _audit(dossier: Dossier) -> dict[str, Any]:
     findings = sorted(dossier.standing.findings, key=lambda found: (False, None, True).index(found.agrees))
-    counts = {name: _counts(getattr(found, name) for found in findings) for name in ("verdict", "subject")}
+    counts = {name: Counter(getattr(found, name) for found in findings) for name in ("verdict", "subject")}
     return {"findings": findings, "summary": audit_summary(findings), "counts": counts}
-
-
-def _counts(words: Iterable[str]) -> Mapping[str, int]:
-    """How often each word comes, in the order in which they come."""
-    return Counter(words)

@@ -6,9 +6,9 @@ seeds and tasks as in Agarwal et al. (2021, section 4.3), with their stratified 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations, permutations
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from reports.evidence.records import Request
 from reports.evidence.scores import known, scores_of
+from reports.pages.text import NOTHING
+from reports.site import html
+from reports.site.charts import COLOUR, Chart, chart_of, fields
+from reports.site.site_data import SiteData
 
 RESAMPLES = 1000
 FEWEST_TASKS = 3  # below that, nothing is said about "tasks"
@@ -23,98 +27,119 @@ STEPS = 61
 Runs = dict[str, dict[str, np.ndarray]]  # method -> task -> scores in percent, one a seed, higher is better
 
 
-@dataclass(frozen=True)
-class Improvement:
-    """How probable it is that a run of one method beats a run of another on a task drawn at random.
-
-    interval: 95 %, by the stratified bootstrap over seeds; None if a method has one seed on some task.
-    """
-
-    probability: float
-    interval: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class Profiles:
-    """Methods on the tasks that all of them were run on.
-
-    Args:
-        distances: From the best, in points.
-        shares: Method -> the share of runs that lie no farther than each distance, mean over tasks.
-        improvements: (method, other) -> the probability that the method is better.
-        seeds: Fewest and most of a method on a task.
-    """
-
-    request: Request
-    tasks: tuple[Column, ...]
-    distances: tuple[float, ...]
-    shares: Mapping[str, tuple[float, ...]]
-    improvements: Mapping[tuple[str, str], Improvement]
-    seeds: tuple[int, int]
+def profile_page(site: SiteData) -> Iterator[tuple[str, str]]:
+    """The page over tasks and its data, by path."""
+    sections, data = [], ""
+    for request in site.requests:
+        if runs := runs_of(request):
+            name = f"profiles-{request.benchmark.id}-{request.scale.id}"
+            data += html.script(name, _chart(runs))
+            counts = [len(scores) for tasks in runs.values() for scores in tasks.values()]
+            seeds = " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
+            tasks = [column.name for column in request.columns if column.task in next(iter(runs.values()))]
+            sections.append((name, request, tasks, seeds, _improvements(runs)))
+    if sections:
+        yield "data/profiles.js", data
+    values: Any = {"title": "Over tasks", "here": "profiles", "site": site, "sections": sections}
+    yield html.PROFILES, html.rendered("profiles", html.PROFILES, **values)
 
 
-def profiles_of(request: Request) -> Profiles | None:
-    """None if no two methods were run on the same three tasks whose scores are percentages."""
+def runs_of(request: Request) -> Runs:
+    """The scores of the methods that were run on the same three tasks or more; {} for fewer than two methods."""
     if request.benchmark.view.name != "scores":
-        return None
+        return {}
     columns = [column for column in request.columns if metric(column.averaged).unit == "%"]
-    every = {row.name: _runs(request, row, columns) for row in request.rows}
+    every = {row.name: _scores(request, row, columns) for row in request.rows}
     tasks = _common([frozenset(found) for found in every.values()])
     if len(tasks) < FEWEST_TASKS:
-        return None
-    runs = {name: {task: own[task] for task in tasks} for name, own in every.items() if tasks <= set(own)}
-    counts = [len(values) for own in runs.values() for values in own.values()]
-    shown = tuple(column for column in columns if column.task in tasks)
-    improvements = {pair: improvement(*pair, runs) for pair in permutations(runs, 2)}
-    return Profiles(request, shown, *profile_shares(runs), improvements, (min(counts), max(counts)))
+        return {}
+    return {name: {task: scores[task] for task in tasks} for name, scores in every.items() if tasks <= set(scores)}
 
 
-def _runs(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+def _scores(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, np.ndarray]:
     found = {}
     for column in columns:
         records = request.records_of(row, column)
-        values = known(scores_of(records, column.averaged).at()) if records else ()
-        if values:
+        if values := known(scores_of(records, column.averaged).at()) if records else ():
             found[column.task] = metric(column.averaged).sign * np.array(values)
     return found
 
 
 def _common(sets: Sequence[frozenset[str]]) -> frozenset[str]:
     """The tasks on which two methods or more can be compared in the most cells."""
-    options = {own & other for own, other in combinations(sets, 2)}
+    options = {one & other for one, other in combinations(sets, 2)}
     sizes = {option: len(option) * sum(option <= found for found in sets) for option in options}
     return max(sorted(options, key=sorted), key=lambda option: sizes[option], default=frozenset())
 
 
-def profile_shares(runs: Runs) -> tuple[tuple[float, ...], dict[str, tuple[float, ...]]]:
-    """Distances from the best mean in points, and by method the share of runs that lie no farther."""
-    tasks = next(iter(runs.values()))
-    best = {task: max(float(own[task].mean()) for own in runs.values()) for task in tasks}
-    gaps = {method: [best[task] - own[task] for task in tasks] for method, own in runs.items()}
-    widest = max(float(gap.max()) for own in gaps.values() for gap in own)
-    distances = np.linspace(0.0, max(widest, 1.0), STEPS)
+def profile_shares(runs: Runs) -> tuple[list[float], dict[str, list[float]]]:
+    """Distances from the best mean in points, and by method the share of runs that lie no farther, mean over tasks."""
+    best = {task: max(float(scores[task].mean()) for scores in runs.values()) for task in next(iter(runs.values()))}
+    gaps = {method: [best[task] - scores[task] for task in best] for method, scores in runs.items()}
+    widest = max(float(gap.max()) for each in gaps.values() for gap in each)
+    distances = np.linspace(0.0, max(widest, 1.0), STEPS).tolist()
+    within = {
+        method: [float(np.mean([np.mean(gap <= at + 1e-9) for gap in each])) for at in distances]
+        for method, each in gaps.items()
+    }
+    return distances, within
 
-    def shares(own: Sequence[np.ndarray]) -> tuple[float, ...]:
-        return tuple(float(np.mean([np.mean(gap <= at + 1e-9) for gap in own])) for at in distances)
 
-    return tuple(map(float, distances)), {method: shares(own) for method, own in gaps.items()}
+def improvement(one: str, other: str, runs: Runs) -> tuple[float, tuple[float, float] | None]:
+    """How probable it is that a run of the first method beats one of the second on a task drawn at random.
 
-
-def improvement(own: str, other: str, runs: Runs) -> Improvement:
-    """How probable it is that a run of the first method beats one of the second."""
-    pairs = [(runs[own][task], runs[other][task]) for task in runs[own]]
+    Returns:
+        The probability, and its 95 % interval by the stratified bootstrap over seeds; None where a method has one seed
+        on some task.
+    """
+    pairs = [(runs[one][task], runs[other][task]) for task in runs[one]]
     probability = float(np.mean([_wins(*pair).mean() for pair in pairs]))
     if min(len(values) for pair in pairs for values in pair) < 2:
-        return Improvement(probability, None)
+        return probability, None
     rng, means = np.random.default_rng(0), np.zeros(RESAMPLES)
     for pair in pairs:
-        first, second = (rng.multinomial(len(own), [1 / len(own)] * len(own), RESAMPLES) / len(own) for own in pair)
+        first, second = (_resampled(len(scores), rng) for scores in pair)
         means += ((first @ _wins(*pair)) * second).sum(axis=1) / len(pairs)
     low, high = np.quantile(means, (0.025, 0.975))
-    return Improvement(probability, (float(low), float(high)))
+    return probability, (float(low), float(high))
 
 
-def _wins(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """1 if a run of the first beats one of the second, ½ for ties. own [n], other [m] -> [n, m]."""
-    gap = own[:, None] - other[None, :]
+def _resampled(n: int, rng: np.random.Generator) -> np.ndarray:
+    """The share of each of n seeds in every resample, [RESAMPLES, n]."""
+    return rng.multinomial(n, [1 / n] * n, RESAMPLES) / n
+
+
+def _wins(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """1 if a run of the first beats one of the second, ½ for ties: [n], [m] -> [n, m]."""
+    gap = first[:, None] - second[None, :]
     return np.asarray((gap > 1e-9) + 0.5 * (np.abs(gap) <= 1e-9))
+
+
+def _improvements(runs: Runs) -> html.Sheet:
+    """The probability that the method on the left beats the one above."""
+    lines = []
+    for one in runs:
+        line = [html.Entry(one, kind="row")]
+        for other in runs:
+            probability, interval = improvement(one, other, runs)
+            note = " to ".join(f"{100 * end:.0f}" for end in interval or ())
+            shown = html.Entry(f"{100 * probability:.0f} %", str(probability), note=note)
+            line.append(html.Entry(NOTHING) if one == other else shown)
+        lines.append(line)
+    return html.sheet(("Method", *runs), lines)
+
+
+def _chart(runs: Runs) -> Chart:
+    """The share of runs that lie within so many points of the best."""
+    distances, within = profile_shares(runs)
+    values = [
+        {"method": method, "points": at, "share": share}
+        for method, shares in within.items()
+        for at, share in zip(distances, shares, strict=True)
+    ]
+    x = fields("points", title="within so many points of the best method's mean")
+    y = fields("share", scale={"domain": [0, 1]}, title="share of runs, over tasks", axis={"format": "%"})
+    tip = [{"field": "method"}, {"field": "points", "format": ".1f"}, {"field": "share", "format": ".0%"}]
+    line = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
+    encoding = {"x": x, "y": y, "color": COLOUR, "tooltip": tip}
+    return chart_of({"height": 280, "mark": line, "encoding": encoding}, values)

@@ -1,9 +1,10 @@
-"""Tables of the site: entries with links and sort keys, and a benchmark's table in compact form."""
+"""The pages of tables and of their sweeps: a compact table with links to the runs, its chart, and all its numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.experiment import Column, Row
@@ -11,110 +12,124 @@ from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
-from reports.pages.text import NOT_RUN, NOTHING, human_bytes, marked, number, row_name
-from reports.site.addresses import cell_page
+from reports.evidence.statistics import mean
+from reports.evidence.traffic import bytes_of_a_round
+from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, row_name
+from reports.site import html
+from reports.site.charts import curves_chart
+from reports.site.site_data import SiteData
+from reports.views import show, view_of
 from reports.views.comparison import Comparison, ScoreResult, compare
 
-BYTES = (("uplink", "all rounds"), ("downlink", "all rounds"), ("one-time model", "distribution"))
+# Views whose numbers are scores: the compact table comes first, and their own tables are folded below it.
+_OF_SCORES = ("scores", "crossed", "curves", "layers")
+# What a sweep leaves, in the order in which a reader asks for it.
+PICTURES = {
+    "heatmap": "Score over two fields",
+    "front": "Score against uplink bytes",
+    "history": "Score by trial",
+}
+EARLY = ("pruned", "given up")  # how the states of trials begin that were stopped early; the latter in old files
+SWEPT = ("trials.csv", "importances.csv")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A cell of a table.
-
-    Args:
-        sort: What a number is sorted by; "" for a text.
-        note: In small below the text, such as the published value.
-        kind: "best", "open" (not run, diverged), "wrap" (a long text), "row" (a method's name with its colour), "code".
-    """
-
-    text: str
-    sort: str = ""
-    link: str = ""
-    note: str = ""
-    title: str = ""
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table. headers: each with a second line, "" for none. filters: the headers by whose texts lines are hidden."""
-
-    headers: tuple[tuple[str, str], ...]
-    lines: tuple[tuple[Entry, ...], ...]
-    filters: tuple[str, ...] = ()
-
-    @property
-    def is_number(self) -> list[bool]:
-        """Whether each column holds numbers."""
-        return [any(line[place].sort for line in self.lines) for place in range(len(self.headers))]
-
-    @property
-    def options(self) -> dict[str, list[tuple[str, int]]]:
-        """Filter -> (text, number of lines) of each choice."""
-        texts = {name: [line[self.place(name)].text for line in self.lines] for name in self.filters}
-        return {name: [(text, own.count(text)) for text in sorted(set(own))] for name, own in texts.items()}
-
-    def place(self, name: str) -> int:
-        """The place of a header."""
-        return [header for header, _ in self.headers].index(name)
+def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
+    """A page for each table and scale, by path, and one for its sweeps."""
+    for request in site.requests:
+        benchmark, path = request.benchmark, html.table_page(request)
+        view = view_of(request)
+        comparison, chart = _comparison_in(view, request), curves_chart(request)
+        data = f"data/{benchmark.id}-{request.scale.id}.js" if chart is not None else ""
+        if chart is not None:
+            yield data, html.script("curves", chart)
+        page = show(view)
+        deviations = {f"Deviation {deviation.id}: {deviation.text}" for deviation in benchmark.deviations}
+        values = {
+            "title": f"{benchmark.paper.name}, {benchmark.place}",
+            "here": benchmark.paper.id,
+            "site": site,
+            "request": request,
+            "page": page,
+            "matrix": matrix(comparison),
+            "matrix_first": benchmark.view.name in _OF_SCORES,
+            "shows_reported": comparison.shows_published,
+            "script": data,
+            "notes": [note for note in page.notes if note not in deviations],
+            "n_deviations": sum(request.scale.id in deviation.scales for deviation in benchmark.deviations),
+            "others": [each for each in site.requests if each.benchmark.id == benchmark.id and each is not request],
+        }
+        yield path, html.rendered("table", path, **values)
+        if files := site.sweeps.get((benchmark.id, request.scale.id)):
+            yield from _sweep(files, values)
 
 
-def sheet(headers: Iterable[str], lines: Iterable[Sequence[Entry | str]], filters: Sequence[str] = ()) -> Sheet:
-    """A table of entries or plain texts."""
-    entries = (tuple(one if isinstance(one, Entry) else Entry(one) for one in line) for line in lines)
-    return Sheet(tuple((header, "") for header in headers), tuple(entries), tuple(filters))
+# ---- the compact table -----------------------------------------------------------------------------------------------
 
 
-def count(value: int) -> Entry:
-    """A whole number with thin spaces between thousands."""
-    return Entry(f"{value:,}".replace(",", "\u202f"), str(value))
-
-
-def size(value: float, gigabyte: int = 10**9) -> Entry:
-    """Bytes in readable units."""
-    return Entry(human_bytes(value, gigabyte), repr(value))
-
-
-def compact(value: float, unit: str) -> str:
-    """A score in about three digits: 75.3 for percent, 0.812 or 123.4 for plain numbers."""
-    return number(value, places=1 if unit == "%" or abs(value) >= 10 else 3)
-
-
-def comparison_in(found: Any, request: Request) -> Comparison:
+def _comparison_in(found: Any, request: Request) -> Comparison:
     """The comparison that a view made, or a new one if it made none."""
     inner = found if isinstance(found, Comparison) else getattr(found, "comparison", None)
     return inner if isinstance(inner, Comparison) else compare(request)
 
 
-def matrix(comparison: Comparison) -> Sheet:
-    """The compact table: a line a method, `75.3 ± 0.4 (5)` in a cell, the published value below, then its bytes."""
+def matrix(comparison: Comparison) -> html.Sheet:
+    """The compact table: a line a method, its bytes, `75.3 ± 0.4 (5)` in a cell and the published value below."""
     request = comparison.request
     places = [(column, score) for column in request.columns for score in column.scores]
-    best = [_best(comparison, column, score) for column, score in places]
+    sizes, headers = _bytes(comparison)
     lines = []
     for row in request.rows:
-        name = Entry(row_name(row), title=row.note, kind="row")
-        scores = (_entry(comparison, row, *place, own) for place, own in zip(places, best, strict=True))
-        lines.append((name, *scores, *_bytes(comparison, row)))
-    headers = [("Method", ""), *((column.name, score_label(column, score)) for column, score in places), *BYTES]
-    if not any(entry.sort for line in lines for entry in line[-len(BYTES) :]):
-        headers, lines = headers[: -len(BYTES)], [line[: -len(BYTES)] for line in lines]
-    return Sheet(tuple(headers), tuple(lines))
+        name = html.Entry(row_name(row), title=row.note, kind="row")
+        scores = (_entry(comparison, row, *place) for place in places)
+        lines.append((name, *sizes[row.id], *scores))
+    return html.sheet(
+        [("Method", ""), *headers, *((column.name, score_label(column, s)) for column, s in places)], lines
+    )
+
+
+def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tuple[str, str]]]:
+    """Bytes by row and their headers: up and down per round, and the set-up; empty without any bytes.
+
+    Means over the tasks that all of the paper's methods ran; a note counts those of a method that ran others.
+    """
+    request = comparison.request
+    costs = {
+        row.id: {column.name: ways for column in request.columns if (ways := _of_stages(comparison, row, column))}
+        for row in request.rows
+    }
+    ran = [set(costs[row.id]) for row in request.rows if costs[row.id] and row.printed] or [set()]
+    common = set.intersection(*ran)
+    sizes, notes = {}, {}
+    for name, found in costs.items():
+        tasks = [task for task in found if task in common] or list(found)
+        sizes[name] = [mean(way) for way in zip(*(found[task] for task in tasks), strict=True)]
+        notes[name] = "" if not tasks or set(tasks) == common else f"{len(tasks)} task{'s' if len(tasks) > 1 else ''}"
+    flat = [value for values in sizes.values() for value in values]
+    if not any(flat):
+        return {name: [] for name in costs}, []
+    texts = iter(in_one_unit(flat, request.benchmark.paper.gigabyte, places=1))
+    entries = {
+        name: [html.Entry(next(texts), repr(value), note=notes[name]) for value in values] or [html.Entry(NOTHING)] * 3
+        for name, values in sizes.items()
+    }
+    over = ", ".join(sorted(common)) if len(common) <= 2 else f"mean of {len(common)} tasks"
+    over = f"per round, {over}" if common else "per round"
+    return entries, [("uplink", over), ("downlink", over), ("one-time model", "distribution")]
+
+
+def _of_stages(comparison: Comparison, row: Row, column: Column) -> tuple[float, ...]:
+    """Bytes up and down in a round and of the set-up; of a run that starts from another one, the larger of the two."""
+    cost, request = comparison.cell(row, column).cost, comparison.request
+    if cost is None or not cost.seeds:
+        return ()
+    return *bytes_of_a_round(request.records_of(row, column), request.find), cost.setup_bytes
 
 
 def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:
     return next(result for result in comparison.cell(row, column).scores if result.score == score)
 
 
-def _best(comparison: Comparison, column: Column, score: str) -> float | None:
-    """Our best value of a column; None if fewer than two methods have one."""
-    values = [_result(comparison, row, column, score).ours for row in comparison.request.rows]
-    known = [value for value in values if value is not None]
-    return metric(score).best(known) if len(known) > 1 else None
-
-
-def _entry(comparison: Comparison, row: Row, column: Column, score: str, best: float | None) -> Entry:
+def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> html.Entry:
     cell, request, unit = comparison.cell(row, column), comparison.request, metric(score).unit
     result, selection = _result(comparison, row, column, score), request.selections[row.id, column.task]
     published = result.published if comparison.shows_published and row.printed else None
@@ -122,7 +137,7 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str, best: f
     link = _link([*selection.records, *selection.diverged])
     if not cell.is_run:
         sort = "" if published is None else repr(published)
-        return Entry(selection.divergence or NOT_RUN, sort, link, note, kind="open")
+        return html.Entry(selection.divergence or NOT_RUN, sort, link, note, kind="open")
     numbers = {"± test set": result.sampling_error, "reported": published, "difference to reported": result.difference}
     about = [f"{name} {metric(score).in_unit(number(value))}" for name, value in numbers.items() if value is not None]
     if result.interval is not None:
@@ -132,22 +147,44 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str, best: f
     seeds = ", ".join(map(str, cell.seeds))
     title = f"{row.name}, {column.name} {score_label(column, score)} {unit}: seeds {seeds}; {'; '.join(about)}"
     if result.ours is None:
-        return Entry("undefined" if result.is_held else NOTHING, "", link, note, title)
-    spread = "" if result.sd is None else f" ± {compact(result.sd, unit)}"
-    text = f"{compact(result.ours, unit)}{spread} ({result.seeds})"
-    return Entry(text, repr(result.ours), link, note, title, "best" if result.ours == best else "")
+        return html.Entry("undefined" if result.is_held else NOTHING, "", link, note, title)
+    spread = "" if result.sd is None else f" ± {html.compact(result.sd, unit)}"
+    text = f"{html.compact(result.ours, unit)}{spread} ({result.seeds})"
+    kind = "best" if row.id in comparison.bold[column.task, score] else ""
+    return html.Entry(text, repr(result.ours), link, note, title, kind)
 
 
 def _link(records: Sequence[RunResult]) -> str:
-    return cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
+    return html.cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
 
 
-def _bytes(comparison: Comparison, row: Row) -> list[Entry]:
-    """Sent up and down over the tasks that ran, all rounds and clients, and the set-up."""
-    request = comparison.request
-    costs = [cost for column in request.columns if (cost := comparison.cell(row, column).cost) is not None]
-    if not costs:
-        return [Entry(NOTHING)] * len(BYTES)
-    note = "" if len(costs) == len(request.columns) else f"{len(costs)} of {len(request.columns)} tasks"
-    totals = [float(sum(getattr(cost, f"{way}_bytes") for cost in costs)) for way in ("up", "down", "setup")]
-    return [Entry(human_bytes(total, request.benchmark.paper.gigabyte), repr(total), note=note) for total in totals]
+# ---- sweeps --------------------------------------------------------------------------------------------------------
+
+
+def _sweep(files: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The page of a sweep and the files that it shows."""
+    path = html.sweep_page(values["request"])
+    folder = path.removesuffix(".html")
+    yield from ((f"{folder}/{name}", text) for name, text in files.items())
+    trials, importances = (list(csv.DictReader(io.StringIO(files.get(name, "")))) for name in SWEPT)
+    sheets = {
+        "pictures": [(f"{folder}/{name}.svg", text) for name, text in PICTURES.items() if f"{name}.svg" in files],
+        "trials": _as_sheet(sorted(trials, key=lambda line: not line["state"] or line["state"].startswith(EARLY))),
+        "importances": _as_sheet(importances),
+        "downloads": [f"{folder}/{name}" for name in SWEPT if name in files],
+    }
+    yield path, html.rendered("sweep", path, **{**values, "title": f"{values['title']}: sweep", **sheets})
+
+
+def _as_sheet(lines: Sequence[Mapping[str, str]]) -> html.Sheet:
+    """Lines of a CSV file: numbers in four digits, sorted as numbers, and bytes in readable units."""
+
+    def entry(name: str, text: str) -> html.Entry:
+        try:
+            value = float(text)
+        except ValueError:
+            return html.Entry(text)
+        return html.size(value) if name.endswith("_bytes") else html.Entry(f"{value:.4g}", text)
+
+    headers = tuple(lines[0]) if lines else ()
+    return html.sheet(headers, ([entry(name, line[name]) for name in headers] for line in lines))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -14,6 +15,7 @@ from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
 from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
 
+SECTION = "section.md"  # of a sweep's files: the part of the paper's page
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 Result = Mapping[str, Any]  # a study as the sweep's file has it
 
@@ -21,29 +23,17 @@ Result = Mapping[str, Any]  # a study as the sweep's file has it
 def figures(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> dict[str, Callable[[], Figure]]:
     """The pictures of studies, by name: a panel a study."""
     heading, about = heading_of(results, benchmark, scale), f"Validation data, {seeds_of(results)}."
-    pruned = "pruned, by an early score"
     joint = [result for result in results if len(result["grid"]) > 1]
     fronts = [result for result in results if result["front"] is not None]
-    pictures: dict[str, tuple[Sequence[Result], Callable[[Axes, Result, Benchmark], None], str, str]] = {
-        "history": (results, _history, "trial", f"Line: the best so far. Hollow: {pruned}."),
-        "heatmap": (
-            joint,
-            _heatmap,
-            "",
-            f"At each place the best. Bold: the best of all. In brackets: {pruned}.",
-        ),
-        "front": (
-            fronts,
-            _front,
-            "uplink, MB",
-            "Line: none is as good in both and better in one. Mean over seeds.",
-        ),
+    history = "Line: the best so far. Hollow: pruned, by an early score."
+    heatmap = "At each place the best trial. Framed: the best of all, and ties. In brackets: pruned, by an early score."
+    front = "Line: Pareto front, with its trials' values. Mean over seeds."
+    pictures = {
+        "history": (results, benchmark, heading, _history, "trial", f"{about} {history}"),
+        "heatmap": (joint, benchmark, heading, _heatmap, "", f"{about} {heatmap}"),
+        "front": (fronts, benchmark, heading, _front, "uplink, MB", f"{about} {front}"),
     }
-    return {
-        name: partial(_figure, studies, benchmark, heading, draw, xlabel, f"{about} {caption}")
-        for name, (studies, draw, xlabel, caption) in pictures.items()
-        if studies
-    }
+    return {name: partial(_figure, *arguments) for name, arguments in pictures.items() if arguments[0]}
 
 
 def heading_of(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> str:
@@ -86,24 +76,31 @@ def _scored(result: Result) -> list[tuple[Any, float, bool]]:
 
 
 def _history(axes: Axes, result: Result, _: Benchmark) -> None:
-    numbers, best = list[int](), list[float]()
-    for trial, score, is_pruned in _scored(result):
+    by, trials = metric(result["metric"]), _scored(result)
+    for trial, score, is_pruned in trials:
         axes.plot([trial["number"]], [score], **mark(0) | ({"mfc": "white"} if is_pruned else {}))
-        if not is_pruned:
-            numbers.append(trial["number"])
-            best.append(metric(result["metric"]).best([score, *best[-1:]]) or 0.0)
-    axes.step(numbers, best, where="post", color="0.4", linewidth=1)
+    whole = [(trial["number"], score) for trial, score, is_pruned in trials if not is_pruned]
+    best = accumulate((score for _, score in whole), max if by.higher_is_better else min)
+    axes.step([number for number, _ in whole], list(best), where="post", color="0.4", linewidth=1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _front(axes: Axes, result: Result, _: Benchmark) -> None:
     whole = [(trial, score) for trial, score, is_pruned in _scored(result) if not is_pruned]
-    points = [(trial["number"], trial["uplink_bytes"] / 1e6, score) for trial, score in whole]
-    for number, sent, score in points:
-        style: Any = mark(0) if number in result["front"] else {"color": "0.5", "marker": "."}
-        axes.plot([sent], [score], **style)
-    front = sorted((sent, score) for number, sent, score in points if number in result["front"])
+    points = [(trial, trial["uplink_bytes"] / 1e6, score) for trial, score in whole]
+    for trial, sent, score in points:
+        is_front = trial["number"] in result["front"]
+        axes.plot([sent], [score], **(mark(0) if is_front else {"color": "0.5", "marker": "."}))
+        if is_front:
+            axes.annotate(_settings(trial), (sent, score), (4, 4), textcoords="offset points", fontsize=6.5)
+    front = sorted((sent, score) for trial, sent, score in points if trial["number"] in result["front"])
     axes.step([sent for sent, _ in front], [score for _, score in front], where="post", color="0.4", linewidth=1)
+
+
+def _settings(trial: Mapping[str, Any]) -> str:
+    """A trial's values, in the order of its fields' names."""
+    values = (trial["values"][name] for name in sorted(trial["values"]))
+    return ", ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values)
 
 
 def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
@@ -119,8 +116,13 @@ def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
         text = f"({score:.1f})" if is_pruned else f"{score:.1f}"
         axes.annotate(text, place, (0, 5), textcoords="offset points", ha="center", fontsize=7, fontweight=weight)
     if shown:
-        colours = [by.sign * score for _, score, _ in shown.values()]
-        axes.scatter([x for x, _ in shown], [y for _, y in shown], c=colours, cmap="viridis", marker="s", s=60)
+        colours = [score for _, score, _ in shown.values()]
+        rings = ["black" if trial["number"] in result["ties"] else "none" for trial, _, _ in shown.values()]
+        style: Any = {"cmap": "viridis" if by.higher_is_better else "viridis_r", "marker": "s", "s": 60}
+        marks = axes.scatter([x for x, _ in shown], [y for _, y in shown], c=colours, edgecolors=rings, **style)
+        bar = axes.figure.colorbar(marks, ax=axes)  # a panel's own: studies are of other tasks and metrics
+        bar.ax.tick_params(labelsize=7)
+        bar.set_label(by.label + (f" ({by.unit})" if by.unit else ""), fontsize=7.5)
     axes.margins(0.2)
 
 

@@ -1,45 +1,51 @@
-"""Views: how a table or figure shows its records.
-
-A view is a module of this package: `join` answers a request with what it shows, of which `grids`, `notes`, `frame` and
-`plot` make the tables, the notes under them, the long form and the figure. A view that is about something else than
-scores says so: `RANKS = False`; one that has something for the first page: `finding`.
-"""
+"""Views: how a table or figure shows its records, by the name that a benchmark's `view` has."""
 
 from __future__ import annotations
 
 import importlib
-from functools import partial
-from typing import Any
 
 from benchmarks.experiment import Benchmark
 from reports.evidence.records import Request
+from reports.frame import TableView
 from reports.pages.page import Page
 
+VIEWS = {
+    "scores": "scores.ScoreTable",
+    "crossed": "crossed.CrossedTable",
+    "layers": "layers.LayerFigure",
+    "curves": "curves.Curves",
+    "gains": "gains.Gains",
+    "targets": "targets.Targets",
+    "costs": "costs.CostTables",
+    "resources": "resources.Resources",
+    "split": "split.SplitCosts",
+    "labels": "shares.LabelShares",
+    "sizes": "shares.SizeShares",
+}
 
-def page(request: Request) -> Page:
-    """The page of a benchmark at a scale, by the view that the benchmark names."""
-    name = request.benchmark.view.name
-    return show(name, _module(name).join(request))
+
+def _view(benchmark: Benchmark) -> type[TableView]:
+    module, name = VIEWS[benchmark.view.name].split(".")
+    view: type[TableView] = getattr(importlib.import_module(f"reports.views.{module}"), name)
+    return view
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(f"reports.views.{name}")
+def view_of(request: Request) -> TableView:
+    """A request as the view that its benchmark names."""
+    return _view(request.benchmark)(request)
 
 
 def has_finding(benchmark: Benchmark) -> bool:
-    """Whether a benchmark's view may have something for the first page: most have not, and their pages take time."""
-    return hasattr(_module(benchmark.view.name), "finding")
+    """Whether a benchmark's view has something for the first page: most have not, and their pages take time."""
+    return _view(benchmark).finding is not TableView.finding
 
 
-def show(name: str, found: Any) -> Page:
-    """The page of what a view's `join` gave."""
-    view = _module(name)
-    return Page(
-        found.request,
-        tuple(view.grids(found)),
-        tuple(view.notes(found)),
-        partial(view.frame, found),
-        partial(view.plot, found),
-        getattr(view, "RANKS", True),
-        view.finding(found) if hasattr(view, "finding") else None,
-    )
+def page(request: Request) -> Page:
+    """The page of a benchmark at a scale."""
+    return show(view_of(request))
+
+
+def show(view: TableView) -> Page:
+    """A view's page."""
+    grids, notes = tuple(view.grids()), tuple(view.notes())
+    return Page(view.request, grids, notes, view.frame, view.plot, view.ranks, view.finding())

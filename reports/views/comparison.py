@@ -14,13 +14,20 @@ from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.inference import LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import is_distinguishable, level
-from reports.evidence.published import AVERAGE, derivation_in_words, published_for
+from reports.evidence.published import (
+    AVERAGE,
+    RULE,
+    UNDECIDED,
+    derivation_in_words,
+    is_comparable,
+    published_for,
+    verdict,
+)
 from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.text import DERIVED, NOTHING, at_round, in_units, not_run, notes_under, number, over_clients
-from reports.views.reproduced import RULE, UNDECIDED, is_comparable, verdict
 
 INTERVAL = "95 % CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
@@ -244,7 +251,7 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
     cells = []
     for row, column in product(request.rows, request.columns):
         records, seeds = request.records_of(row, column), request.seeds_of(row, column)
-        comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records)
+        comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records, request.find)
         scores = tuple(
             _score(records, score, score_at, entry, comparable, score in column.beside)
             for score in scores_shown(request, column)

@@ -7,204 +7,211 @@ benchmark's first task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from decimal import Decimal
+from functools import cached_property
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.costs import Terms, byte_unit
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from reports.evidence.equations import Closed, Costs
-from reports.evidence.published import is_printed_as, places_of
+from reports.evidence.equations import Costs, Equation
+from reports.evidence.published import AS_PRINTED, DIFFERS, MEGABYTE, is_printed_as, places_of
+from reports.evidence.records import Request
 from reports.evidence.statistics import printed
-from reports.evidence.traffic import Cost
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form, one_line
+from reports.frame import Place, Quantities, Shown
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot
-from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, notes_under, number, row_name
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 
-AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
 KINDS = {"features": "features", "masks": "masks", "labels": "labels", "parameters": "weights"}  # and their names
-RANKS = False
-FIELDS = [*KEYS, "encoder", "counted", "quantity", "over", "value", "published", "n_seeds"]
-
-join = Costs
+PRINTED, CONSISTENT = "equation, as printed", "equation, consistent bytes"
+DERIVED, MEASURED = "wire, derived", "wire, measured"
 
 
-def notes(found: Costs) -> Iterator[str]:
-    """Every note under the tables."""
-    paper, backbone, terms = found.request.benchmark.paper, found.request.paper_scale.backbone, found.terms
-    named = ", ".join(f"{term.name} {getattr(terms, term.name):,.10g}" for term in fields(Terms))
-    method = [
-        f"Bytes: {paper.bytes_convention}, without the one-time model distribution. Gain: the baseline's bytes over "
-        "the method's.",
-        f"Closed forms, first line: the equation with the printed parameters ({named}; sizes in bytes). In consistent "
-        f"bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike.",
-    ]
-    if found.derived:
-        method.append(
-            f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
-            f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends of each text."
+class CostTables(Quantities):
+    """Bytes of all rounds, clients and, where not said otherwise, both directions."""
+
+    fields = (*KEYS, "encoder", "counted", "quantity", "over", "value", "published", "n_seeds")
+    integers = ("n_seeds",)
+    floats = ("value", "published")
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.costs = Costs(request)
+        self.gigabyte = request.benchmark.paper.gigabyte
+
+    @cached_property
+    def wires(self) -> Sequence[str]:
+        """The ways in which bytes on the wire are known, with their encoders."""
+        return (DERIVED, MEASURED) if self.costs.derived else (MEASURED,)
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """Each row's equation, then its bytes on the wire."""
+        request, equations = self.request, {equation.row.id: equation for equation in self.costs.equations}
+        gains = {DERIVED: self.costs.gains(self.costs.derived), MEASURED: self.costs.gains(self.costs.measured)}
+        for row in request.rows:
+            common = keys_of(request, row, request.columns[0]) | {"encoder": request.paper_scale.backbone}
+            if row.id in equations:
+                yield from (common | line for line in _equation_lines(equations[row.id]))
+            for counted in self.wires:
+                base = common | {"counted": counted}
+                base |= {"encoder": request.scale.backbone} if counted == MEASURED else {}
+                cost = (self.costs.derived if counted == DERIVED else self.costs.measured).get(row.id)
+                if cost is None:
+                    yield base | {"quantity": self._unknown(row, counted)}
+                    continue
+                sizes = {"bytes": cost.total_bytes, "up_bytes": cost.up_bytes, "down_bytes": cost.down_bytes}
+                sizes |= {f"{name}_bytes": cost.kinds.get(kind, 0) for kind, name in KINDS.items()}
+                base |= {"n_seeds": cost.seeds or None}
+                for name, size in (sizes | {"setup_bytes": cost.setup_bytes}).items():
+                    yield base | {"quantity": name, "value": size}
+                for over, gain in gains[counted][row.id].items():
+                    yield base | {"quantity": "gain", "over": over, "value": gain}
+
+    def _unknown(self, row: Row, counted: str) -> str:
+        return not_run(self.request, row, self.request.columns[0]) if counted == MEASURED else DEPENDS
+
+    # ---- tables ----------------------------------------------------------------------------------------------------
+
+    def _gains(self, counted: str) -> list[Shown]:
+        headers = (("gain over", *base.name.split(" · ")) for base in self.costs.baselines)
+        places = ((counted, "gain", base.id) for base in self.costs.baselines)
+        return [Shown(*column) for column in zip(headers, places, strict=True)]
+
+    def _gb(self, size: float) -> str:
+        return number(size / self.gigabyte) if size >= 0.005 * self.gigabyte else "<0.01"
+
+    def _equation_group(self, equation: Equation) -> Group:
+        row, lines = equation.row, []
+
+        def add(label: str, size: Place) -> None:
+            if self.value(row, size) is not None:
+                lines.append(Line(label, self.cells(row, (Shown((), size, self._gb), *self._gains(size[0])))))
+
+        printed_gains, known = equation.printed_gains, equation.published
+        places = {base: places_of(known[base]) if base in known else 1 for base in printed_gains}
+        gains = (str(printed(gain, places=places[base])) for base, gain in printed_gains.items())
+        label = f"eq. {equation.form.equation}: {equation.form.text}"
+        lines.append(Line(label, (self._gb(equation.printed_gb * self.gigabyte), *gains), is_main=True))
+        if known:
+            same = {base: is_printed_as(Decimal(str(printed_gains[base])), gain) for base, gain in known.items()}
+            texts = {base: f"{gain.normalize():f}" for base, gain in known.items()}
+            words = {base: AS_PRINTED if same[base] else DIFFERS for base in known}
+            for label, cells in (("reported", texts), ("verdict", words)):
+                lines.append(Line(label, ("", *(cells.get(base, "") for base in printed_gains))))
+        add("in consistent bytes", (CONSISTENT, "bytes"))
+        add("on the wire", (DERIVED, "bytes"))
+        return Group(row_name(row), tuple(lines))
+
+    def _features_sent(self, row: Row) -> str:
+        """How many layers' embeddings of each text a method sends, or [CLS] for one token of one layer; "" if unknown.
+
+        Bytes that shapes alone do not give depend on the texts: they include embeddings.
+        """
+        derived, sizes = self.costs.derived.get(row.id), self.costs.sizes.get(row.head)
+        if sizes is None:
+            return ""
+        if derived is not None and "features" not in derived.kinds:
+            return NOTHING
+        return f"{sizes.layers_read} layer{'s' if sizes.layers_read > 1 else ''}" if sizes.all_tokens else "[CLS]"
+
+    def _bytes_grid(self, title: str, counted: str) -> Grid:
+        """Rows are methods: bytes by direction and kind, with gains."""
+
+        def size(name: str, *header: str) -> Shown:
+            return Shown(header, (counted, name), lambda size: human_bytes(size, self.gigabyte) if size else NOTHING)
+
+        columns = [size("up_bytes", "uplink"), size("down_bytes", "downlink"), size("bytes", "both")]
+        columns += [*self._gains(counted), *(size(f"{name}_bytes", "of which", name) for name in KINDS.values())]
+        columns += [size("setup_bytes", *ONE_TIME)]
+        if counted == MEASURED:
+            columns = [Shown(("n", "seeds"), (counted, "bytes"), str, "n_seeds"), *columns]
+        groups = []
+        for row in self.request.rows:
+            is_known = self.value(row, (counted, "bytes")) is not None
+            missing = (self._unknown(row, counted), *[""] * (len(columns) - 1))
+            cells = self.cells(row, columns) if is_known else missing
+            groups.append(Group(row_name(row), (Line(self._features_sent(row), cells),)))
+        return Grid(title, tuple(column.header for column in columns), tuple(groups))
+
+    def grids(self) -> Iterator[Grid]:
+        """Equations (groups are methods, lines the ways to count), then the wire, derived and measured."""
+        label = self.request.paper_scale.label
+        for_paper = f"for the paper's encoder ({label}), without training: the same at every scale"
+        headers = (("cost", "GB"), *(column.header for column in self._gains(PRINTED)))
+        groups = tuple(map(self._equation_group, self.costs.equations))
+        yield Grid(self.title(f"closed forms {for_paper}"), headers, groups)
+        titles = {DERIVED: self.title(f"bytes on the wire, derived {for_paper}")}
+        titles[MEASURED] = f"{self.request.heading}: bytes on the wire, measured"
+        yield from (self._bytes_grid(titles[counted], counted) for counted in self.wires)
+
+    def method(self) -> Iterator[str]:
+        """Conventions, the equations' parameters, and how bytes are derived and measured."""
+        paper, backbone, terms = self.request.benchmark.paper, self.request.paper_scale.backbone, self.costs.terms
+        named = ", ".join(f"{term.name} {getattr(terms, term.name):,.10g}" for term in fields(Terms))
+        yield (
+            f"Bytes: {paper.bytes_convention}, without the one-time model distribution. Gain: the baseline's bytes "
+            "over the method's."
         )
-    method.append("Measured: the ledger's bytes of all rounds, mean over n seeds.")
-    return notes_under(found.request, method)
+        yield (
+            f"Closed forms, first line: the equation with the printed parameters ({named}; sizes in bytes). In "
+            f"consistent bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike."
+        )
+        if self.costs.derived:
+            head = [row.head for row in self.request.benchmark.rows if row.printed][-1]
+            sizes = self.costs.term_bytes(head).items()
+            named = ", ".join(f"SizeOf({term}) {number(size / MEGABYTE)} MB" for term, size in sizes)
+            yield f"Sizes by {backbone}'s shapes, W_s of the last method that the paper prints: {named}."
+            yield (
+                f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
+                f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends of each text."
+            )
+        yield "Measured: the ledger's bytes of all rounds, mean over n seeds."
+
+    def plot(self) -> Figure:
+        """Measured at the left, derived for the paper's own encoder at the right where that is known."""
+        request, rows, panels = self.request, self.request.rows, []
+        wires = (self.values(rows, (counted, "bytes")) for counted in (MEASURED, DERIVED))
+        unit, name = byte_unit(max((size for sizes in wires for size in sizes.values()), default=0), self.gigabyte)
+
+        def dots(label: str, counted: str, **style: object) -> Dots:
+            sizes = self.values(rows, (counted, "bytes"))
+            return Dots(label, {method: size / unit for method, size in sizes.items()}, style)
+
+        def text(row: Row, counted: str) -> str:
+            size = self.value(row, (counted, "bytes"))
+            if size is None:
+                return "not run" if counted == MEASURED else DEPENDS
+            gains = (self.value(row, column.place) for column in self._gains(counted))
+            over = " and ".join(f"{digits(gain)}×" for gain in gains if gain is not None)
+            return ", ".join(filter(None, (human_bytes(size, self.gigabyte), over)))
+
+        drawn = [counted for counted in reversed(self.wires) if self.values(rows, (counted, "bytes"))] or [MEASURED]
+        for counted in drawn:
+            encoder = request.scale.backbone if counted == MEASURED else request.paper_scale.backbone
+            equations = [dots("the paper's equation", CONSISTENT, **HOLLOW, markersize=8)] if counted == DERIVED else []
+            texts = {row_name(row): text(row, counted) for row in rows}
+            title = f"{counted.removeprefix('wire, ')}, {encoder}"
+            panels.append(Panel(title, list(texts), [dots("on the wire", counted), *equations], texts))
+        baselines = " and ".join(row.name for row in self.costs.baselines)
+        caption = (
+            "Bytes of all clients, without the one-time model distribution; next to each mark its gains over "
+            f"{baselines}. Diamonds: the paper's equations in consistent bytes.{dagger_note(rows)}"
+        )
+        return dot_plot(request.heading, panels, f"{name}, all rounds, both directions", caption, across=2)
 
 
-def _gb(size: float) -> str:
-    return number(size) if size >= 0.005 else "<0.01"
-
-
-def _gains(found: Costs, gains: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(number(gains.get(base.id)) for base in found.baselines)
-
-
-def _closed_group(found: Costs, closed: Closed) -> Group:
-    gigabyte, names = found.request.benchmark.paper.gigabyte, [base.id for base in found.baselines]
-    known = {name: closed.published[name] for name in names if name in closed.published}
-    places = [places_of(known[name]) if name in known else 1 for name in names]
-    gains = [str(printed(closed.printed_gains[name], places=n)) for name, n in zip(names, places, strict=True)]
-    label = f"eq. {closed.form.equation}: {closed.form.text}"
-    lines = [Line(label, (_gb(closed.printed_gb), *gains), is_main=True)]
-    if known:
-        same = {name: is_printed_as(Decimal(str(closed.printed_gains[name])), gain) for name, gain in known.items()}
-        texts = {name: f"{gain.normalize():f}" for name, gain in known.items()}
-        words = {name: AS_PRINTED if same[name] else DIFFERS for name in known}
-        for label, cells in (("reported", texts), ("verdict", words)):
-            lines.append(Line(label, ("", *(cells.get(name, "") for name in names))))
-    if closed.consistent_bytes is not None:
-        exact = _gb(closed.consistent_bytes / gigabyte)
-        lines.append(Line("in consistent bytes", (exact, *_gains(found, closed.consistent_gains))))
-    if wire := found.derived.get(closed.row.id):
-        gains_on_wire = found.gains(found.derived)[closed.row.id]
-        lines.append(Line("on the wire", (_gb(wire.total_bytes / gigabyte), *_gains(found, gains_on_wire))))
-    return Group(row_name(closed.row), tuple(lines))
-
-
-def _features_sent(found: Costs, row: Row) -> str:
-    """How many layers' embeddings of each text a method sends, or [CLS] for one token of one layer; "" if unknown.
-
-    Bytes that shapes alone do not give depend on the texts: they include embeddings.
-    """
-    known, sizes = found.derived.get(row.id), found.sizes.get(row.head)
-    if sizes is None:
-        return ""
-    if known is not None and "features" not in known.kinds:
-        return NOTHING
-    return f"{sizes.layers_read} layer{'s' if sizes.layers_read > 1 else ''}" if sizes.all_tokens else "[CLS]"
-
-
-def _unknown(found: Costs, row: Row, is_measured: bool) -> str:
-    return not_run(found.request, row, found.request.columns[0]) if is_measured else DEPENDS
-
-
-def _bytes_grid(found: Costs, title: str, costs: Mapping[str, Cost], is_measured: bool) -> Grid:
-    """Rows are methods: bytes by direction and kind, with gains."""
-    gigabyte, gains = found.request.benchmark.paper.gigabyte, found.gains(costs)
-    headers: list[tuple[str, ...]] = [("n", "seeds")] if is_measured else []
-    headers += [("uplink",), ("downlink",), ("both",), *_gain_headers(found)]
-    headers += [*(("of which", name) for name in KINDS.values()), ONE_TIME]
-
-    def cells(row: Row) -> tuple[str, ...]:
-        cost = costs.get(row.id)
-        if cost is None:
-            return (_unknown(found, row, is_measured), *[""] * (len(headers) - 1))
-        sizes = [cost.up_bytes, cost.down_bytes, cost.total_bytes, *(cost.kinds.get(kind, 0) for kind in KINDS)]
-        texts = [human_bytes(size, gigabyte) if size else NOTHING for size in (*sizes, cost.setup_bytes)]
-        return (*([str(cost.seeds)] if is_measured else []), *texts[:3], *_gains(found, gains[row.id]), *texts[3:])
-
-    groups = (one_line(row_name(row), cells(row), _features_sent(found, row)) for row in found.request.rows)
-    return Grid(title, tuple(headers), tuple(groups))
-
-
-def _gain_headers(found: Costs) -> tuple[tuple[str, ...], ...]:
-    return tuple(("gain over", *row.name.split(" · ")) for row in found.baselines)
-
-
-def grids(found: Costs) -> tuple[Grid, ...]:
-    """Equations (groups are methods, lines the ways to count), then the wire, derived and measured."""
-    benchmark, label = found.request.benchmark, found.request.paper_scale.label
-    for_paper = f"for the paper's encoder ({label}), without training: the same at every scale"
-    name = f"{benchmark.paper.name}, {benchmark.place}"
-    groups = tuple(_closed_group(found, closed) for closed in found.closed)
-    tables = [Grid(f"{name} · closed forms {for_paper}", (("cost", "GB"), *_gain_headers(found)), groups)]
-    if found.derived:
-        tables.append(_bytes_grid(found, f"{name} · bytes on the wire, derived {for_paper}", found.derived, False))
-    return (*tables, _bytes_grid(found, f"{found.request.heading}: bytes on the wire, measured", found.measured, True))
-
-
-def _quantities(cost: Cost | None, gains: Mapping[str, float], unknown: str) -> Iterator[dict[str, JSON]]:
-    if cost is None:
-        yield {"quantity": unknown}
-        return
-    sizes = {"bytes": cost.total_bytes, "up_bytes": cost.up_bytes, "down_bytes": cost.down_bytes}
-    sizes |= {f"{name}_bytes": cost.kinds.get(kind, 0) for kind, name in KINDS.items()}
-    yield from ({"quantity": name, "value": size} for name, size in (sizes | {"setup_bytes": cost.setup_bytes}).items())
-    yield from ({"quantity": "gain", "over": base, "value": gain} for base, gain in gains.items())
-
-
-def _closed_lines(closed: Closed) -> Iterator[dict[str, JSON]]:
-    paper, consistent = {"counted": "equation, as printed"}, {"counted": "equation, consistent bytes"}
-    yield paper | {"quantity": "cost_gb", "value": closed.printed_gb}
-    for base, gain in closed.printed_gains.items():
-        known = closed.published.get(base)
+def _equation_lines(equation: Equation) -> Iterator[dict[str, JSON]]:
+    yield {"counted": PRINTED, "quantity": "cost_gb", "value": equation.printed_gb}
+    for base, gain in equation.printed_gains.items():
+        known = equation.published.get(base)
         published = None if known is None else float(known)
-        yield paper | {"quantity": "gain", "over": base, "value": gain, "published": published}
-    if closed.consistent_bytes is not None:
-        yield consistent | {"quantity": "bytes", "value": closed.consistent_bytes}
-        for base, gain in closed.consistent_gains.items():
-            yield consistent | {"quantity": "gain", "over": base, "value": gain}
-
-
-def frame(found: Costs) -> pd.DataFrame:
-    """All costs as a data frame of FIELDS; bytes of all rounds, clients and, where not said, both directions."""
-    request, lines = found.request, []
-    equations = {closed.row.id: closed for closed in found.closed}
-    for row in request.rows:
-        common = keys_of(request, row, request.columns[0])
-        papers, ours = (common | {"encoder": scale.backbone} for scale in (request.paper_scale, request.scale))
-        lines += [papers | line for line in _closed_lines(equations[row.id])] if row.id in equations else []
-        for counted, costs, base in (("derived", found.derived, papers), ("measured", found.measured, ours)):
-            if costs or counted == "measured":
-                cost = costs.get(row.id)
-                base |= {"counted": f"wire, {counted}", "n_seeds": (cost.seeds or None) if cost else None}
-                unknown = _unknown(found, row, counted == "measured")
-                lines += [base | line for line in _quantities(cost, found.gains(costs).get(row.id, {}), unknown)]
-    return long_form(lines, FIELDS, {"Int64": ("n_seeds",), "Float64": ("value", "published")})
-
-
-def _panel(found: Costs, title: str, costs: Mapping[str, Cost], series: list[Dots], unknown: str) -> Panel:
-    gigabyte, gains = found.request.benchmark.paper.gigabyte, found.gains(costs)
-    unit, _ = byte_unit(_largest(found), gigabyte)
-    names, texts = {row.id: row_name(row) for row in found.request.rows}, {}
-    for row_id, name in names.items():
-        cost = costs.get(row_id)
-        over = " and ".join(f"{digits(float(gain))}×" for gain in gains[row_id].values()) if cost else ""
-        size = human_bytes(cost.total_bytes, gigabyte) if cost else unknown
-        texts[name] = ", ".join(filter(None, (size, over)))
-    sums = {names[row_id]: cost.total_bytes / unit for row_id, cost in costs.items() if row_id in names}
-    return Panel(title, list(names.values()), [Dots("on the wire", sums), *series], texts)
-
-
-def _largest(found: Costs) -> float:
-    return max((cost.total_bytes for costs in (found.derived, found.measured) for cost in costs.values()), default=0)
-
-
-def plot(found: Costs) -> Figure:
-    """Measured at the left, derived for the paper's own encoder at the right where that is known."""
-    request, gigabyte = found.request, found.request.benchmark.paper.gigabyte
-    unit, name = byte_unit(_largest(found), gigabyte)
-    panels = [_panel(found, f"measured, {request.scale.backbone}", found.measured, [], "not run")]
-    if found.derived:
-        exact = {row_name(closed.row): closed.consistent_bytes for closed in found.closed}
-        equations = {label: size / unit for label, size in exact.items() if size is not None}
-        series = [Dots("the paper's equation", equations, HOLLOW | {"markersize": 8})]
-        panels.append(_panel(found, f"derived, {request.paper_scale.backbone}", found.derived, series, DEPENDS))
-    baselines = " and ".join(row.name for row in found.baselines)
-    caption = (
-        "Bytes of all clients, without the one-time model distribution; next to each mark its gains over "
-        f"{baselines}. Diamonds: the paper's equations in consistent bytes.{dagger_note(request.rows)}"
-    )
-    return dot_plot(request.heading, panels, f"{name}, all rounds, both directions", caption, across=2)
+        yield {"counted": PRINTED, "quantity": "gain", "over": base, "value": gain, "published": published}
+    if equation.consistent_bytes is not None:
+        yield {"counted": CONSISTENT, "quantity": "bytes", "value": equation.consistent_bytes}
+        for base, gain in equation.consistent_gains.items():
+            yield {"counted": CONSISTENT, "quantity": "gain", "over": base, "value": gain}

@@ -1,8 +1,8 @@
 """The view of a table whose rows are crossed: methods in lines, variants of each method in columns.
 
 Options: variant, what the columns are, such as "aggregation architecture"; methods, a method's name -> a variant's
-name -> the row that is both. Rows outside this grid, such as a reference, have a line of their own, which holds for
-every variant.
+name -> the row that is both. Rows outside this grid, such as a reference, have a line each, which holds for every
+variant.
 """
 
 from __future__ import annotations
@@ -10,19 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
 from reports.evidence.records import Request
-from reports.evidence.scores import score_label, unit_of
+from reports.evidence.scores import score_label
 from reports.pages.page import Grid, Group
-from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
-from reports.pages.styles import MARKS
+from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import DAGGER
-from reports.views.comparison import CellResult, Comparison, compare
-from reports.views.scores import axis_label, caption, cell_lines, costs_grid, dots
-from reports.views.scores import frame as scores_frame
+from reports.views.scores import ScoreTable, dots
 
 
 @dataclass(frozen=True)
@@ -38,96 +34,73 @@ class CrossedMethod:
         return self.name if any(row.printed for row in self.rows.values()) else f"{self.name} {DAGGER}"
 
 
-@dataclass(frozen=True)
-class Crossed:
-    """The comparison without an average, and the methods and variants that it shows, in the table's order."""
+class CrossedTable(ScoreTable):
+    """Scores by method and variant, without an average; part of a table leaves out empty lines and columns."""
 
-    comparison: Comparison
-    variants: tuple[str, ...]
-    methods: tuple[CrossedMethod, ...]
+    averages = False
+    reported = "Hollow marks"
 
-    @property
-    def request(self) -> Request:
-        return self.comparison.request
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        placed: Mapping[str, Mapping[str, str]] = request.benchmark.view.options["methods"]
+        rows = {row.id: row for row in request.rows}
+        methods = [
+            CrossedMethod(name, {variant: rows[row_id] for variant, row_id in variants.items() if row_id in rows})
+            for name, variants in placed.items()
+        ]
+        self.methods = [method for method in methods if method.rows]
+        names = dict.fromkeys(variant for variants in placed.values() for variant in variants)
+        # A table of references alone still has the columns for which they hold.
+        self.variants = [name for name in names if any(name in method.rows for method in self.methods)] or list(names)
+        crossed = {row_id for variants in placed.values() for row_id in variants.values()}
+        others = (row for row in request.rows if row.id not in crossed)
+        self.references = [CrossedMethod(row.name, dict.fromkeys(self.variants, row), True) for row in others]
 
-    def cells(self, method: CrossedMethod, column: Column) -> list[CellResult | None]:
+    def notes(self) -> Iterator[str]:
+        """How the table is laid out, and every note of a table of scores."""
+        names = ", ".join(method.name for method in self.references)
+        variant = self.request.benchmark.view.options["variant"]
+        yield f"Columns: {variant}" + (f"; the same in every column: {names}." if names else ".")
+        yield from self.comparison.notes
+
+    def _score_group(self, method: CrossedMethod, column: Column, score: str) -> Group:
         rows = [method.rows.get(variant) for variant in self.variants]
-        return [None if row is None else self.comparison.cell(row, column) for row in rows]
+        cells = [None if row is None else self.comparison.cell(row, column) for row in rows]
+        kept = [
+            cell and replace(cell, scores=tuple(result for result in cell.scores if result.score == score))
+            for cell in cells
+        ]
+        is_published = any(result.published is not None for cell in kept if cell for result in cell.scores)
+        return Group(method.label, self.cell_lines(kept, is_published))
 
+    def grids(self) -> Iterator[Grid]:
+        """For each task a table a score, and one of bytes where something was run."""
+        headers, comparison = tuple((variant,) for variant in self.variants), self.comparison
+        for column in comparison.columns_shown:
+            heading = self.request.heading_of(column)
+            for score in sorted(comparison.scores_of(column), key=lambda score: score != column.averaged):
+                about = ", ".join(filter(None, (column.name, score_label(column, score), comparison.examples(column))))
+                methods = (*self.references, *self.methods)
+                groups = tuple(self._score_group(method, column, score) for method in methods)
+                yield Grid(f"{heading}: {about}", headers, groups)
+        yield from (grid for grid in [self.costs_grid()] if grid.groups)
 
-def join(request: Request) -> Crossed:
-    """Records and published values by method and variant; a request for a part leaves out empty lines and columns."""
-    placed: Mapping[str, Mapping[str, str]] = request.benchmark.view.options["methods"]
-    rows = {row.id: row for row in request.rows}
-    methods = [
-        CrossedMethod(name, {variant: rows[row_id] for variant, row_id in variants.items() if row_id in rows})
-        for name, variants in placed.items()
-    ]
-    methods = [method for method in methods if method.rows]
-    names = dict.fromkeys(variant for variants in placed.values() for variant in variants)
-    # A table of references alone still has the columns for which they hold.
-    shown = [name for name in names if any(name in method.rows for method in methods)] or list(names)
-    crossed = {row_id for variants in placed.values() for row_id in variants.values()}
-    others = (row for row in request.rows if row.id not in crossed)
-    references = [CrossedMethod(row.name, dict.fromkeys(shown, row), is_reference=True) for row in others]
-    return Crossed(compare(request, averages=False), tuple(shown), (*references, *methods))
-
-
-def notes(found: Crossed) -> Iterator[str]:
-    """How the table is laid out, and every note of a table of scores."""
-    names = [method.name for method in found.methods if method.is_reference]
-    variant = found.request.benchmark.view.options["variant"]
-    yield f"Columns: {variant}" + (f"; the same in every column: {', '.join(names)}." if names else ".")
-    yield from found.comparison.notes
-
-
-def _score_group(found: Crossed, method: CrossedMethod, column: Column, score: str) -> Group:
-    cells = [
-        cell and replace(cell, scores=tuple(result for result in cell.scores if result.score == score))
-        for cell in found.cells(method, column)
-    ]
-    is_published = any(result.published is not None for cell in cells if cell for result in cell.scores)
-    return Group(method.label, cell_lines(found.comparison, cells, is_published))
-
-
-def grids(found: Crossed) -> Iterator[Grid]:
-    """For each task a table a score, and one of bytes where something was run."""
-    headers, comparison = tuple((variant,) for variant in found.variants), found.comparison
-    for column in comparison.columns_shown:
-        heading = found.request.heading_of(column)
-        for score in sorted(comparison.scores_of(column), key=lambda score: score != column.averaged):
-            about = ", ".join(filter(None, (column.name, score_label(column, score), comparison.examples(column))))
-            groups = tuple(_score_group(found, method, column, score) for method in found.methods)
-            yield Grid(f"{heading}: {about}", headers, groups)
-    yield from (grid for grid in [costs_grid(comparison)] if grid.groups)
-
-
-def frame(found: Crossed) -> pd.DataFrame:
-    """The comparison in long form."""
-    return scores_frame(found.comparison)
-
-
-def plot(found: Crossed) -> Figure:
-    """A panel for each task: methods in lines, a mark a variant of the headline score, references as levels."""
-    comparison, panels = found.comparison, []
-    methods = [method for method in found.methods if not method.is_reference]
-    for column in comparison.columns_shown:
-        series: list[Dots] = []
-        for place, variant in enumerate(found.variants):
-            rows = {method.name: method.rows[variant] for method in methods if variant in method.rows}
-            results = {name: comparison.cell(row, column).headline for name, row in rows.items()}
-            measured, *reported = dots(results)
-            sign = {"marker": MARKS[place % len(MARKS)]}
-            series.append(replace(measured, label=variant, style=sign))
-            series += [replace(own, style=HOLLOW | sign) for own in reported]
-        references = {
-            method.label: comparison.cell(row, column).headline.ours
-            for method in found.methods
-            if method.is_reference
-            for row in method.rows.values()
-        }
-        levels = {label: level for label, level in references.items() if level is not None}
-        title = f"{column.name}, {score_label(column, column.averaged)}"
-        panels.append(Panel(title, [method.name for method in methods], series, levels=levels))
-    text = f"Marks: {found.request.benchmark.view.options['variant']}; hollow: reported. {caption(comparison)}"
-    return dot_plot(found.request.heading, panels, axis_label(unit_of(comparison.columns_shown)), text)
+    def plot(self) -> Figure:
+        """A panel for each task: methods in lines, a mark a variant of the headline score, references as levels."""
+        comparison, panels = self.comparison, []
+        for column in comparison.columns_shown:
+            series, hollow = list[Dots](), list[Dots]()
+            for place, variant in enumerate(self.variants):
+                rows = {method.name: method.rows[variant] for method in self.methods if variant in method.rows}
+                results = {name: comparison.cell(row, column).headline for name, row in rows.items()}
+                measured, *reported = dots(results)
+                sign = {"marker": MARKS[place % len(MARKS)]}
+                series.append(replace(measured, label=variant, style=sign))
+                hollow += [replace(own, style=HOLLOW | sign) for own in reported]
+            rows = {method.label: method.rows[self.variants[0]] for method in self.references}
+            known = {label: comparison.cell(row, column).headline.ours for label, row in rows.items()}
+            levels = {label: level for label, level in known.items() if level is not None}
+            title = f"{column.name}, {score_label(column, column.averaged)}"
+            panels.append(Panel(title, [method.name for method in self.methods], [*series, *hollow], levels=levels))
+        text = f"Marks: {self.request.benchmark.view.options['variant']}. {self.caption}"
+        return dot_plot(self.request.heading, panels, self.axis_label, text)

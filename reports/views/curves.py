@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -25,11 +23,12 @@ from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON
 from reports import ReportError
 from reports.evidence.published import published_for
-from reports.evidence.records import PAPER, Request
+from reports.evidence.records import DEMO, PAPER
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.plots import finish, method_mark, panels_of, say_not_run, tidy, with_points
+from reports.frame import TableView
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
     DAGGER,
     NOTHING,
@@ -44,16 +43,16 @@ from reports.pages.text import (
 )
 
 QUANTITIES = ("score", TRAIN_LOSS)
-FIELDS = [*KEYS, "quantity", "status", "round", "seed", "value"]
 _LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
 _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 
-@dataclass(frozen=True)
-class Curves:
+class Curves(TableView):
     """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
 
-    request: Request
+    fields = (*KEYS, "quantity", "status", "round", "seed", "value")
+    integers = ("round", "seed")
+    floats = ("value",)
 
     @cached_property
     def is_loss(self) -> bool:
@@ -104,161 +103,150 @@ class Curves:
         words = {metric(self.measure(column)).higher_is_better for column in self.request.columns}
         return "best" if len(words) > 1 else "highest" if words.pop() else "lowest"
 
+    def method(self) -> Iterator[str]:
+        """What the curves are."""
+        columns = self.request.columns
+        if self.is_loss:
+            yield (
+                "Training loss: the task's own, mean over the examples that the clients of a round trained on, "
+                "measured during training and so before the round's aggregation; then mean over n seeds; ± sd over "
+                "seeds (n - 1). lowest: of these means."
+            )
+        else:
+            yield (
+                f"Scores{in_units(columns)} after each round's aggregation: {over_clients(columns)}, then over n "
+                f"seeds; ± sd over seeds (n - 1). {self.best_word}: of these means, so chosen on the test score itself."
+            )
+        if self.stated:
+            yield "stated: what the paper's text says of a curve; the curves themselves are printed without numbers."
 
-join = Curves
+    def notes(self) -> Iterator[str]:
+        """Every note under the curves."""
+        undefined = []
+        for row, column in product(self.request.rows, self.request.columns):
+            curve = self.by_cell[row.id, column.task]
+            missing = [str(place) for place, known in enumerate(curve.by_round, 1) if len(known) < len(curve.seeds)]
+            if missing:
+                seeds = "undefined for some seeds, which the mean leaves out, in rounds"
+                undefined.append(f"{row.name}, {column.name}: {seeds} {', '.join(missing)}.")
+        return notes_under(self.request, self.method(), cells=undefined)
 
+    def _lines_of(self, row: Row) -> Iterator[Line]:
+        columns = self.request.columns
+        curves = {column.task: self.by_cell[row.id, column.task] for column in columns}
+        longest = max(1, *(len(curve.means) for curve in curves.values()))
+        is_run, is_level = any(curve.is_run for curve in curves.values()), row.id in self.references
 
-def _method(found: Curves) -> Iterator[str]:
-    columns = found.request.columns
-    if found.is_loss:
-        yield (
-            "Training loss: the task's own, mean over the examples that the clients of a round trained on, measured "
-            "during training and so before the round's aggregation; then mean over n seeds; ± sd over seeds (n - 1). "
-            "lowest: of these means."
+        def at(place: int, column: Column) -> str:
+            curve = curves[column.task]
+            if not curve.is_run:
+                return NOTHING if place else not_run(self.request, row, column)
+            if place >= len(curve.means):
+                return NOTHING
+            return UNDEFINED if curve.means[place] is None else self.text(curve.means[place])
+
+        def best(curve: Scores) -> str:
+            value = curve.metric.best(curve.means)
+            return NOTHING if value is None else f"{self.text(value)} ({curve.means.index(value) + 1})"
+
+        for place in range(1 if is_level else longest):
+            label = "every round" if is_level else f"round {place + 1}"
+            yield Line(label, tuple(at(place, column) for column in columns))
+        if is_run:
+            if not is_level:
+                yield Line(f"{self.best_word} (round)", tuple(map(best, curves.values())))
+            if any(len(curve.seeds) > 1 for curve in self.by_cell.values()):
+                sds = (sample_sd(curve.by_round[-1]) if curve.is_run else None for curve in curves.values())
+                yield Line("± sd, last round", tuple(map(self.text, sds)))
+            counts = (str(len(curve.seeds)) if curve.is_run else NOTHING for curve in curves.values())
+            yield Line("seeds (n)", tuple(counts))
+        stated = [self.stated.get((row.id, column.task)) for column in columns]
+        if any(stated):
+            texts = (f"{fact[0]} {number(fact[1])} ({fact[2]})" if fact else NOTHING for fact in stated)
+            yield Line("stated (within rounds)", tuple(texts))
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Groups are methods, columns tasks, lines rounds."""
+        request = self.request
+        groups = tuple(Group(row_name(row), tuple(self._lines_of(row))) for row in request.rows)
+        headers = tuple((column.name, self.label(column)) for column in request.columns)
+        title = metric(TRAIN_LOSS).label if self.is_loss else "scores"
+        return (Grid(f"{request.heading}: {title} after every round", headers, groups),)
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """Scores and losses in their units, a line for each round and seed."""
+        for row, column in product(self.request.rows, self.request.columns):
+            common = keys_of(self.request, row, column) | {"quantity": self.measure(column)}
+            curve = self.by_cell[row.id, column.task]
+            if not curve.is_run:
+                yield common | {"status": not_run(self.request, row, column)}
+            for seed, values in zip(curve.seeds, curve.shown, strict=True):
+                for place, value in enumerate(values, start=1):
+                    yield common | {"status": "run", "round": place, "seed": seed, "value": value}
+
+    def _style(self, row: Row) -> dict[str, Any]:
+        """A method's colour and mark, whatever rows are shown; later ones slimmer, so that equal curves show."""
+        if row.id in self.references:
+            return _LEVEL
+        drawn = [entry.id for entry in self.request.benchmark.rows if entry.id not in self.references]
+        slimmer = drawn.index(row.id) / len(drawn)
+        sizes = {"linewidth": 3.0 - 2.0 * slimmer, "markersize": 10 - 5 * slimmer, "markeredgewidth": 1.4}
+        return method_mark(row.name) | sizes | {"markerfacecolor": "none"}
+
+    def _draw_panel(self, axes: Axes, column: Column) -> None:
+        axes.set_title(mathtext(f"{column.name}: {self.label(column)}"), fontsize=10)
+        tidy(axes)
+        axes.tick_params(labelsize=8)
+        # Levels last: no line of a curve covers them.
+        for row in sorted(self.request.rows, key=lambda row: row.id in self.references):
+            curve, style = self.by_cell[row.id, column.task], self._style(row)
+            means = [math.nan if value is None else value for value in curve.means]
+            rounds = range(1, len(means) + 1)
+            if row.id in self.references and means:
+                axes.axhline(means[0], **style)
+            elif means:
+                axes.plot(rounds, means, **style)
+                low, high = ([end(values, default=math.nan) for values in curve.by_round] for end in (min, max))
+                axes.fill_between(rounds, low, high, color=style["color"], alpha=0.18, linewidth=0)
+            if (row.id, column.task) in self.stated:
+                _, level, within = self.stated[row.id, column.task]
+                axes.axhline(level, **_STATED)
+                axes.axvline(within, **_STATED)
+                axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
+        drawn = (self.by_cell[row.id, column.task].means for row in self.request.rows)
+        if self.is_loss:  # one first round would flatten the others
+            log_axis(axes, "y", [value for means in drawn for value in means if value is not None], 10.0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        if not axes.has_data():
+            say_not_run(axes)
+
+    def _handles(self, columns: Sequence[Column]) -> Iterator[Line2D]:
+        run = {row_id for (row_id, _), curve in self.by_cell.items() if curve.is_run} | {*self.references}
+        for row in (row for row in self.request.rows if row.id in run):
+            yield Line2D([], [], label=row_name(row), **self._style(row))
+        for row, column in product(self.request.rows, columns):
+            if (row.id, column.task) in self.stated:
+                sign, level, within = self.stated[row.id, column.task]
+                label = f"stated: {row.name} on {column.name} {sign} {level:g} within {within} rounds"
+                yield Line2D([], [], label=label, **_STATED)
+
+    def plot(self) -> Figure:
+        """A panel for each task that was run; each says "not run" where none was."""
+        request = self.request
+        drawn = [row.id for row in request.rows if row.id not in self.references]
+        columns, left_out = with_points(
+            request.columns, lambda at: any(self.by_cell[row_id, at.task].means for row_id in drawn)
         )
-    else:
-        yield (
-            f"Scores{in_units(columns)} after each round's aggregation: {over_clients(columns)}, then over n seeds; "
-            f"± sd over seeds (n - 1). {found.best_word}: of these means, so chosen on the test score itself."
-        )
-    if found.stated:
-        yield "stated: what the paper's text says of a curve; the curves themselves are printed without numbers."
-
-
-def notes(found: Curves) -> Iterator[str]:
-    """Every note under the curves."""
-    undefined = []
-    for row, column in product(found.request.rows, found.request.columns):
-        curve = found.by_cell[row.id, column.task]
-        missing = [str(place) for place, known in enumerate(curve.by_round, 1) if len(known) < len(curve.seeds)]
-        if missing:
-            seeds = "undefined for some seeds, which the mean leaves out, in rounds"
-            undefined.append(f"{row.name}, {column.name}: {seeds} {', '.join(missing)}.")
-    return notes_under(found.request, _method(found), cells=undefined)
-
-
-def _lines(found: Curves, row: Row, has_sd: bool) -> Iterator[Line]:
-    columns = found.request.columns
-    curves = {column.task: found.by_cell[row.id, column.task] for column in columns}
-    longest = max(1, *(len(curve.means) for curve in curves.values()))
-    is_run, is_level = any(curve.is_run for curve in curves.values()), row.id in found.references
-
-    def at(place: int, column: Column) -> str:
-        curve = curves[column.task]
-        if not curve.is_run:
-            return NOTHING if place else not_run(found.request, row, column)
-        if place >= len(curve.means):
-            return NOTHING
-        return UNDEFINED if curve.means[place] is None else found.text(curve.means[place])
-
-    def best(curve: Scores) -> str:
-        value = curve.metric.best(curve.means)
-        return NOTHING if value is None else f"{found.text(value)} ({curve.means.index(value) + 1})"
-
-    for place in range(1 if is_level else longest):
-        label = "every round" if is_level else f"round {place + 1}"
-        yield Line(label, tuple(at(place, column) for column in columns))
-    if is_run:
-        if not is_level:
-            yield Line(f"{found.best_word} (round)", tuple(map(best, curves.values())))
-        if has_sd:
-            sds = (sample_sd(curve.by_round[-1]) if curve.is_run else None for curve in curves.values())
-            yield Line("± sd, last round", tuple(map(found.text, sds)))
-        counts = (str(len(curve.seeds)) if curve.is_run else NOTHING for curve in curves.values())
-        yield Line("seeds (n)", tuple(counts))
-    stated = [found.stated.get((row.id, column.task)) for column in columns]
-    if any(stated):
-        texts = (f"{fact[0]} {number(fact[1])} ({fact[2]})" if fact else NOTHING for fact in stated)
-        yield Line("stated (within rounds)", tuple(texts))
-
-
-def grids(found: Curves) -> tuple[Grid, ...]:
-    """Groups are methods, columns tasks, lines rounds."""
-    request = found.request
-    has_sd = any(len(curve.seeds) > 1 for curve in found.by_cell.values())
-    groups = tuple(Group(row_name(row), tuple(_lines(found, row, has_sd))) for row in request.rows)
-    headers = tuple((column.name, found.label(column)) for column in request.columns)
-    title = metric(TRAIN_LOSS).label if found.is_loss else "scores"
-    return (Grid(f"{request.heading}: {title} after every round", headers, groups),)
-
-
-def _frame_lines(found: Curves) -> Iterator[dict[str, JSON]]:
-    for row, column in product(found.request.rows, found.request.columns):
-        common = keys_of(found.request, row, column) | {"quantity": found.measure(column)}
-        curve = found.by_cell[row.id, column.task]
-        if not curve.is_run:
-            yield common | {"status": not_run(found.request, row, column)}
-        for seed, values in zip(curve.seeds, curve.shown, strict=True):
-            for place, value in enumerate(values, start=1):
-                yield common | {"status": "run", "round": place, "seed": seed, "value": value}
-
-
-def frame(found: Curves) -> pd.DataFrame:
-    """The curves as a data frame of FIELDS: scores and losses in their units, every seed by itself."""
-    return long_form(_frame_lines(found), FIELDS, {"Int64": ("round", "seed"), "float64": ("value",)})
-
-
-def _style(found: Curves, row: Row) -> dict[str, Any]:
-    """A method's colour and mark, whatever part of the benchmark is shown; later ones slimmer, so that equals show."""
-    if row.id in found.references:
-        return _LEVEL
-    drawn = [entry.id for entry in found.request.benchmark.rows if entry.id not in found.references]
-    slimmer = drawn.index(row.id) / len(drawn)
-    sizes = {"linewidth": 3.0 - 2.0 * slimmer, "markersize": 10 - 5 * slimmer, "markeredgewidth": 1.4}
-    return method_mark(row.name) | sizes | {"markerfacecolor": "none"}
-
-
-def _draw_panel(axes: Axes, found: Curves, column: Column) -> None:
-    axes.set_title(f"{column.name}: {found.label(column)}", fontsize=10)
-    tidy(axes)
-    axes.tick_params(labelsize=8)
-    # Levels last: no line of a curve covers them.
-    for row in sorted(found.request.rows, key=lambda row: row.id in found.references):
-        curve, style = found.by_cell[row.id, column.task], _style(found, row)
-        means = [math.nan if value is None else value for value in curve.means]
-        rounds = range(1, len(means) + 1)
-        if row.id in found.references and means:
-            axes.axhline(means[0], **style)
-        elif means:
-            axes.plot(rounds, means, **style)
-            low, high = ([end(values, default=math.nan) for values in curve.by_round] for end in (min, max))
-            axes.fill_between(rounds, low, high, color=style["color"], alpha=0.18, linewidth=0)
-        if (row.id, column.task) in found.stated:
-            _, level, within = found.stated[row.id, column.task]
-            axes.axhline(level, **_STATED)
-            axes.axvline(within, **_STATED)
-            axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    if not axes.has_data():
-        say_not_run(axes)
-
-
-def _handles(found: Curves, columns: Sequence[Column]) -> Iterator[Line2D]:
-    run = {row_id for (row_id, _), curve in found.by_cell.items() if curve.is_run} | {*found.references}
-    for row in (row for row in found.request.rows if row.id in run):
-        yield Line2D([], [], label=row_name(row), **_style(found, row))
-    for row, column in product(found.request.rows, columns):
-        if (row.id, column.task) in found.stated:
-            sign, level, within = found.stated[row.id, column.task]
-            label = f"stated: {row.name} on {column.name} {sign} {level:g} within {within} rounds"
-            yield Line2D([], [], label=label, **_STATED)
-
-
-def plot(found: Curves) -> Figure:
-    """A panel for each task that was run; each says "not run" where none was."""
-    request = found.request
-    drawn = [row.id for row in request.rows if row.id not in found.references]
-    columns, left_out = with_points(
-        request.columns, lambda at: any(found.by_cell[row_id, at.task].means for row_id in drawn)
-    )
-    figure, panels = panels_of(len(columns), 3, (3.3, 2.7), "round", least=5.5, room=1.6)
-    for axes, column in zip(panels, columns, strict=True):
-        _draw_panel(axes, found, column)
-    n = seed_counts([len(curve.seeds) for curve in found.by_cell.values()])
-    caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
-    if any(row.id in found.references for row in request.rows):
-        caption += f" Dashed: answers the same after every round; {DAGGER} not in the paper."
-    if found.stated:
-        level = "." if request.scale.id == PAPER else ", comparable in level at the paper scale only."
-        caption += f" Dotted: stated in the paper's text{level}"
-    return finish(figure, request.heading, list(_handles(found, columns)), caption + left_out)
+        figure, panels = panels_of(len(columns), 3, (3.3, 2.7), "round", least=5.5, room=1.6)
+        for axes, column in zip(panels, columns, strict=True):
+            self._draw_panel(axes, column)
+        n = seed_counts([len(curve.seeds) for curve in self.by_cell.values()])
+        caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
+        if any(row.id in self.references for row in request.rows):
+            caption += f" Dashed: answers the same after every round; {DAGGER} not in the paper."
+        if request.benchmark.place.startswith("Figure") and request.scale.id != DEMO:
+            caption += " The paper prints these curves without numbers."
+        if self.stated:
+            level = "." if request.scale.id == PAPER else ", comparable in level at the paper scale only."
+            caption += f" Dotted: stated in the paper's text{level}"
+        return finish(figure, request.heading, list(self._handles(columns)), caption + left_out)

@@ -1,18 +1,16 @@
 """The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
 
 Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
-by itself; told, the row whose remainder the first page reports. All are paired by seed, by the rules that verdicts rest
-on (docs/statistics.md).
+by itself; headline, the row whose remainder the first page reports. All are paired by seed, by the rules of verdicts
+(docs/statistics.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
@@ -24,200 +22,173 @@ from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports.frame import TableView
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
-from reports.pages.text import (
-    NOTHING,
-    at_round,
-    dagger_note,
-    in_units,
-    not_run,
-    notes_under,
-    number,
-    over_clients,
-    row_name,
-    status,
-)
+from reports.pages.text import NOTHING, at_round, dagger_note, in_units, not_run, number, over_clients, row_name, status
 
-RANKS = False
+ROUND = "last"  # of every row: the part has one round, which starts from the reference's last model
 INTERVAL = "95 % CI"
 _ANY = ((-float("inf"), float("inf")),)
-FIELDS = [*KEYS, "score", "status", "ours", "gain", "gain_low", "gain_high", "n_gain"]
-FIELDS += ["beyond", "beyond_low", "beyond_high", "n_beyond", "share"]
+OVER, BEYOND = "gain", "beyond"
 
 
-@dataclass(frozen=True)
-class RowGain:
-    """One row on one task, in the metric's unit.
+class Gains(TableView):
+    """Every row's gain, also where the rows that the options name are not requested.
 
-    ours: mean over its seeds. over: how much better it is than the reference; beyond: than the part. share: the part's
-    gain in percent of the row's, on the seeds that all three have; None where it is not certain that the row gains.
-    None where two rows share no seed, or the row is the reference or the part itself.
+    A line holds: ours, the mean over the row's seeds; gain, how much better it is than the reference; beyond, than the
+    part; share, the part's gain in percent of the row's, on the seeds that all three have, where it is certain that the
+    row gains. Intervals are of 95 %, from three seeds on.
     """
 
-    ours: float | None = None
-    over: Estimate | None = None
-    beyond: Estimate | None = None
-    share: float | None = None
+    ranks = False
+    fields = (
+        *(*KEYS, "score", "status", "ours", "gain", "gain_low", "gain_high", "n_gain"),
+        *("beyond", "beyond_low", "beyond_high", "n_beyond", "share"),
+    )
+    integers = ("n_gain", "n_beyond")
 
-
-def ci(found: Estimate | None) -> tuple[float, float] | None:
-    """Its 95 % interval; None below three seeds."""
-    return None if found is None else confidence([found], _ANY)
-
-
-@dataclass(frozen=True)
-class Gains:
-    """Every row's gain, also where the rows that the options name are not asked for."""
-
-    request: Request
-
-    def named(self, option: str) -> Row:
-        return self.request.rows_named(option)[0]
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.reference, self.part, self.headline = (
+            request.rows_named(name)[0] for name in ("reference", "part", "headline")
+        )
 
     @cached_property
-    def by_cell(self) -> dict[tuple[str, str], RowGain]:
-        named = {row.id: row for row in map(self.named, ("reference", "part", "told"))}
-        rows = named | {row.id: row for row in self.request.rows}
-        wide = replace(self.request, rows=tuple(rows.values()))
-        return {(row.id, at.task): self._gain(wide, row, at) for row, at in product(wide.rows, wide.columns)}
+    def by_cell(self) -> dict[tuple[str, str], dict[str, JSON]]:
+        """(row id, task) -> its line."""
+        cells = product((self.reference, self.part, self.headline, *self.request.rows), self.request.columns)
+        return {(row.id, column.task): self._line(row, column) for row, column in cells}
 
-    def _gain(self, request: Request, row: Row, column: Column) -> RowGain:
-        score, records = column.averaged, request.records_of(row, column)
-        reference, part = (request.records_of(self.named(option), column) for option in ("reference", "part"))
-        ours = known(scores_of(records, score).at(request.score_at))
+    def _line(self, row: Row, column: Column) -> dict[str, JSON]:
+        score = column.averaged
+        records, reference, part = (self.request.records_of(one, column) for one in (row, self.reference, self.part))
+        ours = known(scores_of(records, score).at(ROUND))
+        line = keys_of(self.request, row, column) | {"score": score, "ours": mean(ours) if ours else None}
 
         def over(some: Sequence[RunResult], others: Sequence[RunResult]) -> Estimate | None:
             pairs = paired(some, others)
-            return difference(pairs, score, request.score_at) if pairs else None
+            return difference(pairs, score, ROUND) if pairs else None
 
-        centre, is_reference = mean(ours) if ours else None, row.id == self.named("reference").id
-        gain = None if is_reference else over(records, reference)
-        if is_reference or row.id == self.named("part").id:
-            return RowGain(centre, gain)
+        if row.id == self.reference.id:
+            return line
+        line |= _gain_fields(OVER, over(records, reference))
+        if row.id == self.part.id:
+            return line
+        line |= _gain_fields(BEYOND, over(records, part))
         seeds = {record.cell.seed for record, _ in paired(part, reference)}
         common = [record for record in records if record.cell.seed in seeds]
         whole, simple = over(common, reference), over([record for record, _ in paired(part, common)], reference)
-        ends, share = ci(whole), None
+        ends = _interval(whole)
         if whole and simple and whole.value and simple.value is not None and ends and ends[0] > 0:
-            share = 100 * simple.value / whole.value
-        return RowGain(centre, gain, over(records, part), share)
+            line["share"] = 100 * simple.value / whole.value
+        return line
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """A line a cell, in the metrics' units."""
+        for row, at in product(self.request.rows, self.request.columns):
+            yield self.by_cell[row.id, at.task] | {"status": status(self.request, row, at)}
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns with runs of both the part and the reference; all where no column has them."""
-        part = self.named("part").id
-        run = tuple(at for at in self.request.columns if self.by_cell[part, at.task].over is not None)
+        run = tuple(at for at in self.request.columns if self.by_cell[self.part.id, at.task].get("n_gain"))
         return run or self.request.columns
 
+    def method(self) -> Iterator[str]:
+        """What gains and shares are."""
+        columns = self.request.columns
+        yield (
+            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(ROUND)}: means of "
+            f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
+            "docs/statistics.md)."
+        )
+        yield (
+            f"Share: the gain of {self.part.name} in percent of the row's gain, on the seeds that all three "
+            "have, where the row's interval lies above 0 there. The lines above it show what remains, and its interval."
+        )
 
-join = Gains
+    def _lines_of(self, row: Row) -> Iterator[Line]:
+        cells = [(column, self.by_cell[row.id, column.task]) for column in self.columns]
+        is_reference = row.id == self.reference.id
+
+        def main(column: Column, line: dict[str, JSON]) -> str:
+            if line["ours"] is None:
+                return not_run(self.request, row, column)
+            return number(line["ours"]) if is_reference else number(line.get(OVER), "+")
+
+        label = "score" if is_reference else f"over {self.reference.name}"
+        yield Line(label, tuple(main(*cell) for cell in cells), is_main=True)
+        if is_reference:
+            return
+        yield Line(f"{INTERVAL} (n)", tuple(_interval_text(line, OVER) for _, line in cells))
+        if any(line.get(f"n_{BEYOND}") is not None for _, line in cells):
+            yield Line(f"over {self.part.name}", tuple(number(line.get(BEYOND), "+") for _, line in cells))
+            yield Line(f"{INTERVAL} (n)", tuple(_interval_text(line, BEYOND) for _, line in cells))
+        if any("share" in line for _, line in cells):
+            yield Line("share", tuple(f"{line['share']:.0f} %" if "share" in line else NOTHING for _, line in cells))
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Groups are methods, columns tasks."""
+        headers = tuple((column.name, score_label(column, column.averaged)) for column in self.columns)
+        groups = tuple(Group(row_name(row), tuple(self._lines_of(row))) for row in self.request.rows)
+        return (Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups),)
+
+    def finding(self) -> tuple[str, str] | None:
+        """For the first page: the part's gain, and what remains of a row's gain beyond it; None without records."""
+        numbers, equal = [], 0
+        for at in self.columns:
+            part, headline = (self.by_cell[row.id, at.task] for row in (self.part, self.headline))
+            if part.get(f"n_{OVER}") and headline.get(f"n_{BEYOND}"):
+                beyond = f"{number(headline[BEYOND], '+')} {_interval_text(headline, BEYOND)}"
+                numbers.append(f"{at.name} {number(part[OVER], '+')}, beyond it {beyond}")
+                equal += headline.get(f"{BEYOND}_low", 0) <= 0 <= headline.get(f"{BEYOND}_high", 0)
+        title = (
+            f"On {equal} of {len(numbers)} tasks, {self.headline.name} gains nothing measurable beyond {self.part.name}"
+        )
+        return (title, f"gains over {self.reference.name}: {'; '.join(numbers)}") if numbers else None
+
+    def plot(self) -> Figure:
+        """A panel for each task, a mark for each row, and a line where the simple part alone comes."""
+        request, panels = self.request, []
+        columns, left_out = with_points(
+            request.columns,
+            lambda at: bool(self.by_cell[self.part.id, at.task].get("n_gain")),
+            f"Without {self.part.name}",
+        )
+        rows = {row.id: row_name(row) for row in request.rows if row.id != self.reference.id}
+        for column in columns:
+            lines = {name: self.by_cell[row_id, column.task] for row_id, name in rows.items()}
+            gains = {name: line for name, line in lines.items() if line.get(OVER) is not None}
+            ends = {name: (line["gain_low"], line["gain_high"]) for name, line in gains.items() if "gain_low" in line}
+            alone = self.by_cell[self.part.id, column.task].get(OVER)
+            levels = {} if alone is None else {f"{self.part.name} alone": alone}
+            points = " (points)" if metric(column.averaged).unit else ""
+            title = f"{column.name}, {score_label(column, column.averaged)}{points}"
+            dots = Dots("gain", {name: line[OVER] for name, line in gains.items()}, {}, ends)
+            panels.append(Panel(title, list(rows.values()), [dots], levels=levels))
+        caption = (
+            "Means of differences paired by seed, with 95 % intervals from three seeds on; no mark: not run."
+            f"{dagger_note(request.rows)}{left_out}"
+        )
+        return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption)
 
 
-def notes(found: Gains) -> Iterator[str]:
-    """Every note under the table."""
-    request = found.request
-    method = (
-        f"Gains{in_units(request.columns)}, {over_clients(request.columns)} {at_round(request.scored_at)}: means of "
-        f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
-        "docs/statistics.md).",
-        f"Share: the gain of {found.named('part').name} in percent of the row's gain, on the seeds that all three "
-        "have, where the row's interval lies above 0 there. The lines above it show what remains, and its interval.",
-    )
-    yield from notes_under(request, method)
+def _interval(found: Estimate | None) -> tuple[float, float] | None:
+    """The 95 % interval; None below three seeds."""
+    return None if found is None else confidence([found], _ANY)
 
 
-def _interval(found: Estimate | None) -> str:
+def _gain_fields(name: str, found: Estimate | None) -> dict[str, JSON]:
     if found is None:
+        return {}
+    ends = _interval(found)
+    interval = {} if ends is None else {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    return {name: found.value, f"n_{name}": found.n} | interval
+
+
+def _interval_text(line: dict[str, JSON], name: str) -> str:
+    if f"n_{name}" not in line:
         return NOTHING
-    ends = ci(found)
-    text = NOTHING if ends is None else f"[{number(ends[0], '+')}, {number(ends[1], '+')}]"
-    return f"{text} ({found.n})"
-
-
-def _value(found: Estimate | None) -> str:
-    return NOTHING if found is None else number(found.value, "+")
-
-
-def _lines(found: Gains, row: Row) -> Iterator[Line]:
-    gains = [found.by_cell[row.id, column.task] for column in found.columns]
-    reference, part = found.named("reference"), found.named("part")
-    is_reference = row.id == reference.id
-    cells = (
-        not_run(found.request, row, column)
-        if gain.ours is None
-        else number(gain.ours)
-        if is_reference
-        else _value(gain.over)
-        for column, gain in zip(found.columns, gains, strict=True)
-    )
-    yield Line("score" if is_reference else f"over {reference.name}", tuple(cells), is_main=True)
-    if is_reference:
-        return
-    yield Line(f"{INTERVAL} (n)", tuple(_interval(gain.over) for gain in gains))
-    if any(gain.beyond is not None for gain in gains):
-        yield Line(f"over {part.name}", tuple(_value(gain.beyond) for gain in gains))
-        yield Line(f"{INTERVAL} (n)", tuple(_interval(gain.beyond) for gain in gains))
-    if any(gain.share is not None for gain in gains):
-        yield Line("share", tuple(NOTHING if gain.share is None else f"{gain.share:.0f} %" for gain in gains))
-
-
-def finding(found: Gains) -> tuple[str, str] | None:
-    """For the first page: the part's gain, and what remains of a row's gain beyond it; None without records."""
-    part, told = found.named("part"), found.named("told")
-    cells = [(at.name, found.by_cell[part.id, at.task].over, found.by_cell[told.id, at.task]) for at in found.columns]
-    numbers = [
-        f"{name} {_value(over)}, beyond it {_value(row.beyond)} {_interval(row.beyond)}"
-        for name, over, row in cells
-        if over is not None and row.beyond is not None
-    ]
-    title = f"Gain of {part.name} over {found.named('reference').name}, and of {told.name} beyond that"
-    return (title, "; ".join(numbers)) if numbers else None
-
-
-def grids(found: Gains) -> tuple[Grid, ...]:
-    """Groups are methods, columns tasks."""
-    headers = tuple((column.name, score_label(column, column.averaged)) for column in found.columns)
-    groups = tuple(Group(row_name(row), tuple(_lines(found, row))) for row in found.request.rows)
-    return (Grid(f"{found.request.heading}: gains over {found.named('reference').name}", headers, groups),)
-
-
-def _frame_line(found: Gains, row: Row, column: Column) -> dict[str, JSON]:
-    gain = found.by_cell[row.id, column.task]
-    line = keys_of(found.request, row, column) | {"score": column.averaged, "ours": gain.ours, "share": gain.share}
-    for name, each in (("gain", gain.over), ("beyond", gain.beyond)):
-        if each is not None:
-            low, high = ci(each) or (None, None)
-            line |= {name: each.value, f"{name}_low": low, f"{name}_high": high, f"n_{name}": each.n}
-    return line | {"status": status(found.request, row, column)}
-
-
-def frame(found: Gains) -> pd.DataFrame:
-    """The gains as a data frame of FIELDS, in the metrics' units; intervals of 95 %."""
-    cells = product(found.request.rows, found.request.columns)
-    return long_form((_frame_line(found, *cell) for cell in cells), FIELDS, {"Int64": ("n_gain", "n_beyond")})
-
-
-def plot(found: Gains) -> Figure:
-    """A panel for each task, a mark for each row, and a line where the simple part alone comes."""
-    request, part, reference = found.request, found.named("part"), found.named("reference")
-    columns, left_out = with_points(
-        request.columns, lambda at: found.by_cell[part.id, at.task].over is not None, f"Without {part.name}"
-    )
-    rows = {row.id: row_name(row) for row in request.rows if row.id != reference.id}
-    panels = []
-    for column in columns:
-        gains = {name: found.by_cell[row_id, column.task].over for row_id, name in rows.items()}
-        known_gains = {name: gain for name, gain in gains.items() if gain is not None and gain.value is not None}
-        values = {name: gain.value for name, gain in known_gains.items() if gain.value is not None}
-        whiskers = {name: ends for name, gain in known_gains.items() if (ends := ci(gain)) is not None}
-        alone = found.by_cell[part.id, column.task].over
-        levels = {} if alone is None or alone.value is None else {f"{part.name} alone": alone.value}
-        points = " (points)" if metric(column.averaged).unit else ""
-        title = f"{column.name}, {score_label(column, column.averaged)}{points}"
-        panels.append(Panel(title, list(rows.values()), [Dots("gain", values, {}, whiskers)], levels=levels))
-    caption = (
-        "Means of differences paired by seed, with 95 % intervals from three seeds on; no mark: not run."
-        f"{dagger_note(request.rows)}{left_out}"
-    )
-    return dot_plot(request.heading, panels, f"gain over {reference.name}", caption, across=2)
+    ends = [number(line[f"{name}_{end}"], "+") for end in ("low", "high")] if f"{name}_low" in line else []
+    return f"{f'[{ends[0]}, {ends[1]}]' if ends else NOTHING} ({line[f'n_{name}']})"

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Row
 from reports.evidence.published import MEGABYTE
-from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
 from reports.pages.page import Grid, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, number, row_name
-from reports.views.comparison import Comparison, compare
-from reports.views.scores import caption, score_panels, scores_grid
-from reports.views.scores import frame as scores_frame
+from reports.views.scores import ScoreTable
 
 
 @dataclass(frozen=True)
@@ -40,92 +38,78 @@ class Layer:
     name: str
 
 
-@dataclass(frozen=True)
-class Layers:
-    """Scores by c and task, and row id -> its layers."""
+class LayerFigure(ScoreTable):
+    """Scores by c and task; without an average, as the paper prints one over all of its tasks alone."""
 
-    comparison: Comparison
-    layers: Mapping[str, Layer]
+    averages = False
+
+    @cached_property
+    def layers(self) -> dict[str, Layer]:
+        """Row id -> its layers, of the rows that have a c."""
+        criticals: Mapping[str, int] = self.request.benchmark.view.options["critical_layers"]
+        return {row.id: self._layer(row, criticals[row.id]) for row in self.request.rows if row.id in criticals}
+
+    def _layer(self, row: Row, critical: int) -> Layer:
+        request, depth = self.request, self.request.scale.depth
+        options = request.benchmark.cell(row, request.columns[0], request.scale, 0).options
+        layers, derived = int(options.get("critical_layer", depth)), derived_cost(request, row)
+        costs = [self.comparison.cell(row, column).cost for column in request.columns]
+        sizes = [cost.round_bytes for cost in costs if cost is not None]
+        name = f"c = {critical}" + (f" ({layers} of {depth})" if depth != request.paper_scale.depth else "")
+        return Layer(critical, layers, mean(sizes) if sizes else None, derived.round_bytes if derived else None, name)
 
     @property
-    def request(self) -> Request:
-        return self.comparison.request
+    def _encoder(self) -> str:
+        """The encoder for which bytes are derived; "" where they are not."""
+        is_derived = any(layer.derived_bytes is not None for layer in self.layers.values())
+        return self.request.paper_scale.backbone if is_derived else ""
 
-    @property
-    def has_derived(self) -> bool:
-        return any(layer.derived_bytes is not None for layer in self.layers.values())
+    def notes(self) -> Iterator[str]:
+        """Where the reported scores and the bytes come from, and every note of a table of scores."""
+        request = self.request
+        if self.comparison.shows_published:
+            where = request.benchmark.view.options["printed_in"]
+            yield f"reported: {where}; the figure itself is printed without numbers."
+        yield "Bytes: mean over rounds, seeds and the tasks run, which differ by the size of the classifier alone."
+        if self._encoder:
+            task = request.columns[0].name
+            yield f"derived for {self._encoder}: the same channel on its shapes alone, without training; for {task}."
+        yield from self.comparison.notes
 
+    def grids(self) -> Iterator[Grid]:
+        """Scores as in any table of scores, and the bytes of a round by c."""
+        ways = ("measured", *([f"derived for {self._encoder}"] if self._encoder else []))
+        groups = []
+        for layer in self.layers.values():
+            sizes = (layer.measured_bytes, layer.derived_bytes)[: len(ways)]
+            texts = (NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)
+            groups.append(one_line(layer.name, texts))
+        headers = tuple(("MB per round", way) for way in ways)
+        yield self.scores_grid()
+        yield Grid(f"{self.request.heading}: bytes", headers, tuple(groups), "Global layers")
 
-def join(request: Request) -> Layers:
-    """Records and published scores by critical layer; ReportError where a record or the published values are damaged.
+    def frame(self) -> pd.DataFrame:
+        """The scores' frame, with c, the layers exchanged and the bytes derived for the paper's own encoder."""
+        table = super().frame()
+        layers = [self.layers.get(row_id) for row_id in table["row"]]
+        fields = {"critical_layer": "critical", "layers_exchanged": "layers", "derived_round_bytes": "derived_bytes"}
+        for name, field in fields.items():
+            table[name] = [None if layer is None else getattr(layer, field) for layer in layers]
+        return table.astype({"critical_layer": "Int64", "layers_exchanged": "Int64", "derived_round_bytes": "Float64"})
 
-    Without an average: the paper prints one over all of its tasks alone.
-    """
-    options = request.benchmark.view.options
-    criticals: Mapping[str, int] = options["critical_layers"]
-    comparison = compare(request, str(options["printed_in"]), averages=False)
-    rows = (row for row in request.rows if row.id in criticals)
-    return Layers(comparison, {row.id: _layer(comparison, row, criticals[row.id]) for row in rows})
+    def plot(self) -> Figure:
+        """A line for each c: bytes of a round, measured and derived, and a panel of scores for each task."""
 
+        def bytes_of(way: str, **style: str) -> Dots:
+            sizes = {layer.name: getattr(layer, f"{way}_bytes") for layer in self.layers.values()}
+            sizes = {label: size / MEGABYTE for label, size in sizes.items() if size is not None}
+            return Dots(f"bytes, {way}", sizes, style)
 
-def _layer(comparison: Comparison, row: Row, critical: int) -> Layer:
-    request, depth = comparison.request, comparison.request.scale.depth
-    layers = int(request.benchmark.cell(row, request.columns[0], request.scale, 0).options.get("critical_layer", depth))
-    costs = [comparison.cell(row, column).cost for column in request.columns]
-    sizes, derived = [cost.round_bytes for cost in costs if cost is not None], derived_cost(request, row)
-    name = f"c = {critical}" + (f" ({layers} of {depth})" if depth != request.paper_scale.depth else "")
-    return Layer(critical, layers, mean(sizes) if sizes else None, derived.round_bytes if derived else None, name)
-
-
-def notes(found: Layers) -> Iterator[str]:
-    """Where the reported scores and the bytes come from, and every note of a table of scores."""
-    request = found.request
-    if found.comparison.shows_published:
-        where = request.benchmark.view.options["printed_in"]
-        yield f"reported: {where}; the figure itself is printed without numbers."
-    yield "Bytes: mean over rounds, seeds and the tasks run, which differ by the size of the classifier alone."
-    if found.has_derived:
-        encoder, task = request.paper_scale.backbone, request.columns[0].name
-        yield f"derived for {encoder}: the same channel on its shapes alone, without training; for {task}."
-    yield from found.comparison.notes
-
-
-def grids(found: Layers) -> tuple[Grid, ...]:
-    """Scores as in any table of scores, and the bytes of a round by c."""
-    headers: tuple[tuple[str, ...], ...]
-    headers = (("MB per round", "measured"), ("MB per round", f"derived for {found.request.paper_scale.backbone}"))
-    headers = headers[: 1 + found.has_derived]
-    groups = []
-    for layer in found.layers.values():
-        sizes = (layer.measured_bytes, layer.derived_bytes)[: len(headers)]
-        groups.append(one_line(layer.name, (NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)))
-    table = Grid(f"{found.request.heading}: bytes", headers, tuple(groups), stub="Global layers")
-    return scores_grid(found.comparison), table
-
-
-def frame(found: Layers) -> pd.DataFrame:
-    """The scores' data frame, with c, the layers exchanged and the bytes derived for the paper's own encoder."""
-    table = scores_frame(found.comparison)
-    layers = [found.layers.get(row_id) for row_id in table["row"]]
-    fields = {"critical_layer": "critical", "layers_exchanged": "layers", "derived_round_bytes": "derived_bytes"}
-    for name, field in fields.items():
-        table[name] = [None if layer is None else getattr(layer, field) for layer in layers]
-    return table.astype({"critical_layer": "Int64", "layers_exchanged": "Int64", "derived_round_bytes": "Float64"})
-
-
-def plot(found: Layers) -> Figure:
-    """A line for each c: bytes of a round, measured and derived, and a panel of scores for each task."""
-
-    def megabytes(name: str) -> dict[str, float]:
-        sizes = {layer.name: getattr(layer, name) for layer in found.layers.values()}
-        return {label: size / MEGABYTE for label, size in sizes.items() if size is not None}
-
-    bytes_of = [Dots("bytes, measured", megabytes("measured_bytes"), {"color": "black"})]
-    if found.has_derived:
-        bytes_of.append(Dots("bytes, derived", megabytes("derived_bytes"), HOLLOW | {"color": "black"}))
-    names = {row_id: layer.name for row_id, layer in found.layers.items()}
-    levels = {row.id: row_name(row) for row in found.request.rows if row.id not in names}
-    panels = [Panel("MB per round", list(names.values()), bytes_of)]
-    panels += score_panels(found.comparison, names | levels, list(levels))
-    text = f"{caption(found.comparison)} Bytes: one direction, all clients."
-    return dot_plot(found.request.heading, panels, "", text, across=2)
+        series = [bytes_of("measured"), *([bytes_of("derived", **HOLLOW)] if self._encoder else [])]
+        names = {row_id: layer.name for row_id, layer in self.layers.items()}
+        levels = {row.id: row_name(row) for row in self.request.rows if row.id not in names}
+        panels = [Panel("MB per round", list(names.values()), series)]
+        panels += self.score_panels(names | levels, list(levels))
+        text = f"{self.caption} Bytes: one direction, all clients."
+        text += " The paper prints the figure itself without numbers." if self.comparison.shows_published else ""
+        return dot_plot(self.request.heading, panels, "", text, across=2)

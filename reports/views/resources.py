@@ -1,209 +1,300 @@
 """The view of what one client's training costs, in computation, bytes and memory, as ratios to a baseline.
 
-The benchmark says by `costing` what the baseline is. Tables of scores show the first two tables of it under theirs.
+The benchmark's `costing` names the baseline. Tables of scores show the first two of these tables below their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
-import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks.costs import ClientCosts, Costing
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from reports.evidence.published import is_printed_as
-from reports.evidence.resources import MEBIBYTE, MEGABYTES, SECONDS, SENT, WORK, Resources
+from reports import ReportError
+from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_as, read_published
 from reports.evidence.statistics import printed
-from reports.pages.page import KEYS, Grid, keys_of, long_form, one_line
-from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark
-from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, notes_under, number, row_name
-from reports.views.costs import AS_PRINTED, DIFFERS
+from reports.evidence.traffic import client_traffic
+from reports.frame import Place, Quantities, Shown, read_timings
+from reports.pages.page import KEYS, Grid, keys_of, one_line
+from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 
-RANKS = False
-FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds"]
+SECONDS, WORK, MEGABYTES, SENT = PRINTED = (  # the columns at which costs are published
+    "computation_seconds",
+    "computation_percent",
+    "communication_mb",
+    "communication_percent",
+)
+MEBIBYTE = 2**20
+_SAVED, _WIRE = "saved file", "wire, measured"
 _HELD = ("parameters_bytes", "gradients_bytes", "moments_bytes", "activations_bytes", "held_bytes")
-_WIRE = ("up_bytes", "down_bytes", "setup_bytes")
-Column = tuple[tuple[str, ...], str, str, int, Callable[[float], str]]  # header, counted, quantity, side, text
+_HELD_NAMES = ("weights", "gradients", "moments", "activations", "together")
 
 
-join = Resources
+@dataclass(frozen=True)
+class Timed:
+    """Rows trained one after the other in one timed run. percent: row id -> of the baseline's seconds.
+
+    noise: by how many points less work was timed above more, at most.
+    """
+
+    percent: Mapping[str, float]
+    noise: float
+    machine: str
+    finished: str
 
 
 def _mebibytes(size: float) -> str:
     return number(size / MEBIBYTE) if size else NOTHING
 
 
-def _grid(found: Resources, what: str, columns: Sequence[Column], rows: Iterable[Row]) -> Grid:
-    def cells(row: Row) -> Iterator[str]:
-        for _, counted, quantity, side, text in columns:
-            value = found.lines[row.id].get((counted, quantity), (None, None))[side]
-            yield NOTHING if value is None else text(value)
+class Resources(Quantities):
+    """The costs of a request's rows with the paper's own encoder; records are the scale's.
 
-    benchmark = found.request.benchmark
-    groups = tuple(one_line(row_name(row), cells(row)) for row in rows)
-    return Grid(f"{benchmark.paper.name}, {benchmark.place} · {what}", tuple(header for header, *_ in columns), groups)
+    ReportError where a file is damaged.
+    """
 
+    fields = (*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds")
+    integers = ("n_seeds",)
+    floats = ("value", "published")
 
-def computation_grid(found: Resources) -> Grid:
-    """Rows are methods: seconds as printed, and their ratio to the baseline's by several ways to count."""
-    forms = [(("formula", f"{name}, %"), f"formula, {name}", WORK, 0, number) for name in found.costing.forms]
-    timed = [(("timed", "%"), "timed", WORK, 0, number)] if found.timed else []
-    layers = (("run", "forward"), ("crossed", "backward"), ("trained", "trained"))
-    columns: list[Column] = [
-        (("printed", "s"), "print", SECONDS, 1, number),
-        (("printed", "%"), "flops", WORK, 1, number),
-        (("FLOPs", "%"), "flops", WORK, 0, number),
-        *forms,
-        *timed,
-        *((("layers", name), "shapes", quantity, 0, "{:g}".format) for name, quantity in layers),
-        (("GFLOP", "a text"), "shapes", "flops", 0, lambda value: number(value / 1e9)),
-    ]
-    what = f"computation of one client, in percent of {found.baseline.name}; the same at every scale"
-    return _grid(found, what, columns, found.costed)
+    @cached_property
+    def costing(self) -> Costing:
+        costing = self.request.benchmark.costing
+        if costing is None:
+            raise ReportError(f"{self.request.benchmark.id}: expected a definition with `costing`, found none")
+        return costing
 
+    @cached_property
+    def baseline(self) -> Row:
+        table = self.request.benchmark
+        return (table.stage.benchmark if table.stage else table).row(self.costing.baseline)
 
-def communication_grid(found: Resources) -> Grid:
-    """Rows are methods: what one client sends in a round, as printed, as a saved file and as tensors."""
-    columns: list[Column] = [
-        (("printed", "MB"), "saved file", MEGABYTES, 1, number),
-        (("printed", "%"), "saved file", SENT, 1, number),
-        (("saved", "MiB"), "saved file", MEGABYTES, 0, number),
-        (("saved", "%"), "saved file", SENT, 0, number),
-        (("tensors", "uplink, MiB"), "shapes", "up_bytes", 0, _mebibytes),
-        (("tensors", "downlink, MiB"), "shapes", "down_bytes", 0, _mebibytes),
-        ((*ONE_TIME, "MiB"), "shapes", "setup_bytes", 0, _mebibytes),
-    ]
-    what = f"communication of one client and round, in percent of {found.baseline.name}; the same at every scale"
-    return _with_verdicts(found, _grid(found, what, columns, found.costed))
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The request's rows with a cost; the rows of the paper's scale too where all rows are requested."""
+        request = self.request
+        is_whole = {row.id for row in request.rows} >= {row.id for row in request.benchmark.rows_at(request.scale)}
+        return request.benchmark.rows_at(request.paper_scale) if is_whole else request.rows
 
+    @cached_property
+    def costs(self) -> dict[str, ClientCosts]:
+        """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
+        request, table, scale = self.request, self.request.benchmark, self.request.paper_scale
+        if request.derive_client is None:
+            return {}
+        column, costs = table.columns_at(scale)[0], dict[str, ClientCosts | None]()
+        for row in (*self.rows, self.baseline):
+            cell = table.stage.cell(row, column, scale) if table.stage else table.cell(row, column, scale, 0)
+            costs[row.id] = None if cell is None else request.derive_client(cell)
+        return {name: cost for name, cost in costs.items() if cost is not None}
 
-def _with_verdicts(found: Resources, grid: Grid) -> Grid:
-    """The grid with a column behind the saved file's: whether its size and its ratio are as printed."""
-    place, groups = 4, []
-    for row, group in zip(found.costed, grid.groups, strict=True):
-        pairs = (found.lines[row.id]["saved file", name] for name in (MEGABYTES, SENT))
-        both = ((printed(value), printed(known)) for value, known in pairs if value is not None and known is not None)
-        words = dict.fromkeys(AS_PRINTED if is_printed_as(*pair) else DIFFERS for pair in both)
-        cells = group.lines[0].cells
-        groups.append(one_line(group.name, (*cells[:place], "/".join(words) or NOTHING, *cells[place:])))
-    return Grid(grid.title, (*grid.headers[:place], ("verdict", ""), *grid.headers[place:]), tuple(groups))
+    @cached_property
+    def timed(self) -> Timed | None:
+        """The run that timed the rows; None where there is none. ReportError where its file is damaged."""
+        return read_timings(self.costing.timed, _timed)
 
+    def _percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
+        """A row's amount in percent of the baseline's; None where it is not derived."""
+        costs = [self.costs.get(name) for name in (row.id, self.baseline.id)]
+        own, base = (None if cost is None else amount(cost) for cost in costs)
+        return None if own is None or base is None else 100 * own / base
 
-def _memory_grid(found: Resources) -> Grid:
-    names, gigabyte = (
-        ("weights", "gradients", "moments", "activations", "together"),
-        found.request.benchmark.paper.gigabyte,
-    )
-    costs = found.costs[found.baseline.id]
+    def _saved(self, row: Row) -> float | None:
+        """The file that goes up, in the paper's MB and its two decimals; None where nothing goes up, or not derived."""
+        costs = self.costs.get(row.id)
+        return float(printed(costs.saved_bytes / MEBIBYTE)) if costs is not None and costs.saved_bytes else None
 
-    def cells(row: Row) -> Iterator[str]:
-        yield from (human_bytes(getattr(found.costs[row.id], name), gigabyte) for name in _HELD)
-        yield number(found.percent(row, lambda costs: costs.held_bytes))
+    @cached_property
+    def derived(self) -> list[dict[str, JSON]]:
+        """The frame's lines of what is printed and derived, of rows that have any of it: the same at every scale."""
+        numbers, lines = Numbers.of(read_published(self.request.benchmark.published_csv)), []
+        for row in self.rows:
+            of_row = [
+                {"counted": counted, "quantity": quantity, "value": value, "published": published}
+                for (counted, quantity), (value, published) in self._quantities(row, numbers).items()
+            ]
+            if row.id in self.costs or any(line["published"] is not None for line in of_row):
+                lines += [keys_of(self.request, row) | line for line in of_row]
+        return lines
 
-    groups = tuple(one_line(row_name(row), cells(row)) for row in found.rows if row.id in found.costs)
-    what = f"what one client holds while it trains, {costs.batch_size} texts of {costs.length} tokens a batch, derived"
-    name = f"{found.request.benchmark.paper.name}, {found.request.benchmark.place}"
-    return Grid(f"{name} · {what}", (*((text,) for text in names), ("together", "%")), groups)
+    def _quantities(self, row: Row, numbers: Numbers) -> dict[Place, tuple[float | None, float | None]]:
+        places = {name: (self.request.benchmark.place, row.id, name, "") for name in PRINTED}
+        paper = {name: float(numbers.values[at]) if at in numbers.values else None for name, at in places.items()}
+        ways: dict[str, Callable[[ClientCosts], float]] = {"flops": lambda costs: costs.flops}
+        ways |= {f"formula, {name}": form.work for name, form in self.costing.forms.items()}
+        saved, base = self._saved(row), self._saved(self.baseline)
+        # Both are rounded first, as the paper's ratios are of printed sizes.
+        share = float(printed(100 * printed(saved) / printed(base))) if saved is not None and base is not None else None
+        found: dict[Place, tuple[float | None, float | None]] = {("print", SECONDS): (None, paper[SECONDS])}
+        found |= {(name, WORK): (self._percent(row, work), paper[WORK]) for name, work in ways.items()}
+        if self.timed is not None:
+            found["timed", WORK] = self.timed.percent.get(row.id), paper[WORK]
+        found |= {(_SAVED, MEGABYTES): (saved, paper[MEGABYTES]), (_SAVED, SENT): (share, paper[SENT])}
+        costs = self.costs.get(row.id)
+        return found | {("shapes", name): (value, None) for name, value in (vars(costs).items() if costs else ())}
 
+    @property
+    def costed(self) -> list[Row]:
+        """The rows whose cost is printed or derived."""
+        shown = {line["row"] for line in self.derived}
+        return [row for row in self.rows if row.id in shown]
 
-def _measured_grid(found: Resources) -> Grid:
-    request = found.request
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """Bytes and FLOPs of one client, percent of the baseline's."""
+        request, column = self.request, self.request.columns[0]
+        yield from ({"encoder": request.paper_scale.backbone} | line for line in self.derived)
+        for row in request.rows:
+            records = request.records_of(row, column)
+            missing: dict[str, float | None] = {not_run(request, row, column): None}
+            sent: Mapping[str, float | None] = client_traffic(records) or missing
+            common = keys_of(request, row, column) | {"encoder": request.scale.backbone, "counted": _WIRE}
+            for name, value in sent.items():
+                yield common | {"quantity": name, "value": value, "n_seeds": len(records) or None}
 
-    def cells(row: Row) -> tuple[str, ...]:
-        if row.id not in found.measured:
-            return (not_run(request, row, request.columns[0]), "", "", "", "")
-        sent = {name: value for (_, name), (value, _) in found.measured[row.id].items()}
-        base = found.measured.get(found.baseline.id, {}).get(("wire, measured", "up_bytes"), (0.0, None))[0]
-        share = 100 * sent["up_bytes"] / base if sent["up_bytes"] and base else None
-        up, down, setup = (_mebibytes(sent[name] or 0.0) for name in _WIRE)
-        return (str(len(request.records_of(row, request.columns[0]))), up, number(share), down, setup)
+    # ---- tables ----------------------------------------------------------------------------------------------------
 
-    headers = (("n", "seeds"), ("uplink", "MiB"), ("uplink", "%"), ("downlink", "MiB"), (*ONE_TIME, "MiB"))
-    groups = tuple(one_line(row_name(row), cells(row)) for row in request.rows)
-    what = f"what one client sent and received in a round, measured on {request.columns[0].name}"
-    return Grid(f"{request.heading}: {what}", headers, groups)
-
-
-def grids(found: Resources) -> tuple[Grid, ...]:
-    """Computation, communication, memory where it is derived, and the wire as measured."""
-    memory = (_memory_grid(found),) if found.baseline.id in found.costs else ()
-    return (computation_grid(found), communication_grid(found), *memory, _measured_grid(found))
-
-
-def cost_notes(found: Resources) -> Iterator[str]:
-    """How the numbers of computation and communication were obtained."""
-    costs, timed, encoder = found.costs.get(found.baseline.id), found.timed, found.request.paper_scale.backbone
-    if costs is not None:
-        yield (
-            f"FLOPs: matrix products of one client's training on {encoder}'s shapes, texts of {costs.length} tokens, "
-            f"{costs.asked} of them masked; means over rounds. Layers: layers that run, that a gradient goes through, "
-            "that are trained. Printed seconds come from the paper's machine, so only ratios are compared."
-        )
-    yield from (f"Formula, {name}: {form.text}." for name, form in found.costing.forms.items())
-    if timed is not None:
-        yield (
-            f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn, {timed.machine}, "
-            f"{timed.finished} (docs/performance.md). Less work was timed up to {number(timed.noise)} points above "
-            "more work: smaller differences mean nothing."
-        )
-    yield (
-        "Saved: the file that torch.save writes of a client's upload, in MiB, which the paper prints as MB; ratios are "
-        "of sizes rounded in this way. Tensors: the same payload on the wire, and the download. No number includes the "
-        "one-time model distribution."
-    )
-
-
-def notes(found: Resources) -> Iterator[str]:
-    """Every note under the tables."""
-    held = (
-        "Held: weights, gradients and AdamW's two moments in fp32; activations that PyTorch's autograd keeps for the "
-        "backward pass, counted on shapes, mean over rounds. Other kernels keep less."
-    )
-    measured = "Measured: the ledger's bytes over rounds and clients that took part, mean over n seeds."
-    return notes_under(found.request, (*cost_notes(found), *([held] if found.costs else []), measured))
-
-
-def cost_lines(found: Resources, row: Row) -> Iterator[dict[str, JSON]]:
-    """What is printed and derived of a row: how it is counted, quantity, value and published."""
-    for (counted, quantity), (value, published) in found.lines[row.id].items():
-        yield {"counted": counted, "quantity": quantity, "value": value, "published": published}
-
-
-def frame(found: Resources) -> pd.DataFrame:
-    """All costs as a data frame of FIELDS; bytes and FLOPs of one client, percent of the baseline's."""
-    request, column = found.request, found.request.columns[0]
-    derived = {"encoder": request.paper_scale.backbone}
-    lines = [keys_of(request, row) | derived | line for row in found.costed for line in cost_lines(found, row)]
-    for row in request.rows:
-        common = keys_of(request, row, column) | {"encoder": request.scale.backbone, "counted": "wire, measured"}
-        n = len(request.records_of(row, column))
-        sent = found.measured.get(row.id, {("", not_run(request, row, column)): (None, None)})
-        lines += [
-            common | {"quantity": name, "value": value, "n_seeds": n or None} for (_, name), (value, _) in sent.items()
+    def computation_grid(self) -> Grid:
+        """Rows are methods: seconds as printed, and their ratio to the baseline's by several ways to count."""
+        layers = (("run", "forward"), ("crossed", "backward"), ("trained", "trained"))
+        forms = [Shown(("formula", f"{name}, %"), (f"formula, {name}", WORK)) for name in self.costing.forms]
+        timed = [Shown(("timed", "%"), ("timed", WORK))] if self.timed else []
+        columns = [
+            Shown(("printed", "s"), ("print", SECONDS), field="published"),
+            Shown(("printed", "%"), ("flops", WORK), field="published"),
+            *(Shown(("FLOPs", "%"), ("flops", WORK)), *forms, *timed),
+            *(Shown(("layers", name), ("shapes", quantity), "{:g}".format) for name, quantity in layers),
+            Shown(("GFLOP", "a text"), ("shapes", "flops"), lambda value: number(value / 1e9)),
         ]
-    return long_form(lines, FIELDS, {"Int64": ("n_seeds",), "Float64": ("value", "published")})
+        what = f"computation of one client, in percent of {self.baseline.name}; the same at every scale"
+        return self.table(self.title(what), self.costed, columns)
+
+    def communication_grid(self) -> Grid:
+        """Rows are methods: what one client sends in a round, as printed, as a saved file and as tensors."""
+        columns = [
+            Shown(("printed", "MB"), (_SAVED, MEGABYTES), field="published"),
+            Shown(("printed", "%"), (_SAVED, SENT), field="published"),
+            *(Shown(("saved", "MiB"), (_SAVED, MEGABYTES)), Shown(("saved", "%"), (_SAVED, SENT))),
+            Shown(("tensors", "uplink, MiB"), ("shapes", "up_bytes"), _mebibytes),
+            Shown(("tensors", "downlink, MiB"), ("shapes", "down_bytes"), _mebibytes),
+            Shown((*ONE_TIME, "MiB"), ("shapes", "setup_bytes"), _mebibytes),
+        ]
+        what = f"communication of one client and round, in percent of {self.baseline.name}; the same at every scale"
+        grid, place, groups = self.table(self.title(what), self.costed, columns), 4, []
+        for row, group in zip(self.costed, grid.groups, strict=True):  # a verdict behind the saved file's columns
+            places = ((_SAVED, name) for name in (MEGABYTES, SENT))
+            pairs = ([self.value(row, at, field) for field in ("value", "published")] for at in places)
+            both = [[printed(value) for value in pair if value is not None] for pair in pairs]
+            words = dict.fromkeys(AS_PRINTED if is_printed_as(*pair) else DIFFERS for pair in both if len(pair) == 2)
+            cells = group.lines[0].cells
+            groups.append(one_line(group.name, (*cells[:place], "/".join(words) or NOTHING, *cells[place:])))
+        return Grid(grid.title, (*grid.headers[:place], ("verdict", ""), *grid.headers[place:]), tuple(groups))
+
+    def _memory_grid(self) -> Grid:
+        costs, gigabyte = self.costs[self.baseline.id], self.request.benchmark.paper.gigabyte
+
+        def cells(row: Row) -> Iterator[str]:
+            yield from (human_bytes(getattr(self.costs[row.id], name), gigabyte) for name in _HELD)
+            yield number(self._percent(row, lambda costs: costs.held_bytes))
+
+        groups = tuple(one_line(row_name(row), cells(row)) for row in self.rows if row.id in self.costs)
+        batch = f"{costs.batch_size} texts of {costs.length} tokens a batch"
+        title = self.title(f"what one client holds while it trains, {batch}, derived")
+        return Grid(title, (*((text,) for text in _HELD_NAMES), ("together", "%")), groups)
+
+    def _measured_grid(self) -> Grid:
+        request, column = self.request, self.request.columns[0]
+        base = self.value(self.baseline, (_WIRE, "up_bytes"))
+
+        def cells(row: Row) -> tuple[str, ...]:
+            up, down, setup = (self.value(row, (_WIRE, f"{name}_bytes")) for name in ("up", "down", "setup"))
+            if up is None or down is None or setup is None:
+                return (not_run(request, row, column), "", "", "", "")
+            share = number(100 * up / base) if up and base else NOTHING
+            n = str(len(request.records_of(row, column)))
+            return (n, _mebibytes(up), share, _mebibytes(down), _mebibytes(setup))
+
+        headers = (("n", "seeds"), ("uplink", "MiB"), ("uplink", "%"), ("downlink", "MiB"), (*ONE_TIME, "MiB"))
+        groups = tuple(one_line(row_name(row), cells(row)) for row in request.rows)
+        what = f"what one client sent and received in a round, measured on {column.name}"
+        return Grid(f"{request.heading}: {what}", headers, groups)
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Computation, communication, memory where it is derived, and the wire as measured."""
+        memory = (self._memory_grid(),) if self.baseline.id in self.costs else ()
+        return (self.computation_grid(), self.communication_grid(), *memory, self._measured_grid())
+
+    def cost_notes(self) -> Iterator[str]:
+        """How the numbers of computation and communication were obtained."""
+        costs, timed, encoder = self.costs.get(self.baseline.id), self.timed, self.request.paper_scale.backbone
+        if costs is not None:
+            yield (
+                f"FLOPs: matrix products of one client's training on {encoder}'s shapes, texts of {costs.length} "
+                f"tokens, {costs.asked} of them masked; means over rounds. Layers: layers that run, that a gradient "
+                "goes through, that are trained. Printed seconds come from the paper's machine, so only ratios are "
+                "compared."
+            )
+        yield from (f"Formula, {name}: {form.text}." for name, form in self.costing.forms.items())
+        if timed is not None:
+            yield (
+                f"Timed: seconds of an epoch over {self.baseline.name}'s, all rows in turn, {timed.machine}, "
+                f"{timed.finished} (docs/performance.md). Less work was timed up to {number(timed.noise)} points above "
+                "more work: smaller differences mean nothing."
+            )
+        yield (
+            "Saved: the file that torch.save writes of a client's upload, in MiB, which the paper prints as MB; ratios "
+            "are of sizes rounded in this way. Tensors: the same payload on the wire, and the download. No number "
+            "includes the one-time model distribution."
+        )
+
+    def method(self) -> Iterator[str]:
+        """How the numbers of all tables were obtained."""
+        yield from self.cost_notes()
+        if self.costs:
+            yield (
+                "Held: weights, gradients and AdamW's two moments in fp32; activations that PyTorch's autograd keeps "
+                "for the backward pass, counted on shapes, mean over rounds. Other kernels keep less."
+            )
+        yield "Measured: the ledger's bytes over rounds and clients that took part, mean over n seeds."
+
+    def plot(self) -> Figure:
+        """Computation and communication in percent of the baseline's, a panel each."""
+        ways = {"FLOPs": "flops"} | {name: f"formula, {name}" for name in self.costing.forms}
+        ways |= {"timed": "timed"} if self.timed else {}
+        work = [
+            Dots(label, self.values(self.rows, (counted, WORK)), {"marker": sign})
+            for sign, (label, counted) in zip(MARKS, ways.items(), strict=False)
+        ]
+        saved = Dots("saved file", self.values(self.rows, (_SAVED, SENT)), {"marker": MARKS[5]})
+        reported = HOLLOW | {"markersize": 8}
+        work += [Dots("printed", self.values(self.rows, ("flops", WORK), "published"), reported)]
+        sent = [saved, Dots("printed", self.values(self.rows, (_SAVED, SENT), "published"), reported)]
+        names, level = [row_name(row) for row in self.rows], {self.baseline.name: 100.0}
+        panels = [Panel("computation", names, work, levels=level), Panel("communication", names, sent, levels=level)]
+        caption = (
+            f"One client's training by {self.request.paper_scale.backbone}'s shapes, over {self.baseline.name}'s; "
+            f"diamonds: as printed.{dagger_note(self.rows)}"
+        )
+        return dot_plot(self.request.heading, panels, f"% of {self.baseline.name}", caption, across=2)
 
 
-def plot(found: Resources) -> Figure:
-    """Computation and communication in percent of the baseline's, a panel each."""
+def _timed(content: JSON) -> Timed:
+    percent = {entry["row"]: float(entry["percent"]) for entry in content["rows"] if entry["row"]}
+    host = content["environment"]
+    machine = f"{host['device']}, {host['threads']} threads, {host['precision']}"
+    return Timed(percent, _noise(content["rows"]), machine, str(content["finished"])[:10])
 
-    def dots(place: int, label: str, counted: str, quantity: str, side: int = 0) -> Dots:
-        pairs = {row_name(row): found.lines[row.id].get((counted, quantity), (None, None))[side] for row in found.rows}
-        style = HOLLOW | {"markersize": 8} if side else mark(place)
-        return Dots(label, {name: value for name, value in pairs.items() if value is not None}, style)
 
-    ways = {"FLOPs": "flops"} | {name: f"formula, {name}" for name in found.costing.forms}
-    ways |= {"timed": "timed"} if found.timed else {}
-    work = [dots(place, label, counted, WORK) for place, (label, counted) in enumerate(ways.items())]
-    sent = [dots(5, "saved file", "saved file", SENT), dots(0, "printed", "saved file", SENT, 1)]
-    names, level = [row_name(row) for row in found.rows], {found.baseline.name: 100.0}
-    panels = [
-        Panel("computation", names, [*work, dots(0, "printed", "flops", WORK, 1)], levels=level),
-        Panel("communication", names, sent, levels=level),
-    ]
-    caption = (
-        f"One client's training by {found.request.paper_scale.backbone}'s shapes, over {found.baseline.name}'s; "
-        f"diamonds: as printed.{dagger_note(found.rows)}"
-    )
-    return dot_plot(found.request.heading, panels, f"% of {found.baseline.name}", caption, across=2)
+def _noise(lines: Sequence[Mapping[str, JSON]]) -> float:
+    """By how many points a client that trains one layer was timed above another that does no less, at most."""
+    trained = ((line, re.match(r"layer (\d+) ", line.get("trained", ""))) for line in lines)
+    # Layers that run, and how many of them have a gradient: from the trained one upwards.
+    jobs = [(line["layers"], line["layers"] - int(layer[1]), line["percent"]) for line, layer in trained if layer]
+    pairs = ((one, other) for one, other in product(jobs, repeat=2) if one[0] <= other[0] and one[1] <= other[1])
+    return max((one[2] - other[2] for one, other in pairs), default=0.0)

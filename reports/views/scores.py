@@ -1,19 +1,19 @@
-"""The view of a table of scores: measured and reported, by method and task, and what they cost; as bars."""
+"""The view of a table of scores: measured and reported, by method and task, and what they cost; as dots."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchmarks.experiment import Column, Row
 from benchmarks.run_config import JSON
 from reports.evidence.published import AVERAGE
-from reports.evidence.records import PAPER, Request
-from reports.evidence.resources import Resources
+from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost
+from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
@@ -32,7 +32,7 @@ from reports.pages.text import (
     status,
 )
 from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare
-from reports.views.resources import communication_grid, computation_grid, cost_lines, cost_notes
+from reports.views.resources import Resources
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
@@ -42,23 +42,6 @@ FIELDS = [
     *("margin", "n_test", "rounds", *_OF_COST),
 ]
 _DERIVED = "derived from the paper's text"
-
-join = compare
-
-
-def grids(comparison: Comparison) -> tuple[Grid, ...]:
-    """Scores, bytes where something was run, and what a client costs where the paper's table says so."""
-    request = comparison.request
-    costs = Resources(request) if request.benchmark.costing else None
-    tables = () if costs is None else (computation_grid(costs), communication_grid(costs))
-    return tuple(grid for grid in (scores_grid(comparison), costs_grid(comparison), *tables) if grid.groups)
-
-
-def notes(comparison: Comparison) -> Iterator[str]:
-    """Every note under them."""
-    yield from comparison.notes
-    if comparison.request.benchmark.costing:
-        yield from cost_notes(Resources(comparison.request))
 
 
 def _bracketed(interval: tuple[float, float] | None) -> str:
@@ -84,67 +67,175 @@ _TEXTS: Mapping[str, Callable[[ScoreResult], str]] = {
 }
 
 
-def cell_lines(comparison: Comparison, cells: Sequence[CellResult | None], is_published: bool) -> tuple[Line, ...]:
-    """The lines of scores of cells side by side; None where the table has no such cell."""
-    shown = [cell for cell in cells if cell is not None]
-    is_run, has_seeds = any(cell.is_run for cell in shown), any(len(cell.seeds) > 1 for cell in shown)
-    # The label holds the number of seeds where it is the same for all, else every cell does.
-    counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
-    n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
+class ScoreTable(TableView):
+    """Scores of a table's methods on its tasks, and what they cost."""
 
-    def line(label: str, text: Callable[[CellResult], str]) -> Line:
-        return Line(label, tuple(NOTHING if cell is None else text(cell) for cell in cells))
+    fields = FIELDS
+    integers = ("n_seeds", "n_test", "rounds")
+    averages = True  # whether the table has the paper's average
+    reported = "Diamonds"  # the marks of reported values in the figure
 
-    def scores(label: str) -> Line:
-        return line(label, lambda cell: joined(map(_TEXTS[label], cell.scores)))
+    @cached_property
+    def comparison(self) -> Comparison:
+        return compare(self.request, str(self.request.benchmark.view.options.get("printed_in", "")), self.averages)
 
-    def measured(cell: CellResult) -> str:
-        has_numbers = cell.is_run or any(result.ours is not None for result in cell.scores)
-        return joined(map(_measured, cell.scores)) if has_numbers else cell.missing
+    @cached_property
+    def costs(self) -> Resources | None:
+        """What a client costs, where the paper's table says so."""
+        return Resources(self.request) if self.request.benchmark.costing else None
 
-    best = tuple(
-        tuple(cell.row.id in comparison.bold[cell.column.task, result.score] for result in cell.scores)
-        if cell is not None and cell.is_run
-        else ()
-        for cell in cells
-    )
-    lines = [Line(f"{REPRODUCED}{n}", line("", measured).cells, True, best)]
-    if not n and is_run:
-        sds = scores("± sd").cells
-        counts_of = (len(cell.seeds) if cell else 0 for cell in cells)
-        lines.append(Line("± sd (n)", tuple(f"{sd} ({k})" if k else sd for sd, k in zip(sds, counts_of, strict=True))))
-    elif has_seeds:
-        lines.append(scores("± sd"))
-    lines += [scores(INTERVAL)] if any(result.ci for cell in shown for result in cell.scores) else []
-    lines += [scores("± SE (test set)")] if is_run else []
-    lines += [scores(REPORTED)] if is_published else []
-    if is_published and comparison.request.scale.id == PAPER and is_run:
-        verdicts = line("verdict", lambda cell: "/".join(dict.fromkeys(map(_judged, cell.scores))))
-        lines += [scores(BOUNDS), scores("difference"), verdicts]
-    return tuple(lines)
+    def notes(self) -> Iterator[str]:
+        """The comparison's notes, and those of the costs."""
+        yield from self.comparison.notes
+        yield from self.costs.cost_notes() if self.costs else ()
 
+    # ---- tables ----------------------------------------------------------------------------------------------------
 
-def score_lines(comparison: Comparison, row: Row, columns: Sequence[Column]) -> tuple[Line, ...]:
-    """A method's lines of scores; the average comes last where some method has one."""
-    cells = [comparison.cell(row, column) for column in columns]
-    cells += [cell for cell in comparison.averages if cell.row.id == row.id and comparison.has_average]
-    return cell_lines(comparison, cells, comparison.shows_published and row.printed)
+    def grids(self) -> Iterator[Grid]:
+        """Scores, bytes where something was run, and what a client costs where the paper's table says so."""
+        costs = (self.costs.computation_grid(), self.costs.communication_grid()) if self.costs else ()
+        yield from (grid for grid in (self.scores_grid(), self.costs_grid(), *costs) if grid.groups)
 
+    def cell_lines(self, cells: Sequence[CellResult | None], is_published: bool) -> tuple[Line, ...]:
+        """The lines of scores of cells side by side; None where the table has no such cell."""
+        shown, comparison = [cell for cell in cells if cell is not None], self.comparison
+        is_run, has_seeds = any(cell.is_run for cell in shown), any(len(cell.seeds) > 1 for cell in shown)
+        # The label holds the number of seeds where it is the same for all, else every cell does.
+        counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
+        n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
 
-def scores_grid(comparison: Comparison) -> Grid:
-    """Rows are methods, columns tasks; each cell holds the column's scores between slashes."""
-    columns = comparison.columns_shown
-    headers = [
-        (
-            column.name,
-            "/".join(score_label(column, score) for score in comparison.scores_of(column)),
-            comparison.examples(column),
+        def line(label: str, text: Callable[[CellResult], str]) -> Line:
+            return Line(label, tuple(NOTHING if cell is None else text(cell) for cell in cells))
+
+        def scores(label: str) -> Line:
+            return line(label, lambda cell: joined(map(_TEXTS[label], cell.scores)))
+
+        def measured(cell: CellResult) -> str:
+            has_numbers = cell.is_run or any(result.ours is not None for result in cell.scores)
+            return joined(map(_measured, cell.scores)) if has_numbers else cell.missing
+
+        best = tuple(
+            tuple(cell.row.id in comparison.bold[cell.column.task, result.score] for result in cell.scores)
+            if cell is not None and cell.is_run
+            else ()
+            for cell in cells
         )
-        for column in columns
-    ]
-    headers += [("Average", "", "")] if comparison.has_average else []
-    groups = (Group(row_name(row), score_lines(comparison, row, columns)) for row in comparison.request.rows)
-    return Grid(f"{comparison.request.heading}: scores", tuple(headers), tuple(groups))
+        lines = [Line(f"{REPRODUCED}{n}", line("", measured).cells, True, best)]
+        if not n and is_run:
+            seeds = (len(cell.seeds) if cell else 0 for cell in cells)
+            sds = zip(scores("± sd").cells, seeds, strict=True)
+            lines.append(Line("± sd (n)", tuple(f"{sd} ({k})" if k else sd for sd, k in sds)))
+        elif has_seeds:
+            lines.append(scores("± sd"))
+        lines += [scores(INTERVAL)] if any(result.ci for cell in shown for result in cell.scores) else []
+        lines += [scores("± SE (test set)")] if is_run else []
+        lines += [scores(REPORTED)] if is_published else []
+        if is_published and self.request.scale.id == PAPER and is_run:
+            verdicts = line("verdict", lambda cell: "/".join(dict.fromkeys(map(_judged, cell.scores))))
+            lines += [scores(BOUNDS), scores("difference"), verdicts]
+        return tuple(lines)
+
+    def scores_grid(self) -> Grid:
+        """Rows are methods, columns tasks, last the average; each cell holds the column's scores between slashes."""
+        comparison, columns, groups = self.comparison, self.comparison.columns_shown, []
+        labels = ("/".join(score_label(at, score) for score in comparison.scores_of(at)) for at in columns)
+        headers = [(at.name, label, comparison.examples(at)) for at, label in zip(columns, labels, strict=True)]
+        headers += [("Average", "", "")] if comparison.has_average else []
+        for row in self.request.rows:
+            cells = [comparison.cell(row, column) for column in columns]
+            cells += [cell for cell in comparison.averages if cell.row.id == row.id and comparison.has_average]
+            is_published = comparison.shows_published and row.printed
+            groups.append(Group(row_name(row), self.cell_lines(cells, is_published)))
+        return Grid(f"{self.request.heading}: scores", tuple(headers), tuple(groups))
+
+    def costs_grid(self) -> Grid:
+        """Rows are methods: bytes of one task's round and set-up, and totals over the tasks run."""
+        columns, gigabyte = self.request.columns, self.request.benchmark.paper.gigabyte
+        headers = (("per round", "by task"), ("uplink", "all rounds"), ("downlink", "all rounds"), ONE_TIME)
+        groups = []
+        for row in self.request.rows:
+            cells = (self.comparison.cell(row, column) for column in columns)
+            costs = [cell.cost for cell in cells if cell.cost is not None]
+            if costs:
+                label = f"{len(costs)} of {len(columns)} tasks"
+                groups.append(one_line(row_name(row), _cost_cells(costs, gigabyte), label))
+        return Grid(f"{self.request.heading}: communication cost", (*headers, ("training",)), tuple(groups))
+
+    # ---- the long form ---------------------------------------------------------------------------------------------
+
+    def frame(self) -> pd.DataFrame:
+        """Scores in their units, bytes and seconds as means over seeds.
+
+        Where some record chose its round, a field `last` follows `ours`: the score at the last round.
+        """
+        place = FIELDS.index("ours") + 1
+        fields = [*FIELDS[:place], "last", *FIELDS[place:]] if self.request.scored_at == "chosen" else FIELDS
+        return long_form(self.lines(), fields, {"Int64": self.integers})
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """A line for each score of a cell, for each average, and for each of a client's costs."""
+        comparison, common = self.comparison, {"score_at": self.request.scored_at}
+        yield from (common | self._score_line(cell, result) for cell in comparison.cells for result in cell.scores)
+        for cell in comparison.averages:
+            known = "run" if cell.headline.ours is not None else NOT_RUN
+            about = {"column": AVERAGE, "task": "Average", "score": "", "status": known}
+            yield (
+                common | keys_of(self.request, cell.row) | about | _numbers(cell.headline, ("published", "difference"))
+            )
+        for line in self.costs.derived if self.costs else ():
+            score = f"{line['quantity']} ({line['counted']})"  # the quantity and how it is counted name a score
+            about = {"column": "costs", "task": "Costs", "status": "derived", "score": score, "ours": line["value"]}
+            yield common | line | about
+
+    def _score_line(self, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
+        line = keys_of(self.request, cell.row, cell.column) | _numbers(result, ("score", "last", *_OF_SCORE))
+        line |= {"status": status(self.request, cell.row, cell.column)}
+        line |= {"n_seeds": result.seeds, "seeds": " ".join(map(str, cell.seeds))}
+        if cell.cost is not None:
+            line |= {name: getattr(cell.cost, name) for name in _OF_COST}
+            line |= {"n_test": round(cell.cost.test_examples), "rounds": round(cell.cost.rounds)}
+        return line
+
+    # ---- the figure ------------------------------------------------------------------------------------------------
+
+    @property
+    def caption(self) -> str:
+        """What marks and whiskers are."""
+        comparison, scale = self.comparison, self.request.scale
+        text = (
+            f"Full marks: reproduced, mean over clients and seeds ({self.request.scored_at} round); no mark: not "
+            "run. Whiskers: ± sd over seeds; with one seed, ± SE of the test sets."
+        )
+        if any(cell.headline.published is not None for cell in comparison.cells):
+            is_derived = any(cell.headline.is_derived for cell in comparison.cells)
+            text += f" {self.reported}: reported" + (f" (circles: {_DERIVED})" if is_derived else "")
+            text += "." if scale.id == PAPER else ", not comparable in level: other encoder/scale."
+        return text
+
+    def score_panels(self, names: Mapping[str, str], levels: Collection[str]) -> Iterator[Panel]:
+        """A panel for each task: its headline score by method.
+
+        names: row id -> name. levels: ids of the rows that are drawn as lines.
+        """
+        for column in self.comparison.columns_shown:
+            cells = {row.id: self.comparison.cell(row, column).headline for row in self.request.rows}
+            shown = {name: cells[row_id] for row_id, name in names.items() if row_id not in levels}
+            lines = {names[row_id]: level for row_id in levels if (level := cells[row_id].ours) is not None}
+            title = f"{column.name}, {score_label(column, column.averaged)}"
+            yield Panel(title, list(shown), dots(shown), levels=lines)
+
+    @property
+    def axis_label(self) -> str:
+        """What the axis of scores shows."""
+        unit = unit_of(self.comparison.columns_shown)
+        return f"score ({unit})" if unit else "score"
+
+    def plot(self) -> Figure:
+        """A panel for each task; the majority class as lines."""
+        rows = self.request.rows
+        levels = [row.id for row in rows if "majority" in row.algorithm]
+        panels = list(self.score_panels({row.id: row_name(row) for row in rows}, levels))
+        return dot_plot(self.request.heading, panels, self.axis_label, self.caption)
 
 
 def _cost_cells(costs: Sequence[Cost], gigabyte: int) -> Iterator[str]:
@@ -161,113 +252,19 @@ def _cost_cells(costs: Sequence[Cost], gigabyte: int) -> Iterator[str]:
     yield human_seconds(sum(seconds)) if len(seconds) == len(costs) else NOTHING
 
 
-def costs_grid(comparison: Comparison) -> Grid:
-    """Rows are methods: bytes of one task's round and set-up, and totals over the tasks run."""
-    columns, gigabyte = comparison.request.columns, comparison.request.benchmark.paper.gigabyte
-    headers = (("per round", "by task"), ("uplink", "all rounds"), ("downlink", "all rounds"), ONE_TIME, ("training",))
-    groups = []
-    for row in comparison.request.rows:
-        cells = (comparison.cell(row, column) for column in columns)
-        costs = [cell.cost for cell in cells if cell.cost is not None]
-        if costs:
-            label = f"{len(costs)} of {len(columns)} tasks"
-            groups.append(one_line(row_name(row), _cost_cells(costs, gigabyte), label))
-    return Grid(f"{comparison.request.heading}: communication cost", headers, tuple(groups))
-
-
-def _cell_line(request: Request, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
+def _numbers(result: ScoreResult, fields: Iterable[str]) -> dict[str, JSON]:
     low, high = result.interval or (None, None)
-    line = keys_of(request, cell.row, cell.column)
-    line |= {name: getattr(result, name) for name in ("score", "ours", "last", *_OF_SCORE)}
-    line |= {"status": status(request, cell.row, cell.column), "interval_low": low, "interval_high": high}
-    line |= {"n_seeds": result.seeds, "seeds": " ".join(map(str, cell.seeds))}
-    if cell.cost is not None:
-        line |= {name: getattr(cell.cost, name) for name in _OF_COST}
-        line |= {"n_test": round(cell.cost.test_examples), "rounds": round(cell.cost.rounds)}
-    return line
-
-
-def _average_line(request: Request, cell: CellResult) -> dict[str, JSON]:
-    result = cell.headline
-    low, high = result.interval or (None, None)
-    line = keys_of(request, cell.row) | {"column": AVERAGE, "task": "Average", "score": ""}
-    line |= {name: getattr(result, name) for name in ("ours", "published", "difference")}
-    return line | {"interval_low": low, "interval_high": high, "status": NOT_RUN if result.ours is None else "run"}
-
-
-def _cost_lines(request: Request) -> Iterator[dict[str, JSON]]:
-    """What a client costs, as lines of scores: the quantity and how it is counted stand for a score."""
-    if request.benchmark.costing:
-        costs = Resources(request)
-        for row in costs.rows:
-            common = keys_of(request, row) | {"column": "costs", "task": "Costs", "status": "derived"}
-            for line in cost_lines(costs, row):
-                score = f"{line['quantity']} ({line['counted']})"
-                yield common | {"score": score, "ours": line.get("value"), "published": line.get("published")}
-
-
-def frame(comparison: Comparison) -> pd.DataFrame:
-    """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds.
-
-    Where some record chose its round, a field `last` stands behind `ours`: the score at the last round.
-    """
-    request = comparison.request
-    lines = [_cell_line(request, cell, result) for cell in comparison.cells for result in cell.scores]
-    lines += [_average_line(request, cell) for cell in comparison.averages]
-    lines = [{"score_at": request.scored_at} | line for line in (*lines, *_cost_lines(request))]
-    place = FIELDS.index("ours") + 1
-    fields = [*FIELDS[:place], "last", *FIELDS[place:]] if request.scored_at == "chosen" else FIELDS
-    return long_form(lines, fields, {"Int64": ("n_seeds", "n_test", "rounds")})
+    numbers = {name: getattr(result, name) for name in ("ours", *fields)}
+    return numbers | {"interval_low": low, "interval_high": high}
 
 
 def dots(results: Mapping[str, ScoreResult]) -> list[Dots]:
     """The series of a dot plot of scores. results: name on the axis -> its result."""
-    known = {name: result for name, result in results.items() if result.ours is not None}
-    ours = {name: result.ours for name, result in known.items() if result.ours is not None}
-    whiskers = {name: (value - known[name].error, value + known[name].error) for name, value in ours.items()}
+    ours = {name: result.ours for name, result in results.items() if result.ours is not None}
+    whiskers = {name: (value - results[name].error, value + results[name].error) for name, value in ours.items()}
     series = [Dots(REPRODUCED, ours, {}, whiskers)]
     for label, style, is_derived in ((REPORTED, HOLLOW, False), (_DERIVED, HOLLOW | {"marker": "o"}, True)):
         printed = {name: result.published for name, result in results.items() if result.is_derived == is_derived}
         values = {name: value for name, value in printed.items() if value is not None}
         series += [Dots(label, values, style)] if values else []
     return series
-
-
-def caption(comparison: Comparison) -> str:
-    """What marks and whiskers are."""
-    text = (
-        f"Full marks: reproduced, mean over clients and seeds ({comparison.request.scored_at} round); no mark: not "
-        "run. Whiskers: ± sd over seeds; with one seed, ± SE of the test sets."
-    )
-    if comparison.shows_published:
-        is_derived = any(cell.headline.is_derived for cell in comparison.cells)
-        text += " Diamonds: reported" + (f" (circles: {_DERIVED})" if is_derived else "")
-        text += "." if comparison.request.scale.id == PAPER else ", not comparable in level: other encoder/scale."
-    return text
-
-
-def score_panels(comparison: Comparison, names: Mapping[str, str], levels: Collection[str]) -> Iterator[Panel]:
-    """A panel for each task: its headline score by method.
-
-    names: row id -> name. levels: ids of the rows that are drawn as lines.
-    """
-    for column in comparison.columns_shown:
-        cells = {row.id: comparison.cell(row, column).headline for row in comparison.request.rows}
-        shown = {name: cells[row_id] for row_id, name in names.items() if row_id not in levels}
-        lines = {names[row_id]: level for row_id in levels if (level := cells[row_id].ours) is not None}
-        title = f"{column.name}, {score_label(column, column.averaged)}"
-        yield Panel(title, list(shown), dots(shown), levels=lines)
-
-
-def plot(comparison: Comparison) -> Figure:
-    """A panel for each task; the majority class as lines."""
-    rows = comparison.request.rows
-    levels = [row.id for row in rows if "majority" in row.algorithm]
-    panels = list(score_panels(comparison, {row.id: row_name(row) for row in rows}, levels))
-    label = axis_label(unit_of(comparison.columns_shown))
-    return dot_plot(comparison.request.heading, panels, label, caption(comparison))
-
-
-def axis_label(unit: str) -> str:
-    """The label of an axis of scores."""
-    return f"score ({unit})" if unit else "score"

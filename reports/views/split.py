@@ -6,70 +6,47 @@ Options: baseline, a row id; encoders, name -> backbone of the paper's encoders;
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import product
+from math import isclose
 from typing import Any
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.costs import Parts, SplitTerms
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON, RunConfig
-from fedsim.files import read_json
-from reports import ReportError
+from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import measured_cost
-from reports.pages.page import KEYS, Grid, keys_of, long_form, one_line
-from reports.pages.plots import Dots, Panel, dot_plot
-from reports.pages.styles import MARKS
-from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, notes_under, number, row_name
+from reports.frame import Quantities, read_timings
+from reports.pages.page import KEYS, Grid, keys_of, one_line
+from reports.pages.plots import MARKS, Dots, Panel, dot_plot
+from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, number, row_name
 
-RANKS = False
-FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "n_seeds"]
 TIMED = ("client", "server", "whole")
 WAYS = ("FedAvg", "sequential", "parallel")
-EXACT, DIFFERS = "to the byte", "differs"
+EXACT = "to the byte"
 _FLOAT_BYTES, _HOUR = 4, 3600
 # The timed parts of a batch, by party.
 _PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
 _BANDWIDTHS = {"100 Mbit/s": 100e6 / 8, "1 Gbit/s": 1e9 / 8}  # bytes a second
+_CLOSED, _COUNTED = "closed form", "wire, measured"
 _SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """A row's bytes of one client's epoch, by kind. closed: by its equation; counted: on the wire, where it was run.
+class SplitCosts(Quantities):
+    """A client's epoch by closed form and on the wire, by encoder; derived where the request can derive it.
 
-    epochs: of all clients, by which both are divided. seeds: 0 where nothing was run.
+    ReportError where a record or the file of timings is damaged.
     """
 
-    closed: Parts
-    counted: Parts
-    epochs: float
-    seeds: int = 0
-
-    @property
-    def total(self) -> float:
-        """By the equation."""
-        return sum(self.closed.values())
-
-    @property
-    def agrees(self) -> bool:
-        """Whether every kind that equations speak of is counted to the byte."""
-        return all(round(self.epochs * (self.closed.get(kind, 0) - self.counted.get(kind, 0))) == 0 for kind in _SHARED)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Closed forms and bytes of a request's rows; derived numbers are empty where the request cannot derive them.
-
-    ReportError where a record is damaged.
-    """
-
-    request: Request
+    place_fields = ("encoder", "counted", "quantity")
+    fields = (*KEYS, "encoder", "counted", "quantity", "value", "n_seeds")
+    integers = ("n_seeds",)
+    floats = ("value",)
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -80,14 +57,42 @@ class Split:
         """The rows with an equation."""
         return [row for row in self.request.rows if row.id in self.request.benchmark.closed_forms]
 
-    @cached_property
-    def derived(self) -> dict[str, dict[str, Epoch]]:
-        """Encoder's name -> row id -> what shapes give."""
-        found: dict[str, dict[str, Epoch]] = {}
-        for name in self.options["encoders"]:
-            terms = {row.id: self._of_encoder(row, name)[1] for row in self.rows}
-            found[name] = {row_id: self._epoch(row_id, own, {}) for row_id, own in terms.items() if own is not None}
-        return found
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """Bytes of one client's epoch: of the whole run over clients and a client's epochs; and seconds."""
+        request, column = self.request, self.request.columns[0]
+        for name, row in product(self.options["encoders"], self.rows):
+            terms = self._of_encoder(row, name)[1]
+            yield from () if terms is None else self._epoch(row, name, _CLOSED, terms, self._closed(row, terms))
+        for row in self.rows:
+            records = request.records_of(row, column)
+            cost, own = measured_cost(request.benchmark, column, records, request.find), request.scale.backbone
+            if cost is not None:
+                blocks = mean([float(client["train"]) for client in records[0].clients])
+                terms = self._terms(records[0].cell, blocks, request)
+                if terms is not None:
+                    yield from self._epoch(row, own, _CLOSED, terms, self._closed(row, terms), cost.seeds)
+                    yield from self._epoch(row, own, _COUNTED, terms, cost.kinds, cost.seeds)
+        seconds = [
+            (name, "timed", f"{party}_seconds", own[party]) for name, own in self.timed.items() for party in TIMED
+        ]
+        for (model, bandwidth), times in self.modelled.items():
+            seconds += [
+                (model, f"modelled, {bandwidth}", f"{way}_epoch_seconds", value) for way, value in times.items()
+            ]
+        for model, counted, quantity, value in seconds:
+            yield keys_of(request) | {"encoder": model, "counted": counted, "quantity": quantity, "value": value}
+
+    def _closed(self, row: Row, terms: SplitTerms) -> Parts:
+        return self.request.benchmark.closed_forms[row.id].parts(terms)
+
+    def _epoch(
+        self, row: Row, encoder: str, counted: str, terms: SplitTerms, sizes: Parts, seeds: int = 0
+    ) -> Iterator[dict[str, JSON]]:
+        common = keys_of(self.request, row, self.request.columns[0]) | {"encoder": encoder, "counted": counted}
+        for kind, size in sizes.items():
+            if size:
+                value = size / (terms.N * terms.T)
+                yield common | {"n_seeds": seeds, "quantity": f"{kind}_bytes", "value": value}
 
     def _of_encoder(self, row: Row, name: str) -> tuple[RunConfig, SplitTerms | None]:
         """A row's cell at the paper's scale with one of its encoders, and the equation's symbols."""
@@ -99,19 +104,6 @@ class Split:
         other = replace(request, benchmark=replace(request.benchmark, scales=scales))
         cell = other.benchmark.cell(row, request.columns[0], other.paper_scale, 0)
         return cell, self._terms(cell, self.options["blocks"] / cell.clients, other)
-
-    @cached_property
-    def measured(self) -> dict[str, Epoch]:
-        """Row id -> what the records' ledgers have, of the first task; the mean over seeds, which are alike."""
-        request, found = self.request, dict[str, Epoch]()
-        for row in self.rows:
-            records = request.records_of(row, request.columns[0])
-            cost = measured_cost(request.benchmark, request.columns[0], records)
-            if cost is not None:
-                blocks = mean([float(client["train"]) for client in records[0].clients])
-                terms = self._terms(records[0].cell, blocks, request)
-                found |= {} if terms is None else {row.id: self._epoch(row.id, terms, cost.kinds, cost.seeds)}
-        return found
 
     def _terms(self, cell: RunConfig, blocks: float, request: Request) -> SplitTerms | None:
         """The symbols of one cell; blocks: of one client. FedAvg's round gives the model's sizes."""
@@ -126,13 +118,6 @@ class Split:
         epochs = training.rounds * training.local_epochs / (cell.clients if "turns" in cell.options else 1)
         parts = sizes.model_bytes, sizes.embeddings_bytes, sizes.head_bytes
         return SplitTerms(training.rounds, cell.clients, epochs, crossing, *parts)
-
-    def _epoch(self, row_id: str, terms: SplitTerms, kinds: Parts, seeds: int = 0) -> Epoch:
-        epochs, form = terms.N * terms.T, self.request.benchmark.closed_forms[row_id]
-        closed, counted = (
-            {kind: size / epochs for kind, size in parts.items() if size} for parts in (form.parts(terms), kinds)
-        )
-        return Epoch(closed, counted, epochs, seeds)
 
     @cached_property
     def modelled(self) -> dict[tuple[str, str], Mapping[str, float]]:
@@ -165,137 +150,118 @@ class Split:
         From one run; empty where there is none. ReportError where the file is damaged.
         """
         costing = self.request.benchmark.costing
-        path = costing.timed if costing else None
-        return {} if path is None or not path.is_file() else _timed(path)
+        return read_timings(costing.timed if costing else None, _timed) or {}
+
+    # ---- tables ----------------------------------------------------------------------------------------------------
+
+    def _bytes(self, row: Row, encoder: str, kinds: Sequence[str] = _SHARED, counted: str = _CLOSED) -> float:
+        """Bytes of some kinds together; 0 without any."""
+        return sum(self.value(row, (encoder, counted, f"{kind}_bytes")) or 0.0 for kind in kinds)
+
+    def _cells(self, row: Row, encoder: str) -> tuple[str, ...]:
+        form = self.request.benchmark.closed_forms[row.id]
+        total = self._bytes(row, encoder)
+        if not total:
+            return (form.equation, form.text, NOT_RUN, *[""] * 5)
+        base = self._bytes(self.request.benchmark.row(self.options["baseline"]), encoder)
+        sizes = (self._bytes(row, encoder, _SHARED[:2]), self._bytes(row, encoder, _SHARED[2:]), total)
+        times, verdict = f"{number(total / base)} ×" if base else NOTHING, NOTHING
+        if encoder == self.request.scale.backbone:
+            closed, counted = (
+                [self._bytes(row, encoder, [kind], way) for kind in _SHARED] for way in (_CLOSED, _COUNTED)
+            )
+            verdict = EXACT if all(map(partial(isclose, rel_tol=1e-12), closed, counted)) else DIFFERS
+        masks = self._bytes(row, encoder, ("masks",), _COUNTED)
+        texts = (human_bytes(size) if size else NOTHING for size in (*sizes, masks))
+        crossing, averaged, together, apart = texts
+        return (form.equation, form.text, crossing, averaged, together, times, verdict, apart)
+
+    def grids(self) -> Iterator[Grid]:
+        """A table for each of the paper's encoders that is derived, one for the records, and two of seconds."""
+        headers = (
+            *(("Table 2",), ("closed form", "of a run"), ("crossing", "closed form")),
+            *(("averaged, handed on", "closed form"), ("together",), ("over FedAvg's",), ("on the wire",)),
+            ("masks", "apart"),
+        )
+        titles = {name: self.title(f"{name}, derived: the same at every scale") for name in self.derived}
+        for encoder, title in (titles | {self.request.scale.backbone: f"{self.request.heading}: measured"}).items():
+            groups = tuple(one_line(row_name(row), self._cells(row, encoder)) for row in self.rows)
+            yield Grid(f"{title}; one client's epoch", headers, groups)
+        yield from self._seconds()
+
+    @property
+    def derived(self) -> list[str]:
+        """The paper's encoders whose bytes are derived."""
+        known = {place[0] for _, place in self.by_place}
+        return [name for name in self.options["encoders"] if name in known]
+
+    def _seconds(self) -> Iterator[Grid]:
+        if self.timed:
+            headers = (
+                ("T(E) + T(H)", "client"),
+                ("T(T)", "server"),
+                ("T(W)", "unsplit"),
+                ("client's share", "of T(T)"),
+            )
+
+            def cells(own: Mapping[str, float]) -> Sequence[str]:
+                return [*(number(own[party]) for party in TIMED), f"{number(100 * own['client'] / own['server'])} %"]
+
+            groups = tuple(one_line(model, cells(own)) for model, own in self.timed.items())
+            title = self.title("seconds of a batch, measured in one run (docs/performance.md)")
+            yield Grid(title, headers, groups, "Model")
+        if self.modelled:
+            groups = tuple(
+                one_line(f"{model}, {bandwidth}", (f"{number(own[way] / _HOUR)} h" for way in WAYS))
+                for (model, bandwidth), own in self.modelled.items()
+            )
+            title = self.title("modelled, not measured: hours until every client's text has been trained on once")
+            yield Grid(title, tuple((way, "modelled") for way in WAYS), groups, "Model, bandwidth")
+
+    def method(self) -> Iterator[str]:
+        """How the numbers were obtained."""
+        yield (
+            "One client's epoch: bytes of the whole run, in both directions, over clients and a client's epochs. "
+            "Crossing: 4pL over the true batches; averaged and handed on: the closed form's second term. Table 2 "
+            "prints the first term alone, and N times it at the server."
+        )
+        yield (
+            f"On the wire: {EXACT} where the channel counts the closed form's activations, gradients and parameters. "
+            "Masks stand apart. No number includes the set-up, which sends embeddings and head (or the model) to each "
+            "client."
+        )
+        if self.modelled:
+            yield (
+                "Modelled: each party's seconds a token as measured on one machine, in blocks of 128; every client has "
+                "the bandwidth to itself, one message after the other; FedAvg exchanges models once. Parallel: a "
+                "client's own batches and bytes, or all clients' batches at the one server where that takes longer. No "
+                "latency."
+            )
+        if self.derived:
+            yield f"Derived: closed forms with the paper's encoders and {self.options['blocks']:,} blocks in all."
+
+    def plot(self) -> Figure:
+        """A mark for each mode and encoder: by closed form for the paper's encoders and the scale's."""
+        encoders, series = {name: name for name in self.derived}, []
+        encoders[f"{self.request.scale.id}, measured"] = self.request.scale.backbone
+        for sign, (label, encoder) in zip(MARKS, encoders.items(), strict=False):
+            sizes = {row_name(row): self._bytes(row, encoder) / MEGABYTE for row in self.rows}
+            series.append(Dots(label, {name: size for name, size in sizes.items() if size}, {"marker": sign}))
+        caption = f"Closed forms of Table 2 with averaging and hand-overs.{dagger_note(self.rows)}"
+        panel = Panel("one client's epoch", [row_name(row) for row in self.rows], series)
+        return dot_plot(self.request.heading, [panel], "MB, both directions", caption)
 
 
-def _timed(path: Path) -> Mapping[str, Mapping[str, float]]:
+def way_of(row: Row) -> str:
+    """The one of WAYS by which a row trains."""
+    return {"fedbert_sequential": "sequential", "fedbert_parallel": "parallel"}.get(row.algorithm, "FedAvg")
+
+
+def _timed(content: JSON) -> dict[str, dict[str, float]]:
     found = {}
-    try:
-        for entry in read_json(path)["rows"]:
-            tokens = float(entry["batch"]) * float(entry["tokens"])
-            parties = {name: sum(float(entry[f"{part}_seconds"]) for part in parts) for name, parts in _PARTS.items()}
-            whole = tokens / float(entry["unsplit_tokens_per_second"])
-            found[entry["model"]] = {**parties, "tokens": tokens, "whole": whole}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ReportError(
-            f"{path}: expected a file of timings, found a damaged one ({type(error).__name__}: {error}). "
-            f"Restore the file."
-        ) from None
+    for entry in content["rows"]:
+        tokens = float(entry["batch"]) * float(entry["tokens"])
+        parties = {name: sum(float(entry[f"{part}_seconds"]) for part in parts) for name, parts in _PARTS.items()}
+        whole = tokens / float(entry["unsplit_tokens_per_second"])
+        found[entry["model"]] = {**parties, "tokens": tokens, "whole": whole}
     return found
-
-
-join = Split
-
-
-def _bytes(size: float) -> str:
-    return human_bytes(size) if size else NOTHING
-
-
-def _cells(found: Epoch | None, base: Epoch | None) -> tuple[str, ...]:
-    if found is None:
-        return (NOT_RUN, *[""] * 5)
-    crossing = sum(found.closed.get(kind, 0) for kind in _SHARED[:2])
-    times = f"{number(found.total / base.total)} ×" if base is not None and base.total else NOTHING
-    verdict = NOTHING if not found.seeds else EXACT if found.agrees else DIFFERS
-    sizes = map(_bytes, (crossing, found.closed.get("parameters", 0), found.total))
-    return (*sizes, times, verdict, _bytes(found.counted.get("masks", 0)))
-
-
-def grids(found: Split) -> tuple[Grid, ...]:
-    """A table for each of the paper's encoders that is derived, one for the records, and two of seconds."""
-    request, forms = found.request, found.request.benchmark.closed_forms
-    name = f"{request.benchmark.paper.name}, {request.benchmark.place}"
-    headers = (
-        *(("Table 2",), ("closed form", "of a run"), ("crossing", "closed form")),
-        *(("averaged, handed on", "closed form"), ("together",), ("over FedAvg's",), ("on the wire",)),
-        ("masks", "apart"),
-    )
-    known = {
-        f"{name} · {encoder}, derived: the same at every scale": own for encoder, own in found.derived.items() if own
-    }
-    tables = []
-    for title, epochs in (known | {f"{request.heading}: measured": found.measured}).items():
-        base = epochs.get(found.options["baseline"])
-        groups = (
-            one_line(row_name(row), (forms[row.id].equation, forms[row.id].text, *_cells(epochs.get(row.id), base)))
-            for row in found.rows
-        )
-        tables.append(Grid(f"{title}; one client's epoch", headers, tuple(groups)))
-    return (*tables, *_seconds(found, name))
-
-
-def _seconds(found: Split, name: str) -> Iterator[Grid]:
-    if found.timed:
-        headers = (("T(E) + T(H)", "client"), ("T(T)", "server"), ("T(W)", "unsplit"), ("client's share", "of T(T)"))
-
-        def cells(own: Mapping[str, float]) -> Sequence[str]:
-            return [*(number(own[party]) for party in TIMED), f"{number(100 * own['client'] / own['server'])} %"]
-
-        groups = tuple(one_line(model, cells(own)) for model, own in found.timed.items())
-        title = f"{name} · seconds of a batch, measured in one run (docs/performance.md)"
-        yield Grid(title, headers, groups, "Model")
-    if found.modelled:
-        groups = tuple(
-            one_line(f"{model}, {bandwidth}", (f"{number(own[way] / _HOUR)} h" for way in WAYS))
-            for (model, bandwidth), own in found.modelled.items()
-        )
-        title = f"{name} · modelled, not measured: hours until every client's text has been trained on once"
-        yield Grid(title, tuple((way, "modelled") for way in WAYS), groups, "Model, bandwidth")
-
-
-def notes(found: Split) -> Iterator[str]:
-    """Every note under the tables."""
-    method = [
-        "One client's epoch: bytes of the whole run, in both directions, over clients and a client's epochs. Crossing: "
-        "4pL over the true batches; averaged and handed on: the closed form's second term. Table 2 prints the first "
-        "term alone, and N times it at the server.",
-        f"On the wire: {EXACT} where the channel counts the closed form's activations, gradients and parameters. Masks "
-        "stand apart. No number includes the set-up, which sends embeddings and head (or the model) to each client.",
-    ]
-    if found.modelled:
-        method.append(
-            "Modelled: each party's seconds a token as measured on one machine, in blocks of 128; every client has the "
-            "bandwidth to itself, one message after the other; FedAvg exchanges models once. Parallel: a client's own "
-            "batches and bytes, or all clients' batches at the one server where that takes longer. No latency."
-        )
-    if any(found.derived.values()):
-        method.append(f"Derived: closed forms with the paper's encoders and {found.options['blocks']:,} blocks in all.")
-    return notes_under(found.request, method)
-
-
-def _lines(found: Split) -> Iterator[dict[str, JSON]]:
-    request = found.request
-    ways = {("derived", name): epochs for name, epochs in found.derived.items()}
-    ways["measured", request.scale.backbone] = found.measured
-    for (counted, encoder), epochs in ways.items():
-        for row in (row for row in found.rows if row.id in epochs):
-            common = keys_of(request, row, request.columns[0]) | {"encoder": encoder, "n_seeds": epochs[row.id].seeds}
-            for how, parts in (("closed form", epochs[row.id].closed), (f"wire, {counted}", epochs[row.id].counted)):
-                for kind, size in parts.items():
-                    yield common | {"counted": how, "quantity": f"{kind}_bytes", "value": size}
-    seconds = [
-        (model, "timed", f"{party}_seconds", own[party]) for model, own in found.timed.items() for party in TIMED
-    ]
-    for (model, bandwidth), times in found.modelled.items():
-        seconds += [(model, f"modelled, {bandwidth}", f"{way}_epoch_seconds", value) for way, value in times.items()]
-    for model, counted, quantity, value in seconds:
-        yield keys_of(request) | {"encoder": model, "counted": counted, "quantity": quantity, "value": value}
-
-
-def frame(found: Split) -> pd.DataFrame:
-    """All numbers as a data frame of FIELDS: bytes of one client's epoch, and seconds of one batch."""
-    return long_form(_lines(found), FIELDS, {"Int64": ("n_seeds",), "Float64": ("value",)})
-
-
-def plot(found: Split) -> Figure:
-    """A mark for each mode and encoder: by closed form for the paper's encoders and the scale's."""
-    series = [
-        Dots(label, {row_name(row): epochs[row.id].total for row in found.rows if row.id in epochs}, {"marker": sign})
-        for sign, (label, epochs) in zip(
-            MARKS, {**found.derived, f"{found.request.scale.id}, measured": found.measured}.items(), strict=False
-        )
-    ]
-    caption = f"Closed forms of Table 2 with averaging and hand-overs.{dagger_note(found.rows)}"
-    panel = Panel("bytes of one client's epoch", [row_name(row) for row in found.rows], series)
-    return dot_plot(found.request.heading, [panel], "bytes, both directions", caption)

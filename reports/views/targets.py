@@ -6,41 +6,50 @@ round is the scale-free target; not_derivable, rows whose printed sizes no readi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 
-import pandas as pd
 from matplotlib.figure import Figure
 
-from benchmarks.experiment import Column
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
+from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
-from reports.evidence.published import as_decimal, is_printed_as
-from reports.evidence.scores import score_label
-from reports.evidence.statistics import printed
-from reports.evidence.targets import KINDS, Derived, Gain, Kind, Outcome, Targets, is_comparable
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports import ReportError
+from reports.evidence.published import (
+    AS_PRINTED,
+    DIFFERS,
+    MEGABYTE,
+    Numbers,
+    as_decimal,
+    is_printed_as,
+    published_for,
+    read_published,
+)
+from reports.evidence.records import PAPER
+from reports.evidence.scores import best_by_seed, score_label
+from reports.evidence.statistics import mean, printed
+from reports.evidence.targets import Attempt, attempt, factors, gain_over, mean_attempt
+from reports.evidence.traffic import derived_cost, measured_cost
+from reports.frame import Place, Quantities
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_points
-from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, notes_under, number, over_clients, row_name
-from reports.views.costs import AS_PRINTED, DIFFERS
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
 
-MEGABYTE = 10**6  # as the text's unit is read
+KINDS = ("baseline", "printed")
 NOT_DERIVABLE = "not derivable"
-FIELDS = [
-    *(*KEYS, "score", "encoder", "target", "target_percent", "quantity", "relation", "value", "published"),
-    *("n_seeds", "n_reached"),
-]
+_SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", "stated/megabytes_below": "<"}
 _WAYS = {("up",): "uplink", ("down",): "downlink", ("up", "down"): "uplink and downlink"}
+# Of the paper's encoder: quantities that the paper prints.
+_PRINTED = ("derived_size_gb", "derived_cost_gb", "gain_of_rounded_sizes")
 
 
-join = Targets
-
-
-def _kind_label(found: Targets, kind: Kind) -> str:
-    if kind == "baseline":
-        return f"the best that {found.baseline.name} reaches after any round"
-    return f"the printed target, set for {found.request.paper_scale.backbone}"
+def factor(value: float) -> str:
+    """A whole number without decimals, another one with two."""
+    return f"{value:.0f}" if value == int(value) else number(value)
 
 
 def target_text(column: Column, target: float | None) -> str:
@@ -51,228 +60,278 @@ def target_text(column: Column, target: float | None) -> str:
     return f"{score_label(column, column.averaged)} {sign} {known}"
 
 
-def notes(found: Targets) -> Iterator[str]:
-    """Every note under the tables."""
-    return notes_under(found.request, _method(found))
+class Targets(Quantities):
+    """Bytes in the paper's directions until each target: measured, derived for the paper's own encoder, and stated.
 
+    A line's relation is "=", ">" of a method with a seed that does not reach the target, all of whose rounds count, and
+    "≥" of a gain over a baseline of that kind. ReportError where a record, an option or the published values are
+    damaged.
+    """
 
-def _method(found: Targets) -> Iterator[str]:
-    request, base = found.request, found.baseline.name
-    wanted = request.benchmark.view.options["targets"]
-    named = ", ".join(
-        f"{column.name} {score_label(column, at)} {metric(at).in_unit(f'{wanted[column.task]:g}')}"
-        for column, at in ((column, column.averaged) for column in request.columns)
+    ranks = True
+    place_fields = ("column", "target", "quantity")
+    fields = (
+        *(*KEYS, "score", "encoder", "target", "target_percent", "quantity", "relation", "value", "published"),
+        *("n_seeds", "n_reached"),
     )
-    yield (
-        f"Two targets: {_kind_label(found, 'baseline')}, seed by seed; and the printed one ({named}), which was set "
-        f"for {request.paper_scale.backbone} and means little for another encoder."
-    )
-    yield (
-        f"Rounds: until the first whose score, {over_clients(request.columns)}, is at the target or better; mean over "
-        "n seeds. A method with a seed that does not reach it is censored: all rounds of that seed count (>), and it "
-        f"has no gain. Where {base} is censored, the gain is at least (≥) the number."
-    )
-    yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
-    yield f"Gain: {base}'s bytes over the method's: layers (values per round) × rounds × precision (bytes a value)."
-    if found.derived:
-        yield (
-            "Derived: one round of the real channel on the encoder's shapes; rounds from the printed cost and size, "
-            f"{base}'s for rows that are not printed. Cost and first gain are computed as in the paper, from sizes "
-            "rounded to two decimals; the second gain from exact bytes."
+    integers = ("n_seeds", "n_reached")
+    floats = ("value", "published")
+
+    @cached_property
+    def baseline(self) -> Row:
+        return self.request.rows_named("baseline")[0]
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns in which a method was run, or all where none was."""
+        return self.request.columns_run or self.request.columns
+
+    @cached_property
+    def is_comparable(self) -> bool:
+        """Whether measured bytes are comparable with what is stated: the paper's encoder and settings."""
+        return self.request.scale.id == PAPER and not self.request.scale.changed
+
+    @cached_property
+    def stated(self) -> dict[tuple[str, str], tuple[str, float]]:
+        """(row id, task) -> sign and megabytes in the text, such as "≥" and 5000; nothing at the demo scale."""
+        values = published_for(self.request)
+        places = product(self.request.columns, self.request.rows, _SIGNS.items())
+        entries = ((row.id, at.task, sign, values.get((row.id, at.task, score))) for at, row, (score, sign) in places)
+        return {(row, task): (sign, entry.value) for row, task, sign, entry in entries if entry is not None}
+
+    # ---- the long form ---------------------------------------------------------------------------------------------
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """What is measured, derived and stated."""
+        request, papers = self.request, {"encoder": self.request.paper_scale.backbone}
+        for kind, column in product(KINDS, request.columns):
+            yield from self._measured(column, kind)
+        yield from (papers | line for line in self.derived)
+        for column, row in product(request.columns, request.rows):
+            if (row.id, column.task) in self.stated:
+                sign, size = self.stated[row.id, column.task]
+                common = keys_of(request, row, column) | papers | {"score": column.averaged, "target": "printed"}
+                yield common | {"quantity": "stated_megabytes", "relation": sign, "published": size}
+
+    def _targets(self, column: Column, kind: str) -> Mapping[int, float]:
+        """By seed, as recorded: the printed target, or the best that the baseline scores after any round."""
+        request = self.request
+        if kind == "baseline":
+            return best_by_seed(request.records_of(self.baseline, column), column.averaged)
+        try:
+            wanted = float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
+        except KeyError:
+            raise ReportError(f"{request.benchmark.id}: expected a target for {column.task}, found none.") from None
+        rows = (self.baseline, *request.rows)
+        return {record.cell.seed: wanted for row in rows for record in request.records_of(row, column)}
+
+    def _measured(self, column: Column, kind: str) -> Iterator[dict[str, JSON]]:
+        request, score, targets = self.request, column.averaged, self._targets(column, kind)
+        common: dict[str, JSON] = {"score": score, "encoder": request.scale.backbone, "target": kind}
+        common |= {"target_percent": metric(score).shown(mean(list(targets.values()))) if targets else None}
+
+        def attempts(records: Sequence[RunResult]) -> list[Attempt[int]]:
+            shared, ways = (one for one in records if one.cell.seed in targets), request.benchmark.paper.directions
+            return [attempt(one, score, targets[one.cell.seed], ways) for one in shared]
+
+        base = mean_attempt(attempts(request.records_of(self.baseline, column)))
+        for row in request.rows:
+            records = request.records_of(row, column)
+            cost, own = measured_cost(request.benchmark, column, records, request.find), attempts(records)
+            reached = sum(one.is_reached for one in own) if own else None
+            line = keys_of(request, row, column) | common | {"n_seeds": len(records), "n_reached": reached}
+            if cost is None:
+                yield line | {"quantity": "status", "relation": not_run(request, row, column)}
+                continue
+            sent = mean_attempt(own)
+            numbers = [("=", "round_bytes", cost.round_bytes), ("=", "setup_bytes", cost.setup_bytes)]
+            if sent is not None:
+                relation = "=" if sent.is_reached else ">"
+                numbers += [(relation, "rounds", float(sent.rounds)), (relation, "bytes", float(sent.bytes))]
+            if base is not None and sent is not None and sent.is_reached:
+                bound = "=" if base.is_reached else "≥"
+                for name, value in factors(gain_over(base, sent)):
+                    numbers.append((bound if name in ("gain", "gain_rounds") else "=", name, value))
+            yield from (line | {"quantity": name, "relation": sign, "value": value} for sign, name, value in numbers)
+
+    @cached_property
+    def derived(self) -> list[dict[str, JSON]]:
+        """Lines of methods that send something, from a round's bytes by shapes and the paper's rounds.
+
+        Rounds are the baseline's for a row that is not printed. Empty where bytes are not derived, or the paper prints
+        no sizes.
+        """
+        request, place, lines = self.request, self.request.benchmark.place, list[dict[str, JSON]]()
+        numbers = Numbers.of(read_published(request.benchmark.published_csv))
+        if request.derive is None or not numbers.has_cost(place, self.baseline.id):
+            return []
+        base_rounds = numbers.cost(place, self.baseline.id).rounds
+        base = self._derived_sent(self.baseline, base_rounds)
+        for row in request.rows:
+            known = numbers.cost(place, row.id) if numbers.has_cost(place, row.id) else None
+            sent = self._derived_sent(row, known.rounds if known else base_rounds)
+            gain = gain_over(base, sent) if base and sent else None
+            if base is None or sent is None or gain is None:
+                continue
+            size, base_size = (self._size_gb(one) for one in (sent, base))  # rounded, as the paper computes
+            cost, base_cost = size * as_decimal(sent.rounds), base_size * as_decimal(base.rounds)
+            values: dict[str, JSON] = dict(zip(_PRINTED, (size, cost, base_cost / cost), strict=True))
+            values |= {"derived_round_bytes": int(sent.bytes / sent.rounds), "implied_rounds": sent.rounds}
+            values |= {f"exact_{name}": value for name, value in factors(gain)}
+            published = dict(zip(_PRINTED, (known.size_gb, known.cost_gb, known.gain), strict=True)) if known else {}
+            common = keys_of(request, row, request.columns[0]) | {"relation": "="}
+            common |= {"score": request.columns[0].averaged}
+            for name, value in values.items():
+                printed_value = float(published[name]) if name in published else None
+                lines.append(common | {"quantity": name, "value": float(value), "published": printed_value})
+        return lines
+
+    def _size_gb(self, sent: Attempt[Fraction]) -> Decimal:
+        return printed(as_decimal(sent.bytes / sent.rounds) / self.request.benchmark.paper.gigabyte)
+
+    def _derived_sent(self, row: Row, rounds: Fraction) -> Attempt[Fraction] | None:
+        """What a method sends in so many rounds, its numbers in bytes of fp32; None where it is not derived."""
+        in_fp32, coded = (derived_cost(self.request, one) for one in (row.changed({"codec": "fp32"}), row))
+        if in_fp32 is None or coded is None:
+            return None
+        return Attempt(rounds, rounds * int(in_fp32.round_bytes), rounds * int(coded.round_bytes))
+
+    # ---- tables ----------------------------------------------------------------------------------------------------
+
+    def _label(self, kind: str) -> str:
+        if kind == "baseline":
+            return f"the best that {self.baseline.name} reaches after any round"
+        return f"the printed target, set for {self.request.paper_scale.backbone}"
+
+    def _line(self, row: Row, column: Column, kind: str, name: str) -> Mapping[str, JSON] | None:
+        return self.by_place.get((row.id, (column.task, kind, name)))
+
+    def _product(self, row: Row, place: Place, prefix: str = "gain", bound: str = "") -> str:
+        parts = [self.value(row, (*place, f"{prefix}_{name}")) for name in ("layers", "rounds", "precision")]
+        texts = [factor(part) for part in parts if part is not None]
+        return f"{texts[0]} × {bound}{texts[1]} × {texts[2]}" if texts else NOTHING
+
+    def _cells(self, row: Row, column: Column, kind: str) -> tuple[str, ...]:
+        sizes = [self.value(row, (column.task, kind, name)) for name in ("round_bytes", "setup_bytes")]
+        if None in sizes:
+            return (not_run(self.request, row, column), *[""] * 6)
+        round_size, setup = (number((size or 0) / MEGABYTE) for size in sizes)
+        n = str(len(self.request.records_of(row, column)))
+        rounds, sent, gain = (self._line(row, column, kind, name) for name in ("rounds", "bytes", "gain"))
+        if rounds is None or sent is None:
+            return (n, round_size, *[NOTHING] * 4, setup)
+        is_late = rounds["relation"] == ">"
+        reached = f" ({rounds['n_reached']} of {n})" if is_late else ""
+        late, size = "> " if is_late else "", sent["value"]
+        bound = "≥ " if gain and gain["relation"] == "≥" else ""
+        saved = f"{bound}{number(gain['value'])}×" if gain else NOTHING if is_late or size else "sends nothing"
+        product_text = self._product(row, (column.task, kind), bound=bound)
+        until = NOTHING if is_late and not size else f"{late}{number(size / MEGABYTE)}"
+        return (n, round_size, f"{late}{factor(rounds['value'])}{reached}", until, saved, product_text, setup)
+
+    def _measured_grid(self, kind: str) -> Grid:
+        request = self.request
+        ways = " + ".join(f"{way}link" for way in request.benchmark.paper.directions)
+        headers = (
+            *(("n", "seeds"), ("per round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
+            *(("gain", f"over {self.baseline.name}"), ("layers × rounds", "× precision"), (*ONE_TIME, "MB")),
         )
-    names = {row.id: row.name for row in request.rows} | {column.task: column.name for column in request.columns}
-    comparable = "" if is_comparable(request) else "; not comparable with this encoder's bytes"
-    for (row, task), (sign, size) in found.stated.items():
-        yield f"Stated in the text: {names[row]} on {names[task]}: {sign} {size:g} MB{comparable}."
+        titles = {column.task: f"{column.name} {self._target(column, kind)}" for column in self.columns}
+        groups = [
+            Group(row_name(row), tuple(Line(titles[at.task], self._cells(row, at, kind), True) for at in self.columns))
+            for row in request.rows
+        ]
+        return Grid(f"{request.heading}: bytes to {self._label(kind)}", headers, tuple(groups))
 
+    def _target(self, column: Column, kind: str) -> str:
+        lines = (line for (_, place), line in self.by_place.items() if place[:2] == (column.task, kind))
+        return target_text(column, next((line.get("target_percent") for line in lines), None))
 
-def factor(value: Fraction) -> str:
-    """A whole number without decimals, another one with two."""
-    return str(value.numerator) if value.denominator == 1 else f"{printed(as_decimal(value))}"
+    def _derived_group(self, row: Row) -> Group:
+        task = self.request.columns[0].task
+        size, cost, ratio = (self.by_place[row.id, (task, name)] for name in _PRINTED)
+        rounds, exact = (self.value(row, (task, name)) or 0 for name in ("implied_rounds", "exact_gain"))
+        whose = factor(rounds) + (f" ({self.baseline.name}'s)" if size["published"] is None else "")
+        gains = number(ratio["value"], places=1), number(exact), self._product(row, (task,), "exact_gain")
+        lines = [Line("derived", (number(size["value"]), whose, number(cost["value"]), *gains), is_main=True)]
+        if size["published"] is not None:
+            not_derivable = self.request.benchmark.view.options.get("not_derivable", ())
+            otherwise = NOT_DERIVABLE if row.id in not_derivable else DIFFERS
+            pairs = [[Decimal(str(one[name])) for name in ("value", "published")] for one in (size, cost, ratio)]
+            words = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
+            texts = [f"{known.normalize():f}" for _, known in pairs]
+            for label, (first, second, third) in (("reported", texts), ("verdict", words)):
+                lines.append(Line(label, (first, "", second, third, "", "")))
+        return Group(row_name(row), tuple(lines))
 
+    def grids(self) -> Iterator[Grid]:
+        """A table for each kind of target, and what is derived where the paper prints sizes."""
+        yield from map(self._measured_grid, KINDS)
+        headers = (
+            *(("size", "GB per round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
+            *(("gain", "of rounded sizes"), ("gain", "of exact bytes"), ("layers × rounds", "× precision")),
+        )
+        encoder, task = self.request.paper_scale.label, self.request.columns[0].name
+        about = f"derived for the paper's encoder ({encoder}), without training, {task}: the same at every scale"
+        derived = {line["row"] for line in self.derived}
+        if groups := tuple(self._derived_group(row) for row in self.request.rows if row.id in derived):
+            yield Grid(self.title(about), headers, groups)
 
-def _product(gain: Gain | None, is_bound: bool = False) -> str:
-    if gain is None:
-        return NOTHING
-    return f"{factor(gain.layers)} × {'≥ ' if is_bound else ''}{factor(gain.rounds)} × {factor(gain.precision)}"
+    def method(self) -> Iterator[str]:
+        """Targets, rounds, bytes, gains, and what the text states."""
+        request, base, wanted = self.request, self.baseline.name, self.request.benchmark.view.options["targets"]
+        named = ", ".join(
+            f"{column.name} {score_label(column, at)} {metric(at).in_unit(f'{wanted[column.task]:g}')}"
+            for column, at in ((column, column.averaged) for column in request.columns)
+        )
+        yield (
+            f"Two targets: {self._label('baseline')}, seed by seed; and the printed one ({named}), which was set "
+            f"for {request.paper_scale.backbone} and means little for another encoder."
+        )
+        yield (
+            f"Rounds: until the first whose score, {over_clients(request.columns)}, is at the target or better; mean "
+            "over n seeds. A method with a seed that does not reach it is censored: all rounds of that seed count (>), "
+            f"and it has no gain. Where {base} is censored, the gain is at least (≥) the number."
+        )
+        yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
+        yield f"Gain: {base}'s bytes over the method's: layers (values per round) × rounds × precision (bytes a value)."
+        if self.derived:
+            yield (
+                "Derived: one round of the real channel on the encoder's shapes; rounds from the printed cost and "
+                f"size, {base}'s for rows that are not printed. Cost and first gain are computed as in the paper, from "
+                "sizes rounded to two decimals; the second gain from exact bytes."
+            )
+        names = {row.id: row.name for row in request.rows} | {column.task: column.name for column in request.columns}
+        comparable = "" if self.is_comparable else "; not comparable with this encoder's bytes"
+        for (row, task), (sign, size) in self.stated.items():
+            yield f"Stated in the text: {names[row]} on {names[task]}: {sign} {size:g} MB{comparable}."
 
+    def _panel(self, kind: str, column: Column) -> Panel:
+        reached, missed, texts = dict[str, float](), dict[str, float](), dict[str, str]()
+        for row in self.request.rows:
+            sent, name = self._line(row, column, kind, "bytes"), row_name(row)
+            texts[name] = "no target" if self.request.records_of(row, column) else "not run"
+            if sent is not None:
+                is_late, size = sent["relation"] == ">", sent["value"] / MEGABYTE
+                (missed if is_late else reached)[name] = size
+                texts[name] = "not reached" if is_late else f"{digits(size)} MB"
+            if (row.id, column.task) in self.stated:
+                sign, size = self.stated[row.id, column.task]
+                texts[name] += f"; stated: {sign} {size:g} MB"
+        series = [Dots("target reached", reached), Dots("not reached in all rounds", missed, HOLLOW | {"marker": ">"})]
+        return Panel(f"{column.name}: {self._target(column, kind)}", list(texts), series, texts)
 
-def _rounds(outcome: Outcome) -> str:
-    if outcome.sent is None:
-        return NOTHING
-    if outcome.is_complete:
-        return factor(outcome.sent.rounds)
-    most = max(found.rounds for found in outcome.attempts if not found.is_reached)
-    late = f"not within {most} round{'s' if most > 1 else ''}"
-    return f"{outcome.reached} of {len(outcome.attempts)} seeds; others {late}" if outcome.reached else late
-
-
-def _megabytes(outcome: Outcome) -> float:
-    return 0.0 if outcome.sent is None else float(outcome.sent.bytes) / MEGABYTE
-
-
-def _gain(outcome: Outcome) -> str:
-    """The gain over the baseline; a bound where that is censored, nothing where the method is."""
-    if outcome.gain is not None:
-        return f"{'≥ ' if outcome.is_bound else ''}{number(float(outcome.gain.total))}×"
-    return "sends nothing" if outcome.is_complete and not _megabytes(outcome) else NOTHING
-
-
-def _line(found: Targets, outcome: Outcome) -> Line:
-    label = f"{outcome.column.name} {target_text(outcome.column, outcome.target)}"
-    if outcome.cost is None:
-        return Line(label, (not_run(found.request, outcome.row, outcome.column), *[""] * 6), is_main=True)
-    size = _megabytes(outcome)
-    cells = (
-        str(outcome.seeds),
-        number(outcome.cost.round_bytes / MEGABYTE),
-        _rounds(outcome),
-        f"{'' if outcome.is_complete else '> '}{number(size)}" if outcome.is_complete or size else NOTHING,
-        _gain(outcome),
-        _product(outcome.gain, outcome.is_bound),
-        number(outcome.cost.setup_bytes / MEGABYTE),
-    )
-    return Line(label, cells, is_main=True)
-
-
-def _measured_grid(found: Targets, kind: Kind) -> Grid:
-    ways = " + ".join(f"{way}link" for way in found.request.benchmark.paper.directions)
-    headers = (
-        *(("n", "seeds"), ("per round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
-        *(("gain", f"over {found.baseline.name}"), ("layers × rounds", "× precision"), (*ONE_TIME, "MB")),
-    )
-    by_row: dict[str, list[Line]] = {row.id: [] for row in found.request.rows}
-    for column in found.columns:
-        for outcome in found.outcomes[kind, column.task]:
-            by_row[outcome.row.id].append(_line(found, outcome))
-    groups = tuple(Group(row_name(row), tuple(by_row[row.id])) for row in found.request.rows)
-    return Grid(f"{found.request.heading}: bytes to {_kind_label(found, kind)}", headers, groups)
-
-
-def _derived_group(found: Targets, derived: Derived) -> Group:
-    known, rounds = derived.published, factor(derived.sent.rounds)
-    gains = f"{printed(derived.rounded_gain, places=1)}", number(float(derived.gain.total)), _product(derived.gain)
-    whose = rounds if known else f"{rounds} ({found.baseline.name}'s)"
-    lines = [Line("derived", (f"{derived.size_gb}", whose, f"{printed(derived.cost_gb)}", *gains), is_main=True)]
-    if known is not None:
-        pairs = (derived.size_gb, known.size_gb), (derived.cost_gb, known.cost_gb), (derived.rounded_gain, known.gain)
-        not_derivable = found.request.benchmark.view.options.get("not_derivable", ())
-        otherwise = NOT_DERIVABLE if derived.row.id in not_derivable else DIFFERS
-        texts = [f"{value.normalize():f}" for _, value in pairs]
-        words = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
-        for label, (size, cost, gain) in (("reported", texts), ("verdict", words)):
-            lines.append(Line(label, (size, "", cost, gain, "", "")))
-    return Group(row_name(derived.row), tuple(lines))
-
-
-def grids(found: Targets) -> tuple[Grid, ...]:
-    """A table for each kind of target, and what is derived where the paper prints sizes."""
-    request, tables = found.request, [_measured_grid(found, kind) for kind in KINDS]
-    headers = (
-        *(("size", "GB per round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
-        *(("gain", "of rounded sizes"), ("gain", "of exact bytes"), ("layers × rounds", "× precision")),
-    )
-    title = (
-        f"{request.benchmark.paper.name}, {request.benchmark.place} · derived for the paper's encoder "
-        f"({request.paper_scale.label}), without training, {request.columns[0].name}: the same at every scale"
-    )
-    groups = tuple(_derived_group(found, derived) for derived in found.derived)
-    return (*tables, Grid(title, headers, groups)) if groups else tuple(tables)
-
-
-Quantity = tuple[str, str, float | None]  # name, relation ("=", ">" censored, "≥" its bound), value
-
-
-def _gain_quantities(gain: Gain, relation: str = "=") -> Iterator[Quantity]:
-    yield "gain", relation, float(gain.total)
-    yield "gain_layers", "=", float(gain.layers)
-    yield "gain_rounds", relation, float(gain.rounds)
-    yield "gain_precision", "=", float(gain.precision)
-
-
-def _quantities(found: Targets, outcome: Outcome) -> Iterator[Quantity]:
-    if outcome.cost is None:
-        yield "status", not_run(found.request, outcome.row, outcome.column), None
-        return
-    yield "round_bytes", "=", outcome.cost.round_bytes
-    yield "setup_bytes", "=", outcome.cost.setup_bytes
-    if outcome.sent is not None:
-        relation = "=" if outcome.is_complete else ">"
-        yield "rounds", relation, float(outcome.sent.rounds)
-        yield "bytes", relation, float(outcome.sent.bytes)
-    if outcome.gain is not None:
-        yield from _gain_quantities(outcome.gain, "≥" if outcome.is_bound else "=")
-
-
-def _derived_quantities(found: Derived) -> Iterator[tuple[str, float | None, float | None]]:
-    known = found.published
-    size, cost, gain = (float(known.size_gb), float(known.cost_gb), float(known.gain)) if known else (None,) * 3
-    yield "derived_round_bytes", int(found.sent.bytes / found.sent.rounds), None
-    yield "derived_size_gb", float(found.size_gb), size
-    yield "implied_rounds", float(found.sent.rounds), None
-    yield "derived_cost_gb", float(found.cost_gb), cost
-    yield "gain_of_rounded_sizes", float(found.rounded_gain), gain
-    yield from ((f"exact_{name}", value, None) for name, _, value in _gain_quantities(found.gain))
-
-
-def _lines(found: Targets) -> Iterator[dict[str, JSON]]:
-    request, papers = found.request, {"encoder": found.request.paper_scale.backbone}
-    for outcome in (entry for entries in found.outcomes.values() for entry in entries):
-        common = keys_of(request, outcome.row, outcome.column) | {"score": outcome.column.averaged}
-        common |= {"encoder": request.scale.backbone, "target": outcome.kind, "target_percent": outcome.target}
-        common |= {"n_seeds": outcome.seeds, "n_reached": outcome.reached if outcome.attempts else None}
-        for quantity, relation, value in _quantities(found, outcome):
-            yield common | {"quantity": quantity, "relation": relation, "value": value}
-    column = request.columns[0]
-    for derived in found.derived:
-        common = keys_of(request, derived.row, column) | papers | {"score": column.averaged, "relation": "="}
-        for name, value, published in _derived_quantities(derived):
-            yield common | {"quantity": name, "value": value, "published": published}
-    for column, row in product(request.columns, request.rows):
-        if (row.id, column.task) in found.stated:
-            sign, size = found.stated[row.id, column.task]
-            common = keys_of(request, row, column) | papers | {"score": column.averaged, "target": "printed"}
-            yield common | {"quantity": "stated_megabytes", "relation": sign, "published": size}
-
-
-def frame(found: Targets) -> pd.DataFrame:
-    """All outcomes as a data frame of FIELDS: measured, derived and stated; bytes in the paper's directions."""
-    types = {"Int64": ("n_seeds", "n_reached"), "Float64": ("value", "published")}
-    return long_form(_lines(found), FIELDS, types)
-
-
-def _text(found: Targets, outcome: Outcome) -> str:
-    text = "no target" if outcome.seeds else "not run"
-    if outcome.sent is not None:
-        text = f"{digits(_megabytes(outcome))} MB" if outcome.is_complete else "not reached"
-    sign, size = found.stated.get((outcome.row.id, outcome.column.task), ("", 0.0))
-    return f"{text}; stated: {sign} {size:g} MB" if sign else text
-
-
-def _panel(found: Targets, kind: Kind, column: Column) -> Panel:
-    outcomes = {row_name(outcome.row): outcome for outcome in found.outcomes[kind, column.task]}
-    sent = {name: outcome for name, outcome in outcomes.items() if outcome.sent is not None}
-    reached, missed = (
-        {name: _megabytes(outcome) for name, outcome in sent.items() if outcome.is_complete == is_complete}
-        for is_complete in (True, False)
-    )
-    series = [Dots("target reached", reached), Dots("not reached in all rounds", missed, HOLLOW | {"marker": ">"})]
-    texts = {name: _text(found, outcome) for name, outcome in outcomes.items()}
-    target = next(iter(outcomes.values())).target
-    return Panel(f"{column.name}: {target_text(column, target)}", list(outcomes), series, texts)
-
-
-def plot(found: Targets) -> Figure:
-    """A panel for each task that has a target: megabytes until it, by method."""
-    request, kind = found.request, KINDS[is_comparable(found.request)]
-    ways = _WAYS[request.benchmark.paper.directions]
-    columns, left_out = with_points(
-        request.columns, lambda at: any(outcome.sent for outcome in found.outcomes[kind, at.task])
-    )
-    caption = (
-        f"{ways.capitalize()} of all clients until the first round at {_kind_label(found, kind)}; mean over seeds. "
-        "Hollow: bytes of all rounds, as some seed does not reach it. Stated: in the paper's text, its MBits read as "
-        f"megabytes.{dagger_note(request.rows)}{left_out}"
-    )
-    panels = [_panel(found, kind, column) for column in columns]
-    return dot_plot(request.heading, panels, f"{ways} until the target, MB", caption, across=2)
+    def plot(self) -> Figure:
+        """A panel for each task that has a target: megabytes until it, by method."""
+        request, kind = self.request, KINDS[self.is_comparable]
+        ways = _WAYS[request.benchmark.paper.directions]
+        columns, left_out = with_points(
+            request.columns, lambda at: any(self._line(row, at, kind, "bytes") for row in request.rows)
+        )
+        caption = (
+            f"{ways.capitalize()} of all clients until the first round at {self._label(kind)}; mean over seeds. "
+            "Hollow: bytes of all rounds, as some seed does not reach it. Stated: in the paper's text, its MBits read "
+            f"as megabytes.{dagger_note(request.rows)}{left_out}"
+        )
+        panels = [self._panel(kind, column) for column in columns]
+        return dot_plot(request.heading, panels, f"{ways} until the target, MB", caption, across=2)

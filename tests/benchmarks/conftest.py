@@ -14,7 +14,7 @@ import pytest
 
 import benchmarks.results
 from benchmarks.cli.main import main
-from benchmarks.encoders.token_cache import TokenCache
+from benchmarks.encoders.encoding import TokenCache
 from benchmarks.experiment import with_settings
 from benchmarks.predictions import Predictions
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
@@ -135,7 +135,7 @@ def refusal(capsys: pytest.CaptureFixture[str], message_in: Callable[[str], str]
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo's encoder and tokenizer, as a user's own encoder would lie there."""
-    from benchmarks.encoders.backbones import build_encoder, build_tokenizer, locate
+    from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 
     folder = tmp_path_factory.mktemp("encoders") / "my-encoder"
     found = locate("tiny")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import nbclient
 import nbformat
+import pandas as pd
 import pytest
 
-from benchmarks import api
-from benchmarks.cli.select import Selection
+from benchmarks import api, registry
+from benchmarks.registry import folder_of
 from benchmarks.results import RunResult
 from benchmarks.running.events import CellFinished, CellStarted
+from benchmarks.selection import Selection
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"training.rounds": 2, "training.local_epochs": 1, "training.max_length": 16, "training.batch_size": 64}
@@ -42,10 +45,11 @@ def test_a_run_finds_what_is_finished(records: list[RunResult], results: Path, e
 
 
 def test_scores_are_those_of_the_records(records: list[RunResult]) -> None:
-    found = api.scores(records, chosen_part()).set_index(["method", "evaluation", "metric"])
+    found = api.scores(records).set_index(["method", "evaluation", "metric"])
+    pd.testing.assert_frame_equal(found, api.scores(records, chosen_part()).set_index(list(found.index.names)))
     fedavg = records[1]
-    assert found.loc[("fedavg", "test", "f1"), "score"] == fedavg.score("test/f1", "chosen")
-    assert found.loc[("fedavg", "pooled", "f1"), "last"] == fedavg.score("pooled/f1")
+    assert found.loc[("fedavg", "test", "f1"), "score"] == 100 * fedavg.score("test/f1", "chosen")
+    assert found.loc[("fedavg", "pooled", "f1"), "last"] == 100 * fedavg.score("pooled/f1")
     sent = found.loc[("fedavg", "test", "f1"), ["uplink", "downlink", "one_time"]]
     assert list(sent) == [
         sum(entry.up_bytes for entry in fedavg.rounds),
@@ -59,7 +63,7 @@ def test_curves_and_payloads_agree_on_bytes(records: list[RunResult]) -> None:
     curves, ledger = api.curves(records), api.payloads(records)
     by_round = curves[(curves.algorithm == "fedavg") & (curves.metric == "f1") & (curves.evaluation == "test")]
     assert list(by_round["round"]) == [1, 2]
-    assert list(by_round.score) == list(records[1].by_round("test/f1"))
+    assert list(by_round.score) == [100 * score for score in records[1].by_round("test/f1")]
     for _, line in by_round.iterrows():
         sent = ledger[(ledger.cell == line.cell) & (ledger["round"] == line["round"])]
         assert sent[sent.direction == "up"]["bytes"].sum() == line.uplink
@@ -88,14 +92,64 @@ def test_bad_input_says_what_was_expected(call, message: str) -> None:
         call()
 
 
+def test_500_committed_records_load_in_two_seconds() -> None:
+    start = time.process_time()
+    loaded = api.load(folder_of("fedsplitbert") / "records", folder_of("fedbert") / "records")
+    assert len(loaded) > 500
+    assert time.process_time() - start < 2.0
+
+
+def lines_of(*methods: tuple[str, float, float], metric: str = "f1") -> pd.DataFrame:
+    """Lines of `scores`: a method, its score and its uplink bytes."""
+    keys = {"scale": "lite", "task": "mrpc", "evaluation": "test", "metric": metric}
+    return pd.DataFrame(
+        {**keys, "method": name, "name": name, "score": score, "uplink": up} for name, score, up in methods
+    )
+
+
+def test_the_pareto_front_is_of_means_over_seeds() -> None:
+    frame = lines_of(("a", 70.0, 10), ("a", 80.0, 10), ("b", 74.0, 20), ("c", 90.0, 30), ("d", 90.0, 40), ("e", 9.0, 0))
+    front = api.pareto(frame)
+    assert list(zip(front.method, front.score, front.uplink, strict=True)) == [
+        ("e", 9.0, 0.0),
+        ("a", 75.0, 10.0),
+        ("c", 90.0, 30.0),
+    ]
+    assert list(api.pareto(lines_of(("a", 5.0, 10), ("b", 4.0, 10), metric="perplexity")).method) == [
+        "b"
+    ]  # less is better
+
+
+def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records: list[RunResult]) -> None:
+    (by_round,) = api.plot(api.curves(records)).axes
+    assert (by_round.get_xlabel(), by_round.get_ylabel()) == ("round", "Acc (%)")
+    assert [list(line.get_xdata()) for line in by_round.lines] == [[1, 2], [1, 2]]
+    (against_bytes,) = api.plot(api.scores(records)).axes
+    sent = [0.0, sum(entry.up_bytes for entry in records[1].rounds) / 1e6]
+    assert [line.get_xdata()[0] for line in against_bytes.lines[:2]] == sent
+    with pytest.raises(api.UserError, match="expected lines of `scores` or `curves` with a score, found none"):
+        api.plot(api.scores([]))
+
+
+def test_tables_of_ones_own_are_included(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_INCLUDED", {})
+    text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE1\n"
+    (tmp_path / "own.py").write_text(f"{text}BENCHMARK = replace(TABLE1, id='mine-first')\n", encoding="utf-8")
+    assert api.select("mine-first", include=tmp_path).title == "mine-first @ demo"
+
+
 @pytest.mark.slow
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its committed copy holds no outputs: they are made where it is run."""
+def test_the_notebook_runs_and_is_committed_with_its_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESULTS_DIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    notebook = nbformat.read(ROOT / "docs" / "quickstart.ipynb", as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells)
+    path = ROOT / "docs" / "quickstart.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs for cell in code)
+    assert sum("image/png" in output.get("data", {}) for cell in code for output in cell.outputs) == 2
+    assert str(ROOT) not in path.read_text(encoding="utf-8")
+    stored = code[4].outputs[-1]["data"]["text/plain"]
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(ROOT / "docs")}}).execute()
-    shown = [cell.outputs[-1]["data"]["text/plain"] for cell in notebook.cells if cell.get("outputs")]
-    derived, measured = shown[-2].strip("()").split(", ")
+    derived, measured = stored.strip("()").split(", ")
     assert derived == measured
+    assert code[4].outputs[-1]["data"]["text/plain"] == stored

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from benchmarks.encoders import tokenization
-from benchmarks.encoders.backbones import KNOWN, architecture, build_tokenizer, depth, locate
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.files import architecture, depth
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import byte_level_tokenizer
 from benchmarks.errors import UserError
-from fedsim.models.encoder import encoder_from_config
 from fedsim.models.families import longest_text
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 
 BYTES = [chr(code) for code in (*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324))]
 
@@ -45,7 +46,7 @@ def test_the_hubs_models_are_pinned_and_asked_for_by_their_revision(monkeypatch)
         raise OSError("offline")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
-    with pytest.raises(UserError, match="it was not found"):
+    with pytest.raises(UserError, match="encoder UBC-NLP/MARBERT: the Hugging Face hub does not answer, and its cache"):
         locate("MARBERT")
     assert requests == [("UBC-NLP/MARBERT", "refs/pr/1")]  # where it has safetensors
 
@@ -80,34 +81,17 @@ def test_gpt2s_vocabulary_has_the_released_ids_and_robertas_has_fairseqs_around_
     assert tokenizer.decode(tokenizer("naïve — ☃\n").input_ids, skip_special_tokens=True) == "naïve — ☃\n"
 
 
-def test_both_names_of_the_files_give_one_identity(small, tmp_path):
-    words = list(json.loads((small / "encoder.json").read_text()))
-    other = write_bpe(tmp_path / "other" / "vocab" / "gpt2", words, ["h e", "Ġ t"], ("vocab.json", "merges.txt"))
-
-    def digest(name, folder):
-        locate.cache_clear()
-        return locate(name, data_dir=folder.parent.parent).digest
-
-    for name in ("gpt2-fresh", "roberta-small-fresh"):
-        assert digest(name, small) == digest(name, other)
-    write_bpe(other, words, ["Ġ t", "h e"], ("vocab.json", "merges.txt"))
-    assert digest("gpt2-fresh", small) != digest("gpt2-fresh", other)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("encoder.json", "{", "expected the vocabulary of a BPE"),
-        ("encoder.json", '{"a": 0, "b": 2}', "expected ids from 0 on"),
-        ("encoder.json", '{"a": 0}', r"expected ids from 0 on, each once, and <\|endoftext\|>"),
-        ("vocab.bpe", "h e\nh\n", "expected two tokens of encoder.json a line"),
+def test_damaged_files_are_refused(small):
+    for name, content, message in (
         ("vocab.bpe", "h z\n", "expected two tokens of encoder.json a line"),
-    ],
-)
-def test_damaged_files_are_refused(small, name, content, message):
-    (small / name).write_text(content)
-    with pytest.raises(ValueError, match=message):
-        byte_level_tokenizer(small, "gpt2")
+        ("vocab.bpe", "h e\nh\n", "expected two tokens of encoder.json a line"),
+        ("encoder.json", '{"a": 0}', r"expected ids from 0 on, each once, and <\|endoftext\|>"),
+        ("encoder.json", '{"a": 0, "b": 2}', "expected ids from 0 on"),
+        ("encoder.json", "{", "expected the vocabulary of a BPE"),
+    ):
+        (small / name).write_text(content)
+        with pytest.raises(ValueError, match=message):
+            byte_level_tokenizer(small, "gpt2")
 
 
 def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path, monkeypatch):
@@ -136,8 +120,7 @@ def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path
     assert located("gpt2-mini-fresh").digest != mini.digest
 
 
-@pytest.mark.parametrize("with_folder", [True, False])
-def test_a_vocabulary_without_its_text_says_what_is_missing(tmp_path, with_folder):
-    reason = "put WikiText-103 there" if with_folder else "the data directory is not set"
-    with pytest.raises(UserError, match=f"'gpt2-mini-fresh': its vocabulary is trained here .*{reason}"):
-        locate("gpt2-mini-fresh", True, tmp_path if with_folder else None, tmp_path)
+def test_a_vocabulary_without_its_text_says_what_is_missing(tmp_path):
+    for folder, reason in ((tmp_path, "looked in .*wiki.train.raw"), (None, "the data directory is not set")):
+        with pytest.raises(UserError, match=f"'gpt2-mini-fresh': its vocabulary is trained here .*{reason}"):
+            locate("gpt2-mini-fresh", True, folder, tmp_path)

@@ -1,4 +1,4 @@
-"""Stages: a cell begins from another's outcome, which is computed once, and no kill changes what comes out."""
+"""Runs that start from another run's weights, which are computed once; and no kill changes the results."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 
-from benchmarks.encoders.backbones import KNOWN, locate
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.loading import locate
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results, write_result
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import Completed, by_stage, earlier_stages, keep_outcome
-from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
+from benchmarks.running.completed import Completed, KeptWeights, by_stage, earlier_stages, keep_weights
+from benchmarks.running.events import CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
@@ -46,14 +48,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
     return settings
 
 
+def tensors_of(weights: KeptWeights) -> dict[str, torch.Tensor]:
+    return dict(safetensors.torch.load(weights.content()))
+
+
 def outcomes(settings: RunOptions) -> dict[str, Any]:
     return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
-# ---- what a chain is -------------------------------------------------------------------------------------------
+# ---- earlier runs ----------------------------------------------------------------------------------------------
 
 
-def test_a_chain_is_told_from_its_last_cell() -> None:
+def test_the_earlier_runs_of_a_cell() -> None:
     first = first_stage()
     second = second_stage(first)
     third = replace(second, initial=second, seed=1)
@@ -64,36 +70,30 @@ def test_a_chain_is_told_from_its_last_cell() -> None:
     assert by_stage([replace(second, initial=None)]) == [[replace(second, initial=None)]]
 
 
-# ---- what crosses from stage to stage ----------------------------------------------------------------------------
+# ---- weights ---------------------------------------------------------------------------------------------------
 
 
-def test_the_second_begins_where_the_first_ended(finished: RunOptions) -> None:
+def test_a_run_starts_from_the_weights_of_the_earlier_one(finished: RunOptions) -> None:
     first, second = first_stage(), second_stage(first_stage())
     outcome = run_stage(first, finished, lambda _: None)
-    left = outcome.tensors()
+    left = tensors_of(outcome)
     inputs = load_inputs(second, finished, outcome)
     assert inputs.digests["initial"] == outcome.cell_id
-    begun = build_federation(second, inputs, finished).setting.model
-    untrained = build_federation(second, load_inputs(second, finished), finished).setting.model
+    begun = build_federation(second, inputs, finished).workload.model
+    untrained = build_federation(second, load_inputs(second, finished), finished).workload.model
     encoder = sorted(begun.groups.names - begun.groups.head)
     assert encoder
     assert all(torch.equal(begun.parameters[name], left[name]) for name in encoder)
     assert not all(torch.equal(untrained.parameters[name], left[name]) for name in encoder)
     for name in begun.groups.head:  # another head: its own fresh weights
         assert torch.equal(begun.parameters[name], untrained.parameters[name])
-
-
-def test_a_head_of_the_same_kind_goes_along(finished: RunOptions) -> None:
-    first = first_stage()
-    outcome = run_stage(first, finished, lambda _: None)
-    again = replace(first, seed=1, initial=first)
-    begun = build_federation(again, load_inputs(again, finished, outcome), finished).setting.model
-    left = outcome.tensors()
+    again = replace(first, seed=1, initial=first)  # the same head
+    begun = build_federation(again, load_inputs(again, finished, outcome), finished).workload.model
     assert left.keys() == begun.parameters.keys()  # the tied decoder is there once
     assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
 
 
-def test_another_encoder_cannot_begin_from_it(finished: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_encoder_cannot_start_from_them(finished: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     deeper = replace(KNOWN["tiny"], id="deeper", config={**KNOWN["tiny"].config, "num_hidden_layers": 5})
     monkeypatch.setitem(KNOWN, "deeper", deeper)
     monkeypatch.setattr(
@@ -102,14 +102,14 @@ def test_another_encoder_cannot_begin_from_it(finished: RunOptions, monkeypatch:
     second = replace(second_stage(first_stage()), backbone="deeper")
     outcome = run_stage(first_stage(), finished, lambda _: None)
     with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
-        _ = build_federation(second, load_inputs(second, finished, outcome), finished).setting.model
+        _ = build_federation(second, load_inputs(second, finished, outcome), finished).workload.model
 
 
-# ---- once, and in order ------------------------------------------------------------------------------------------
+# ---- the order --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_several_begin_from_is_run_once_and_before_them(workers: int, tmp_path: Path, events: Any) -> None:
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_common_earlier_run_is_computed_once_and_first(workers: int, tmp_path: Path, events: Any) -> None:
     first = first_stage(1)
     cells = [second_stage(first), second_stage(first, "c-average")]
     settings = RunOptions(results_dir=tmp_path, device="cpu", workers=workers)
@@ -124,21 +124,10 @@ def test_what_several_begin_from_is_run_once_and_before_them(workers: int, tmp_p
     assert all(event.reused for event in events.of(CellFinished))
 
 
-def test_a_first_stage_that_fails_stops_those_that_begin_from_it(tmp_path: Path, events: Any) -> None:
-    first = replace(first_stage(1), head="pooled")
-    alone = replace(second_stage(first), initial=None)
-    settings = RunOptions(results_dir=tmp_path, device="cpu")
-    assert run_cells([second_stage(first), alone], settings, events) == 2
-    reasons = [event.message for event in events.of(CellFailed)]
-    assert "choose one of the heads tokens, masked-lm, causal-lm" in reasons[0]
-    assert reasons[1] == f"{first.label}, from which it begins, could not be computed"
-    assert [event.record.cell for event in events.of(CellFinished)] == [alone]
+# ---- missing and damaged weights ----------------------------------------------------------------------------------
 
 
-# ---- weights that are gone, or damaged -----------------------------------------------------------------------------
-
-
-def test_weights_that_are_gone_are_computed_again_and_the_record_stays(tmp_path: Path, events: Any) -> None:
+def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path: Path, events: Any) -> None:
     settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     kept = run_stage(first, settings, lambda _: None)
     before = outcomes(settings)
@@ -149,8 +138,8 @@ def test_weights_that_are_gone_are_computed_again_and_the_record_stays(tmp_path:
     assert len(events.of(CellStarted)) == 1
 
 
-def test_what_is_finished_asks_for_no_weights(finished: RunOptions, tmp_path: Path, events: Any) -> None:
-    """Records that came from elsewhere, alone: nothing is trained to find them."""
+def test_a_finished_run_needs_no_weights(finished: RunOptions, tmp_path: Path, events: Any) -> None:
+    """As after an import of records without weights."""
     settings = RunOptions(results_dir=tmp_path, device="cpu")
     shutil.copytree(finished.records_dir, settings.records_dir)
     first, second = first_stage(), second_stage(first_stage())
@@ -162,12 +151,13 @@ def test_what_is_finished_asks_for_no_weights(finished: RunOptions, tmp_path: Pa
 
 
 def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
-    """As if its weights had been trained elsewhere: the cell is the same, the bits are not."""
+    """Weights of the same cell with other bits."""
     outcome = run_stage(cell, settings, lambda _: None)
-    keep_outcome(settings, cell, outcome.cell_id, {name: value * 1.01 for name, value in outcome.tensors().items()})
+    changed = {name: value * 1.01 for name, value in tensors_of(outcome).items()}
+    keep_weights(settings, cell, outcome.cell_id, safetensors.torch.save(changed))
 
 
-def test_a_cell_is_the_same_whatever_machine_made_what_it_begins_from(finished: RunOptions, tmp_path: Path) -> None:
+def test_a_cell_has_one_id_on_every_machine(finished: RunOptions, tmp_path: Path) -> None:
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     left_by_another_machine(settings, first_stage())
     (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
@@ -179,7 +169,7 @@ def test_a_cell_is_the_same_whatever_machine_made_what_it_begins_from(finished: 
     assert [record.finished for record in both] == [here.finished]
 
 
-def test_training_does_not_go_on_from_other_weights(tmp_path: Path, events: Any) -> None:
+def test_training_does_not_resume_from_other_weights(tmp_path: Path, events: Any) -> None:
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage(1), rounds=2)
 
     def stop(event: Event) -> None:
@@ -195,7 +185,7 @@ def test_training_does_not_go_on_from_other_weights(tmp_path: Path, events: Any)
     assert not list(tmp_path.glob("checkpoints/*"))
 
 
-def test_first_records_whose_stages_were_known_by_their_weights_are_read(finished: RunOptions, tmp_path: Path) -> None:
+def test_the_first_records_name_the_weights_of_an_earlier_run(finished: RunOptions, tmp_path: Path) -> None:
     (known,) = (record for record in read_results(finished.records_dir) if record.cell.initial)
     digests = {name: entry["digest"] for name, entry in known.inputs.items()}
     old = replace(known, cell_id=known.cell.cell_id(digests))
@@ -206,7 +196,7 @@ def test_first_records_whose_stages_were_known_by_their_weights_are_read(finishe
         read_result(write_result(tmp_path, replace(known, cell_id="0" * 16)))
 
 
-def test_a_plan_says_which_weights_are_not_here(finished: RunOptions, tmp_path: Path) -> None:
+def test_finished_runs_without_weights_count_as_such(finished: RunOptions, tmp_path: Path) -> None:
     settings = RunOptions(results_dir=tmp_path)
     first, second = first_stage(), second_stage(first_stage())
     assert Completed(settings).said([first]) == "not run yet"
@@ -227,7 +217,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
         run_cell(second_stage(first), settings, lambda _: None)
 
 
-# ---- a kill before each write, within and between the stages --------------------------------------------------------
+# ---- a kill before each write -------------------------------------------------------------------------------------
 
 
 def test_killed_before_each_step_on_the_disk(finished: RunOptions, tmp_path: Path, killed_before_step: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 
 from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.encoding import Encoded
-from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.data_split import split_data
-from benchmarks.tasks import Examples, TaskData, task
+from benchmarks.tasks import TaskData, TextExamples, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
 
-TABLE3, TABLE5 = benchmark("fedsplitbert-table3"), benchmark("fedsplitbert-table5")
 CELL = RunConfig(
     scale="demo",
     task="mrpc",
@@ -37,7 +35,7 @@ CELL = RunConfig(
     training=TrainConfig(rounds=1, learning_rate=2e-3, batch_size=16),
     seed=0,
 )
-GENERATED = {name: task(name).generate(0) for name in ("mrpc", "stsb", "mnli", "arsarcasm", "cola")}
+GENERATED = {name: task(name).generate(0) for name in ("mrpc", "stsb")}
 EQUAL = {"scheme": "equal"}
 
 
@@ -62,16 +60,13 @@ def all_held(cell: RunConfig, loaded: TaskData | None = None) -> list[dict[str, 
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("name", ["mrpc", "stsb", "cola"])
-def test_validation_is_a_part_of_what_a_client_trained_on(name: str, grouped: bool) -> None:
-    partition = CELL.partition if name != "stsb" else {"scheme": "sorted-by-score"}
-    cell = replace(CELL, task=name, partition=partition, grouped=grouped)
+def test_validation_is_a_part_of_the_training_subset(grouped: bool) -> None:
+    cell = replace(CELL, grouped=grouped)
     with_validation = all_held(replace(cell, validation_share=0.25))
     for before, after in zip(all_held(cell), with_validation, strict=True):
         assert after["test"] == before["test"]
         assert sorted(after["train"] + after["validation"]) == before["train"]
         assert abs(len(after["validation"]) - 0.25 * len(before["train"])) <= (3 if grouped else 0.5)
-    assert with_validation == all_held(replace(cell, validation_share=0.25))
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -94,10 +89,9 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
         {},
         {"grouped": True},
         {"task": "stsb", "partition": EQUAL},
-        {"task": "mnli", "partition": {"scheme": "dirichlet", "alpha": 1.0, "capped": True, "min_size": 10}},
         {"partition": {**CELL.partition, "size": 40}},
     ],
-    ids=["plain", "grouped", "scores", "dirichlet", "subset"],
+    ids=["plain", "grouped", "scores", "subset"],
 )
 def test_the_data_seed_decides_and_nothing_else(changes: Mapping[str, Any]) -> None:
     cell = replace(CELL, validation_share=0.2, **changes)
@@ -117,15 +111,7 @@ SCHEMES = st.sampled_from([EQUAL, {"scheme": "dirichlet", "alpha": 0.7}, CELL.pa
 
 def data_of(pairs: list[tuple[int, int]]) -> TaskData:
     texts = tuple((f"first {first}", f"second {place}") for place, (first, _) in enumerate(pairs))
-    return TaskData(Examples(texts, np.array([label for _, label in pairs])), "made here")
-
-
-def overlap_by_hand(clients: list[Client], name: str, pairs: list[tuple[int, int]]) -> Overlap:
-    trained = [pairs[text] for client in clients for text in client.train.indices]
-    scored = [pairs[text] for client in clients for text in client.evaluation[name].indices]
-    votes, of_text = Counter(trained), Counter(first for first, _ in trained)
-    common = [pair for pair in scored if of_text[pair[0]]]
-    return Overlap(len(scored), len(common), sum(2 * votes[pair] < of_text[pair[0]] for pair in common))
+    return TaskData(TextExamples(texts, np.array([label for _, label in pairs])), "made here")
 
 
 @given(pairs=PAIRS, partition=SCHEMES, seed=st.integers(0, 99), validation=st.sampled_from([0.0, 0.3]))
@@ -152,24 +138,12 @@ def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
     assert len(set(texts)) == len(texts)
 
 
-@given(pairs=PAIRS, seed=st.integers(0, 99))
-@hypothesis_settings(max_examples=40, deadline=None)
-def test_overlap_is_measured_over_all_clients(pairs: list[tuple[int, int]], seed: int) -> None:
-    cell = replace(CELL, partition=EQUAL, seed=seed, test_share=0.3, validation_share=0.2)
-    try:
-        clients, report = shared(cell, data_of(pairs))
-    except PartitionError:
-        return
-    expected = {name: overlap_by_hand(clients, name, pairs) for name in ("test", "validation")}
-    assert report.overlap == {name: found for name, found in expected.items() if found.shared}
-
-
 def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
     twice = data_of([(0, 0), (0, 1)] * 12)
-    single = replace(twice, pool=Examples((("same",),) * 24, twice.pool.labels))
+    single = replace(twice, pool=TextExamples((("same",),) * 24, twice.pool.labels))
     assert shared(replace(CELL, partition=EQUAL), single)[1].overlap == {}
-    assert shared(replace(CELL, partition=EQUAL), twice)[1].overlap["test"].shared == 6
-    known = Examples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
+    assert shared(replace(CELL, partition=EQUAL), twice)[1].overlap["test"] == Overlap(6, 6, 0)  # equal votes
+    known = TextExamples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
     held_out = replace(twice, held_out={"mismatched": known})
     assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fedsim.algorithms
+from benchmarks.dry_run import client_costs, rounds, shapes
 from benchmarks.dry_run.client_costs import FlopRun, cell_flops
 from benchmarks.dry_run.rounds import client_of, cohorts, wire_plan
+from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
 from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.registry import benchmark, benchmark_ids
@@ -41,9 +44,9 @@ def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunC
 # ---- bytes by hand -----------------------------------------------------------------------------------------------
 
 
-def moving(setting: Workload) -> FederatedAlgorithm:
+def moving(workload: Workload) -> FederatedAlgorithm:
     """The layer of the round and the head go up, what the last round merged comes down; client 2 trains the head."""
-    parts = setting.model.groups
+    parts = workload.model.groups
 
     def trained(round: int, client: int) -> frozenset[str]:
         return parts.head if client == 2 else parts.layers[0 if round <= 2 else 1] | parts.head
@@ -53,7 +56,7 @@ def moving(setting: Workload) -> FederatedAlgorithm:
         up = trained(round, client)
         return ExchangePlan({name: name for name in parts.names}, down, up, up, frozenset())
 
-    return averaging(setting, plan, personal=False)
+    return averaging(workload, plan, personal=False)
 
 
 def test_plans_that_change_with_the_round_and_the_client(cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,16 +75,6 @@ def test_fedavg_sends_layers_and_head_of_each_client_that_is_drawn(cells_of: Cel
     assert whole.up_bytes == whole.down_bytes == 3 * (DEPTH * LAYER + HEAD)
     assert (3 * third.up_bytes, third.setup_bytes) == (whole.up_bytes, whole.setup_bytes)
     assert third.total.up_bytes == len(third.rounds) * third.up_bytes
-
-
-def test_a_fedbfpt_client_uploads_a_layer_and_the_output_layer() -> None:
-    """29.41 MiB raw; the printed 29.42 has the archive's overhead in it."""
-    plan, h, words = wire_plan(of_table("fedbfpt-pretraining", "fedbfpt", "paper")), 768, 30522
-    layer = 4 * (h * h + h) + 2 * h + (4 * h * h + 4 * h) + (4 * h * h + h) + 2 * h
-    output = (h * h + h) + 2 * h + words  # transform, norm, the decoder's bias; its weight is the frozen embeddings
-    assert [each.up_bytes for each in plan.rounds] == [6 * 4 * (layer + output)] * 5
-    assert [each.down_bytes for each in plan.rounds] == [0] + [6 * 4 * (layer + output)] * 4
-    assert f"{plan.setup_bytes / 6 / 2**20:.2f}" == "417.76"  # the whole model
 
 
 def test_features_are_those_of_the_clients_that_are_drawn() -> None:
@@ -152,12 +145,12 @@ QUERY_KEY_VALUE, POOLED = S * 2 * 3 * H**2, 2 * (H**2 + 2 * H)
 def trains_layers(layers: Sequence[int], head: bool = True, embeddings: bool = False) -> Any:
     """A method that trains these layers, counted from 0 at the bottom."""
 
-    def made(setting: Workload) -> FederatedAlgorithm:
-        parts = setting.model.groups
+    def made(workload: Workload) -> FederatedAlgorithm:
+        parts = workload.model.groups
         own = parts.head if head else frozenset()
         own = own.union(*(parts.layers[layer] for layer in layers), parts.embeddings if embeddings else ())
         plan = ExchangePlan({name: name for name in parts.names}, own, own, own, frozenset())
-        return averaging(setting, lambda round, client: plan)
+        return averaging(workload, lambda round, client: plan)
 
     return made
 
@@ -165,12 +158,9 @@ def trains_layers(layers: Sequence[int], head: bool = True, embeddings: bool = F
 @pytest.mark.parametrize(
     ("layers", "head", "embeddings", "lowest", "passes"),
     [
-        ([0], True, False, 0, 3),  # frozen layers above
-        ([2], True, False, 2, 3),  # above and below
-        ([1, 3], True, False, 1, 3),  # between
-        ([0], False, False, 0, 2),  # a frozen head as well
-        ([0, 1, 2, 3], True, False, 0, 3),
-        ([], True, True, 0, 3),  # embeddings ask for gradients through all layers
+        ([1, 3], True, False, 1, 3),  # frozen layers below and between
+        ([0], False, False, 0, 2),  # frozen layers and a frozen head above
+        ([], True, True, 0, 3),  # embeddings need gradients through all layers
     ],
 )
 def test_a_backward_pass_goes_down_to_what_is_trained(
@@ -220,3 +210,55 @@ def test_split_training_costs_what_unsplit_training_costs() -> None:
         cell, replace(cell, algorithm="central", options={"embeddings": "global"}),
     ))  # fmt: skip
     assert split == pytest.approx(whole, rel=0.02)
+
+
+# ---- the cache of answers ----------------------------------------------------------------------------------------
+
+FEDBFPT = of_table("fedbfpt-pretraining", "fedbfpt")
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache file of a fresh process."""
+    monkeypatch.setattr(shapes, "_answers", {})
+    monkeypatch.setattr(shapes, "_file", None)
+    shapes.keep_in(tmp_path)
+    return tmp_path / "cache" / "shapes.json"
+
+
+@pytest.fixture
+def underived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is derived any more."""
+    for module, name in ((rounds, "wire_plan"), (client_costs, "client_costs")):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("derived again"))
+
+
+def test_answers_are_kept(path: Path, request: pytest.FixtureRequest) -> None:
+    unknown = of_table("fedfreezebert-table3", "c-psum")
+    plan, costs = plan_of(FEDBFPT), derive_client(FEDBFPT)
+    assert plan_of(unknown) is None
+    request.getfixturevalue("underived")
+    shapes.keep_in(path.parents[1])  # as the next process does
+    assert (plan_of(FEDBFPT), derive_client(FEDBFPT), plan_of(unknown)) == (plan, costs, None)
+    assert plan is not None
+    assert not plan.alike
+
+
+@pytest.mark.parametrize("damage", ["[1]", '{"plan', "bytes", "entry"])
+def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
+    plan = plan_of(FEDBFPT)
+    text = path.read_text().replace('"kinds"', '"kind"') if damage == "entry" else damage
+    path.write_bytes(b"\xff\x00" if damage == "bytes" else text.encode())
+    shapes.keep_in(path.parents[1])
+    assert plan_of(FEDBFPT) == plan
+    shapes.keep_in(path.parents[1])
+    assert key_of("plan", FEDBFPT) in shapes._answers
+
+
+def test_keys_tell_shapes_and_libraries_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = key_of("plan", of_table("fedbfpt-pretraining", "fedbfpt", learning_rate=1.0))
+    more = of_table("fedbfpt-pretraining", "fedbfpt", rounds=99)
+    others = [key_of("plan", more), key_of("plan", FEDBFPT, 10), key_of("client", FEDBFPT)]
+    assert key_of("plan", FEDBFPT) == same
+    monkeypatch.setattr(shapes.metadata, "version", lambda name: "0.0")
+    assert len({same, *others, key_of("plan", FEDBFPT)}) == 5

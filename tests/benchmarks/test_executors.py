@@ -17,7 +17,7 @@ import pytest
 from benchmarks.errors import UserError
 from benchmarks.executors import on_slurm, run_cells
 from benchmarks.executors.jobs import Job, compute_elsewhere
-from benchmarks.executors.slots import environments
+from benchmarks.executors.processes import environments
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, CellWaits, RoundFinished
@@ -76,23 +76,6 @@ def assert_nothing_left(settings: RunOptions) -> None:
 
 
 # ---- the same results ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_processes_tell_what_happens_in_them(
-    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
-) -> None:
-    ids = sorted(cell.spec_id for cell in cells)
-    for is_reused in (False, True):
-        events.clear()
-        assert run_cells([*cells, cells[0]], replace(settings, workers=2), events) == 0
-        assert outcomes(settings) == one_by_one
-        assert not events.of(CellFailed)
-        assert sorted(event.record.cell.spec_id for event in events.of(CellFinished)) == ids
-        assert {event.reused for event in events.of(CellFinished)} == {is_reused}
-        assert sorted(event.cell.spec_id for event in events.of(CellStarted)) == ([] if is_reused else ids)
-        assert len(events.of(RoundFinished)) == (0 if is_reused else 2 * len(cells))
-    assert_nothing_left(settings)
 
 
 @contextmanager
@@ -158,28 +141,36 @@ def test_ray_with_two_nodes_of_which_one_is_lost(
     assert outcomes(settings) == one_by_one
 
 
-# ---- processes that are lost -----------------------------------------------------------------------------------------
+# ---- lost processes -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(
-    cells: list[RunConfig], settings: RunOptions, events: Any
+    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     def kill(event: Any) -> None:
         events(event)
         if isinstance(event, CellStarted) and event.cell.spec_id == cells[0].spec_id:
             kill_holder(settings, event.cell_id)
 
-    assert run_cells(cells, replace(settings, workers=2), kill) == 2
+    two = replace(settings, workers=2)
+    assert run_cells(cells, two, kill) == 2
     first, then = events.of(CellFailed)
     assert first.cell == cells[0]
     assert "its process died 3 times, possibly out of memory; finished rounds are saved" in first.message
     assert then.message == f"{cells[0].label}, from which it begins, could not be computed"
     assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
+    for reused in (1, len(cells)):  # the next start computes the others, with the events of their processes
+        events.clear()
+        assert run_cells([*cells, cells[0]], two, events) == 0
+        assert outcomes(settings) == one_by_one
+        assert sum(event.reused for event in events.of(CellFinished)) == reused
+        assert len(events.of(CellStarted)) == len(cells) - reused
+        assert len(events.of(RoundFinished)) == 2 * (len(cells) - reused)
 
 
 @pytest.mark.slow
-def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_a_preempted_job_resumes_after_the_last_round(cells: list[RunConfig], settings: RunOptions) -> None:
     """SLURM sends a signal some time before it kills."""
     needs_library("slurm")
     cell = replace(cells[0], training=replace(cells[0].training, rounds=8))
@@ -206,7 +197,7 @@ def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[RunConf
     assert len(outcomes(settings)) == 1
 
 
-def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
+def test_a_failed_cell_stops_those_that_start_from_it_alone(
     cells: list[RunConfig], settings: RunOptions, events: Any
 ) -> None:
     bad = replace(cells[0], head="no-such-head")
@@ -220,7 +211,7 @@ def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
 # ---- several invocations ---------------------------------------------------------------------------------------------
 
 
-def test_what_another_invocation_computes_is_left_to_it_and_waited_for(
+def test_a_cell_that_another_invocation_computes_is_waited_for(
     cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     ids = {RunConfig.from_json(outcome["cell"]).spec_id: name for name, outcome in one_by_one.items()}
@@ -257,25 +248,10 @@ def test_a_lock_that_was_lost_while_the_machine_slept(
     assert_nothing_left(settings)
 
 
-@pytest.mark.slow
-def test_two_invocations_compute_each_run_once(
-    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
-) -> None:
-    two = replace(settings, workers=2)
-    threads = [threading.Thread(target=run_cells, args=(cells, two, events)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert outcomes(settings) == one_by_one
-    assert len(events.of(CellStarted)) == len(cells)
-    assert sorted(event.reused for event in events.of(CellFinished)) == [False] * len(cells) + [True] * len(cells)
+# ---- wrong inputs ------------------------------------------------------------------------------------------------
 
 
-# ---- what cannot work ------------------------------------------------------------------------------------------------
-
-
-def test_a_machine_that_does_not_see_the_results_folder(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_a_machine_without_the_results_folder(cells: list[RunConfig], settings: RunOptions) -> None:
     end = compute_elsewhere(Job(cells[0], False), settings, False, {})
     assert isinstance(end, CellFailed)
     assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
@@ -298,8 +274,7 @@ def test_slurm_and_ray_that_cannot_work_are_refused(cells: list[RunConfig], sett
 
 
 def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("benchmarks.executors.processes.gpu_memory", lambda: [2**35, 2**35])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def seen(device: str | None) -> list[str | None]:

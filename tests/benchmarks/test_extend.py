@@ -1,4 +1,4 @@
-"""The page on adding one's own: its method, task and table, as they are printed there, run."""
+"""The page on adding your own: its method, task and table, as they are printed there, run from a user's folder."""
 
 from __future__ import annotations
 
@@ -20,36 +20,41 @@ PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The page's files, each where it belongs, and a file of reviews."""
-    method, task, table, published = re.findall(r"```(?:python|csv)\n(.*?)```", PAGE, re.DOTALL)
-    for place, text in (
-        ("methods/fedbias.py", method),
-        ("tasks/reviews.py", task),
-        ("tables/reviews.py", table),
-        ("tables/published.csv", published),
-    ):
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        (tmp_path / place).write_text(text, encoding="utf-8")
+    """A folder "mine" with the page's files, each by the name that the page gives it, and a file of reviews."""
+    blocks = re.findall(r"`(mine/\w+\.py)`.*?```python\n(.*?)```", PAGE, re.DOTALL)
+    assert [name for name, _ in blocks] == ["mine/fedbias.py", "mine/reviews.py", "mine/table.py"]
+    blocks += [("mine/published.csv", text) for text in re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)]
+    (tmp_path / "mine").mkdir()
+    for name, text in blocks:
+        (tmp_path / name).write_text(text, encoding="utf-8")
     lines = [f"{word} film number {number}\t{word}" for number in range(60) for word in ("good", "bad")]
     (tmp_path / "data" / "reviews").mkdir(parents=True)
     (tmp_path / "data" / "reviews" / "reviews.tsv").write_text("\n".join(["text\tverdict", *lines]), encoding="utf-8")
-    monkeypatch.setattr(fedsim.algorithms, "__path__", [*fedsim.algorithms.__path__, str(tmp_path / "methods")])
-    monkeypatch.setattr(benchmarks.tasks, "__path__", [*benchmarks.tasks.__path__, str(tmp_path / "tasks")])
-    benchmarks.tasks._registry.cache_clear()
-    monkeypatch.setattr(registry, "_INCLUDED", {})
-    monkeypatch.setattr(registry, "_FILES", {})
+    for name, empty in (("_INCLUDED", {}), ("_FILES", {}), ("_FOLDERS", set())):
+        monkeypatch.setattr(registry, name, empty)
+    monkeypatch.setattr(fedsim.algorithms, "ADDED", {})
     yield tmp_path
     benchmarks.tasks._registry.cache_clear()
 
 
-def test_what_the_page_adds_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    short = [f"--set={change}" for change in ("training.rounds=1", "training.max_length=16")]
-    places = ["--include", str(folder / "tables"), "--data-dir", str(folder / "data")]
-    places += ["--results-dir", str(folder / "results"), "--backbone", "tiny"]
-    words = ["run", "ours-reviews", "--scale", "lite", *places, *short, "--workers", "1", "--no-tracking"]
-    assert main(words) == 0, capsys.readouterr().err
-    found = api.load(folder / "results" / "records")
-    records = {(record.cell.algorithm, record.cell.options.get("head")): record for record in found}
+@pytest.fixture
+def words(folder: Path) -> list[str]:
+    """The page's command, on the smallest encoder and without MLflow."""
+    (command,) = re.findall(r"python -m benchmarks (run .*)", PAGE)
+    places = {"mine": folder / "mine", "/data": folder / "data"}
+    words = [str(places.get(word, word)) for word in command.split()]
+    words += ["--results-dir", str(folder / "results"), "--backbone", "tiny", "--no-tracking"]
+    return [*words, "--set=training.rounds=1", "--set=training.max_length=16", "--seeds", "1"]
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_page_adds_a_method_a_task_and_a_table(
+    folder: Path, words: list[str], workers: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, or in processes that include the folder themselves."""
+    assert main([*words, "--workers", str(workers)]) == 0, capsys.readouterr().err
+    finished = api.load(folder / "results" / "records")
+    records = {(record.cell.algorithm, record.cell.options.get("head")): record for record in finished}
     assert set(records) == {("local_majority", None), ("fedavg", None), ("fedbias", None), ("fedbias", "local")}
     sent = {name: record.rounds[0].up_bytes for name, record in records.items()}
     assert 0 < sent["fedbias", "local"] < sent["fedbias", None] < sent["fedavg", None] / 10
@@ -58,9 +63,19 @@ def test_what_the_page_adds_runs(folder: Path, capsys: pytest.CaptureFixture[str
         assert (plan.up_bytes, plan.down_bytes) == (record.rounds[0].up_bytes, record.rounds[0].down_bytes)
 
 
-def test_missing_data_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_data_and_names_that_are_taken_are_refused(
+    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "data" / "reviews" / "reviews.tsv").unlink()
-    places = ["--include", str(folder / "tables"), "--data-dir", str(folder / "data"), "--backbone", "tiny"]
-    places += ["--results-dir", str(folder / "results"), "--workers", "1", "--no-tracking"]
-    assert main(["run", "ours-reviews", "--scale", "lite", *places]) == 2
+    assert main(words) == 2
     assert "put reviews/reviews.tsv, with the columns text and verdict, there" in capsys.readouterr().err
+    for file, old, new, kind in (
+        ("fedbias.py", "fedbias", "fedavg", "METHODS"),
+        ("reviews.py", 'id="reviews"', 'id="mrpc"', "TASKS"),
+    ):
+        path = folder / "mine" / file
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        assert main(words) == 2
+        assert f"is taken; give its {kind} another one" in capsys.readouterr().err
+        path.write_text(text, encoding="utf-8")

@@ -10,17 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run.client_costs import batch_of_one, kept_bytes, saved_bytes
-from benchmarks.dry_run.rounds import FlopMeter, wire_plan
+from benchmarks.dry_run.client_costs import saved_bytes
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client
-from benchmarks.fedbfpt.costs import COSTING
+from benchmarks.fedbfpt.tables import COSTING
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from fedsim.models.encoder import encoder_from_config
-from fedsim.models.model import Model
-from fedsim.models.sequence import with_head
-from fedsim.objectives import MaskedLM, Vocabulary
-from fedsim.precision import Precision
 from reports.evidence.published import read_published
 
 TABLE2, PRETRAINING = benchmark("fedbfpt-table2"), benchmark("fedbfpt-pretraining")
@@ -123,23 +118,3 @@ def test_what_a_client_holds() -> None:
     assert own.gradients_bytes == own.up_bytes  # what is trained goes up
     assert own.parameters_bytes == costs("fedbfpt-all").up_bytes
     assert own.held_bytes == sum((own.parameters_bytes, own.gradients_bytes, own.moments_bytes, own.activations_bytes))
-
-
-def test_activations_of_a_layer_by_hand() -> None:
-    """A frozen layer below the trained one keeps nothing; one above it keeps no inputs of its matrices."""
-    config = {
-        "model_type": "bert", "vocab_size": 90, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "intermediate_size": 64, "max_position_embeddings": 16,
-    }  # fmt: skip
-    with torch.device("meta"):
-        network = with_head(encoder_from_config(config), 90, 0, head="masked-lm")
-    model = Model(network, Precision(torch.device("meta"), "fp32"), MaskedLM(90, Vocabulary(90, mask_id=4)))
-
-    def kept(*layers: int) -> int:
-        meter = FlopMeter()
-        with meter:
-            meter.values.asked = 2
-            trained = frozenset().union(*(model.groups.layers[layer] for layer in layers))
-            return kept_bytes(model, trained, batch_of_one(8, model.objective))
-
-    assert kept(1) < kept(0) < kept(0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,10 @@ import huggingface_hub
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.encoders import backbones
-from benchmarks.encoders.backbones import KNOWN, locate
-from benchmarks.encoders.fetched import FILE, OFFLINE, contents, note, places, source_of
+from benchmarks.encoders import fetched, files
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, note, places, source_of
+from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
 from benchmarks.running import federation
 from benchmarks.tasks import task
@@ -31,9 +33,10 @@ def own_environment(monkeypatch):
     for name in (*places(Path()), *OFFLINE):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
+    monkeypatch.setattr(fetched, "hub_answers", lambda: os.environ.get("HF_HUB_OFFLINE") != "1")
     locate.cache_clear()
     federation._task_data.cache_clear()
-    monkeypatch.setattr(backbones, "_packaged", lambda _: None)
+    monkeypatch.setattr(files, "_packaged", lambda _: None)
 
 
 @pytest.fixture
@@ -71,6 +74,7 @@ def fetch(folder, *args):
     return main(["fetch", TABLE, "--to", str(folder), "--methods", "local-majority", "--tasks", "mrpc", *args])
 
 
+@pytest.mark.slow
 def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_imported(hub, tmp_path, capsys, monkeypatch):
     data, node, home = (tmp_path / name for name in ("data", "node", "home"))
     assert fetch(data) == 0
@@ -78,28 +82,14 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
     assert "ok   task mrpc: 160 examples" in output
     assert f"ok   encoder {ENCODER}: hub sentence-transformers/all-MiniLM-L6-v2" in output
     assert hub == [(REPOSITORY, REVISION), (KNOWN[ENCODER].hub, KNOWN[ENCODER].revision)]  # pinned
-    assert contents(data) == {"tasks": ["mrpc"], "encoders": [ENCODER]}
+    assert contents(data) == Contents(tasks=["mrpc"], encoders=[ENCODER])
 
     hub.clear()
     locate.cache_clear()
-    changes = (
-        "training.rounds=1",
-        'partition={"scheme":"dirichlet","alpha":10.0}',
-        "clients=2",
-        "training.max_length=64",
-    )
-    args = ["--scale", "lite", "--tasks", "mrpc", "--methods", "local-majority", *(f"--set={each}" for each in changes)]
-    machine = [
-        "--device",
-        "cpu",
-        "--workers",
-        "1",
-        "--no-tracking",
-        "--results-dir",
-        str(node),
-        "--data-dir",
-        str(data),
-    ]
+    alpha = 'partition={"scheme":"dirichlet","alpha":10.0}'
+    changes = (f"--set={each}" for each in ("training.rounds=1", alpha, "clients=2", "training.max_length=64"))
+    args = ["--scale", "lite", "--tasks", "mrpc", "--methods", "local-majority", *changes]
+    machine = ["--device=cpu", "--workers=1", "--no-tracking", f"--results-dir={node}", f"--data-dir={data}"]
     with monkeypatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
         assert main(["run", TABLE, *args, *machine]) == 0
@@ -122,18 +112,12 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
     assert "ok   task mrpc" in output.out
     assert f"none encoder {ENCODER}: " in output.out
     assert f"error: not fetched: encoder {ENCODER}; put their files into" in output.err
-    assert contents(tmp_path) == {"tasks": ["mrpc"], "encoders": []}
-
-
-def test_a_task_that_was_not_fetched_is_read_from_the_folder(tmp_path):
-    note(tmp_path, ["mrpc"], [])
-    note(tmp_path, ["rte"], ["an-encoder"])
-    assert contents(tmp_path) == {"tasks": ["mrpc", "rte"], "encoders": ["an-encoder"]}
+    assert contents(tmp_path) == Contents(tasks=["mrpc"])
     assert source_of("mrpc", tmp_path).folder is None
-    assert source_of("cola", tmp_path).folder == tmp_path
+    assert source_of("cola", tmp_path).folder == tmp_path  # not fetched: read from the folder's own files
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"tasks": [1], "encoders": []}', "x"])
+@pytest.mark.parametrize("text", ["[]", '{"tasks": [1], "encoders": []}', "x"])
 def test_a_damaged_list_is_refused(text, tmp_path, refusal):
     (tmp_path / FILE).write_text(text)
     assert str(tmp_path / FILE) in refusal(["run", TABLE, "--data-dir", str(tmp_path)])
@@ -146,6 +130,7 @@ def test_wrong_arguments_are_refused(tmp_path, refusal):
     assert "cannot be written" in refusal(["fetch", TABLE, "--to", str(tmp_path / "file" / "below")])
 
 
+@pytest.mark.slow
 def test_the_hubs_libraries_read_the_environment_that_is_set(tmp_path):
     """In a process of its own, because they read the environment once."""
     note(tmp_path, ["mrpc"], [])
@@ -170,7 +155,7 @@ def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, ca
     assert fetch(copy, "--data-dir", str(own)) == 0
     assert "2 files copied" in capsys.readouterr().out
     assert sorted(path.name for path in (copy / "MRPC").iterdir()) == ["dev.tsv", "train.tsv"]
-    assert contents(copy)["tasks"] == []  # it is read from the files
+    assert contents(copy).tasks == []  # it is read from the files
     assert len({task("mrpc").load(source_of("mrpc", folder)).digest for folder in (own, copy)}) == 1
     assert [name for name, _ in hub] == [KNOWN[ENCODER].hub]
     assert fetch(copy, "--data-dir", str(copy)) == 0  # into itself
@@ -179,8 +164,25 @@ def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, ca
     assert str(own / "MRPC" / "dev.tsv") in capsys.readouterr().out
 
 
-def test_what_the_users_own_data_lack_comes_from_the_hub(hub, tmp_path):
-    (tmp_path / "own").mkdir()
-    assert fetch(tmp_path / "folder", "--data-dir", str(tmp_path / "own")) == 0
-    assert contents(tmp_path / "folder")["tasks"] == ["mrpc"]
-    assert hub[0] == (REPOSITORY, REVISION)
+def test_an_encoder_is_identified_by_its_content(tiny_encoder, tmp_path, monkeypatch):
+    """In the hub's cache, with the resolved commit, or in a folder; another behaviour is another encoder."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "models--somebody--my-encoder"
+    shutil.copytree(tiny_encoder, repository / "snapshots" / commit)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    found = locate("somebody/my-encoder", local_only=True)
+    assert dict(found.origin) == {"from": "hub somebody/my-encoder", "revision": commit}
+    assert found.digest == locate(str(tiny_encoder)).digest
+    digests = {found.digest}
+    for name, file, old, new in [
+        ("dropout", "config.json", '"hidden_dropout_prob": 0.0', '"hidden_dropout_prob": 0.5'),
+        ("tokenizer", "tokenizer.json", "[UNK]", "[HUH]"),
+    ]:
+        folder = shutil.copytree(tiny_encoder, tmp_path / name)
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+        digests.add(locate(str(folder)).digest)
+    assert len(digests) == 3

@@ -9,34 +9,24 @@ import numpy as np
 import pytest
 
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.encoders.backbones import build_tokenizer, locate
 from benchmarks.encoders.encoding import encode
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import Examples, task
-from benchmarks.tasks.words import NOUNS
+from benchmarks.tasks import TextExamples, task
+from benchmarks.tasks.generated import NOUNS
 from fedsim.data import IGNORED, Subset
 from reports.evidence.published import read_published
 
 FEATURES, ACTIVATIONS = benchmark("fedfreezebert-inversion"), benchmark("fedbert-inversion")
-Results = dict[str, RunResult]
 
 
 def runs(study: Benchmark, scale: str) -> dict[str, RunConfig]:
     return {row.id: run for row, _, run in study.cells(scale_of(study, scale), [0])}
-
-
-def run_all(study: Benchmark, folder: Path) -> Results:
-    options = RunOptions(results_dir=folder, device="cpu")
-    return {name: run_cell(run, options, lambda _: None) for name, run in runs(study, "demo").items()}
-
-
-def recovered(results: Results, what: str) -> dict[str, float]:
-    return {name: result.score(f"test/{what}_recovery") or 0.0 for name, result in results.items()}
 
 
 # ---- expected tokens ---------------------------------------------------------------------------------------------
@@ -50,20 +40,13 @@ def tokenizer() -> Any:
 def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
     one, two = (tokenizer.convert_tokens_to_ids(word) for word in NOUNS[:2])
     texts = ((f"{NOUNS[0]} {NOUNS[1]} unheard-of-word {NOUNS[0]}",), (NOUNS[1],), ("",))
-    encoded = encode(Examples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
+    encoded = encode(TextExamples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
     asked, gap = Subset(encoded, np.arange(3)).references, IGNORED
     # [CLS] before, [SEP] and padding behind; a word that the tokenizer does not know is in pieces, all of them [UNK]
     assert [[id for id in row if id != gap] for row in asked.tolist()] == [[one, two, one], [two], []]
     assert asked[:2, :4].tolist() == [[gap, one, two, gap], [gap, two, gap, gap]]
     assert asked.dtype == np.int64
     assert asked.shape == (3, encoded.lengths.max())
-
-
-def test_what_is_cut_off_is_not_asked_for(tokenizer: Any) -> None:
-    examples = Examples(((" ".join(NOUNS[:20]),),), np.zeros(1, dtype=np.int64))
-    asked = encode(examples, tokenizer, 10, task("arsarcasm-texts")).subset(np.arange(1)).references
-    assert asked.shape == (1, 10)
-    assert (asked != IGNORED).sum() == 8
 
 
 # ---- definitions -------------------------------------------------------------------------------------------------
@@ -90,45 +73,24 @@ def test_no_row_is_published_and_attacks_send_nothing(study: Benchmark) -> None:
 # ---- the demos ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def features(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return run_all(FEATURES, tmp_path_factory.mktemp("features"))
-
-
-@pytest.fixture(scope="module")
-def activations(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return run_all(ACTIVATIONS, tmp_path_factory.mktemp("activations"))
-
-
 @pytest.mark.slow
-def test_features_give_texts_away_that_no_majority_recovers(features: Results) -> None:
+def test_features_and_activations_give_texts_away_and_again_alike(tmp_path: Path) -> None:
+    def attacked(study: Benchmark, folder: str) -> dict[str, RunResult]:
+        options = RunOptions(results_dir=tmp_path / folder, device="cpu")
+        return {name: run_cell(run, options, lambda _: None) for name, run in runs(study, "demo").items()}
+
+    def recovered(results: dict[str, RunResult], what: str) -> dict[str, float]:
+        return {name: result.score(f"test/{what}_recovery") or 0.0 for name, result in results.items()}
+
+    features = attacked(FEATURES, "features")
     tokens, texts = recovered(features, "token"), recovered(features, "text")
     assert tokens["token-majority"] < tokens["last-few"] < tokens["last"] < tokens["last-four"]
     assert tokens["last-four-fp16"] == pytest.approx(tokens["last-four"], abs=0.01)
-    assert texts["token-majority"] == 0
-    assert texts["last-four"] > 0.5
-
-
-@pytest.mark.slow
-def test_activations_give_every_text_away(activations: Results) -> None:
+    assert (texts["token-majority"], texts["last-four"] > 0.5) == (0, True)
+    activations = attacked(ACTIVATIONS, "activations")
     tokens = recovered(activations, "token")
     assert tokens["token-majority"] < 0.2
     assert tokens["nearest"] == tokens["nearest-fp16"] == recovered(activations, "text")["nearest"] == 1.0
     assert min(tokens["nearest-dropout"], tokens["inverter"], tokens["inverter-fp16"]) > 0.9
-
-
-@pytest.mark.slow
-def test_records_hold_errors_no_bytes_and_a_loss_of_what_is_trained(features: Results, activations: Results) -> None:
-    for result in (*features.values(), *activations.values()):
-        (only,) = result.rounds
-        assert (only.up_bytes, only.down_bytes, result.setup_bytes) == (0, 0, 0)
-        assert (only.train_loss is None) == (result.cell.algorithm != "inversion")
-        assert set(result.sampling_errors["test"]) == {"token_recovery", "text_recovery"}
-        assert all(error is not None for error in result.sampling_errors["test"].values())
-
-
-@pytest.mark.slow
-def test_a_repeated_run_gives_the_same_result(features: Results, activations: Results, tmp_path: Path) -> None:
-    options = RunOptions(results_dir=tmp_path, device="cpu")
-    for first in (features["last-four-fp16"], activations["nearest-dropout"]):
-        assert run_cell(first.cell, options, lambda _: None).outcome == first.outcome
+    again = attacked(ACTIVATIONS, "again")["nearest-dropout"]
+    assert again.outcome == activations["nearest-dropout"].outcome

@@ -1,7 +1,8 @@
-"""Killed at any moment and started again, a cell goes on from its last round and ends the same to the last bit."""
+"""Killed at any moment and started again, a cell resumes after its last round and ends with the same bits."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.cli import look
 from benchmarks.cli.main import main
 from benchmarks.executors import run_cells
 from benchmarks.results import read_results
@@ -163,3 +165,21 @@ def test_sigkill_of_a_command_ends_its_workers_too(settings: RunOptions, run_wor
         process.kill()
         process.wait()
         wait_for(lambda: running(process.pid) == 0, 20)
+
+
+# ---- a full disk -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_full_disk_is_one_message(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def full(args: object) -> int:
+        raise OSError(number, "No room", str(tmp_path / "x.json"))
+
+    monkeypatch.setattr(look, "list_command", full)
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path / 'x.json'} cannot be used (No room); finished rounds are saved; "
+        "the same command continues from there\n"
+    )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.costs import ClosedForm, SplitTerms
+from benchmarks.dry_run.client_costs import client_flops
 from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.encoders.files import architecture
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.experiment import Benchmark
-from benchmarks.fedbert import equations, finetuning
+from benchmarks.fedbert import finetuning
 from benchmarks.fedbert.paper import UPDATES_AN_EPOCH
 from benchmarks.fedbfpt.paper import SKEWED_SHARES
 from benchmarks.registry import benchmark
@@ -25,7 +28,10 @@ LABELS = [benchmark("fedsplitbert-table1"), benchmark("fedsplitbert-table2")]
 
 def cells(name: str, scale: str, task: str = "") -> dict[str, RunConfig]:
     """Row id -> cell of seed 0, on the task or on the last one."""
-    table = benchmark(name)
+    return cells_of(benchmark(name), scale, task)
+
+
+def cells_of(table: Benchmark, scale: str, task: str = "") -> dict[str, RunConfig]:
     found = table.cells(table.scale(scale), [0])
     return {row.id: cell for row, column, cell in found if not task or column.task == task}
 
@@ -77,21 +83,47 @@ def test_bytes_that_depend_on_texts_say_so() -> None:
 # Two clients, four epochs in two rounds, 100 bytes across a cut an epoch; a model of 50, embeddings 20, head 5.
 TERMS = SplitTerms(rounds=2, N=2, T=4, pL=100, W=50, E=20, H=5)
 CROSSING = 4 * 2 * 4 * 100
+FORMS = benchmark("fedbert-table2").closed_forms
 
 
 @pytest.mark.parametrize(
     ("form", "expected"),
     [
-        (equations.FEDAVG, 2 * 2 * 2 * 50),
-        (equations.SHARE, CROSSING + 2 * 25 + 25),  # up after each turn, down to the second client
-        (equations.EMDAVG, CROSSING + 2 * 2 * 2 * 20),
-        (equations.HEAVG, CROSSING + 2 * 2 * 2 * 25),
+        (FORMS["fedavg"], 2 * 2 * 2 * 50),
+        (FORMS["share"], CROSSING + 2 * 25 + 25),  # up after each turn, down to the second client
+        (FORMS["emdavg"], CROSSING + 2 * 2 * 2 * 20),
+        (FORMS["heavg"], CROSSING + 2 * 2 * 2 * 25),
     ],
 )
 def test_bytes_of_a_run_by_fedberts_equations(form: ClosedForm, expected: int) -> None:
     assert form.cost_bytes(TERMS) == expected
     parts = form.parts(TERMS)
-    assert parts.get("activations") == parts.get("gradients") == (None if form is equations.FEDAVG else CROSSING / 2)
+    assert parts.get("activations") == parts.get("gradients") == (None if form is FORMS["fedavg"] else CROSSING / 2)
+
+
+# Backbone, table, tokens that are predicted in a block of 512, layers of the head before its decoder, client's share.
+SPLIT = [
+    ("roberta-small-fresh", "pretraining", 76, 1, 13),
+    ("roberta-base-fresh", "pretraining", 76, 1, 6),
+    ("gpt2-fresh", "table8", 511, 0, 29),
+]
+
+
+@pytest.mark.parametrize(("backbone", "name", "predicted", "maps", "percent"), SPLIT)
+def test_flops_of_a_split_client_are_those_of_embeddings_and_head(
+    backbone: str, name: str, predicted: int, maps: int, percent: int
+) -> None:
+    """A layer has 12 H² weights and two products of S × S; a third of the work is forwards."""
+    table, config = benchmark(f"fedbert-{name}"), architecture(backbone)
+    scales = tuple(replace(scale, backbone=backbone) if scale.id == "paper" else scale for scale in table.scales)
+    whole, split = (cells_of(replace(table, scales=scales), "paper")[row] for row in ("fedavg", "emdavg"))
+    words, width = config["vocab_size"], config.get("hidden_size", config.get("n_embd"))
+    layers = config.get("num_hidden_layers", config.get("n_layer"))
+    at_client = 3 * predicted * (2 * width * words + maps * 2 * width**2)
+    at_server = 3 * layers * (512 * 24 * width**2 + 2 * 2 * 512**2 * width)
+    assert client_flops(split) == at_client
+    assert client_flops(whole) == at_client + at_server
+    assert round(100 * at_client / (at_client + at_server)) == percent
 
 
 def test_warm_ups_and_rates_are_table_5s() -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.select import selection
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.registry import benchmark_ids
-from reports.pages.files import BEGIN, END
+from reports.front.readme import BEGIN, END
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
 
@@ -34,11 +33,11 @@ def test_a_page_names_every_benchmark_of_its_paper(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
 def test_its_commands_are_understood(page: Path) -> None:
-    commands = re.findall(r"^python -m benchmarks (.+?)(?:\s+#.*)?$", text(page), re.M)
+    commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text(page), re.M)
     assert commands
     for command in commands:
         words = build_parser().parse_args(shlex.split(command))
         if words.command in ("plan", "run", "sweep") and not getattr(words, "claims", False):  # of a whole paper
             assert selection(words).cells()
-    for made in re.findall(r"^make (?:sweep-)?([a-z]+-[a-z0-9]+)", text(page), re.M):
+    for made in re.findall(r"`make (?:sweep-)?([a-z]+-[a-z0-9]+)", text(page)):
         assert made in benchmark_ids()

@@ -1,11 +1,13 @@
-"""`plan`: bytes by hand, examples that are counted, hours by records, and what it says where it cannot know."""
+"""`plan`: bytes by hand, examples that are counted, hours by records, and why bytes are unknown."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +20,25 @@ from benchmarks.running.federation import build_clients, load_inputs, training_e
 from benchmarks.running.run_options import RunOptions
 from reports.pages.text import human_bytes
 
-TABLE3 = benchmark("fedfreezebert-table3")
+FROZEN, SPLIT = "fedfreezebert-table3", "fedsplitbert-table3"
+TABLE3 = benchmark(FROZEN)
 GIGABYTE = TABLE3.paper.gigabyte
+
+
+@pytest.fixture
+def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs the command and returns what it prints, with single spaces."""
+
+    def run(*words: str) -> str:
+        assert main(["plan", *words, "--results-dir", str(tmp_path)]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    return run
+
+
+@pytest.fixture
+def values(plan: Callable[..., str]) -> Callable[..., dict[str, Any]]:
+    return lambda *words: dict(json.loads(plan(*words, "--json")))
 
 
 def cell_of(row: str, scale: str = "demo") -> RunConfig:
@@ -27,35 +46,26 @@ def cell_of(row: str, scale: str = "demo") -> RunConfig:
     return TABLE3.cell(method, TABLE3.columns[0], scale_of(TABLE3, scale), 0)
 
 
-def shown(capsys: pytest.CaptureFixture[str], results: Path, *words: str) -> str:
-    assert main(["plan", "fedfreezebert-table3", "--results-dir", str(results), *words]) == 0
-    return " ".join(capsys.readouterr().out.split())
-
-
 @pytest.mark.parametrize("holdout", ["test", "validation"])
 def test_counts_are_those_of_the_clients_that_are_built(holdout: str) -> None:
-    for cell in (cell_of("c-psum"), benchmark("fedsplitbert-table3").cells(TABLE3.scale("demo"), [3])[4][2]):
+    for cell in (cell_of("c-psum"), benchmark(SPLIT).cells(TABLE3.scale("demo"), [3])[4][2]):
         held = replace(cell, holdout=holdout)
         clients, _ = build_clients(held, load_inputs(held, RunOptions()), RunOptions())
         assert training_examples(held, RunOptions()) == [len(client.train) for client in clients]
 
 
-def test_generated_data_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = shown(capsys, tmp_path, "--methods", "c-psum,c-average,d-fedavg-psum")
-    total = sum(training_examples(cell_of("c-psum"), RunOptions()))
-    assert (
-        f"Counted on ArSarcasm-v2's {total} training examples: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · average."
-        in out
-    )
-    plan = wire_plan(cell_of("c-psum"), examples=training_examples(cell_of("c-psum"), RunOptions()))
-    assert f"{human_bytes(plan.up_bytes + plan.down_bytes, GIGABYTE)}" in out
+def test_generated_data_are_counted(plan: Callable[..., str]) -> None:
+    out = plan(FROZEN, "--methods", "c-psum,c-average,d-fedavg-psum")
+    examples = training_examples(cell_of("c-psum"), RunOptions())
+    counted = f"Counted on ArSarcasm-v2's {sum(examples)} training examples"
+    assert f"{counted}: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · average." in out
+    wire = wire_plan(cell_of("c-psum"), examples=examples)
+    assert human_bytes(wire.up_bytes + wire.down_bytes, GIGABYTE) in out
     assert "No bytes" not in out
 
 
-def test_real_data_are_counted_without_the_encoder(
-    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = shown(capsys, tmp_path, "--scale", "paper", "--methods", "c-average", "--data-dir", str(data_dir))
+def test_real_data_are_counted_without_the_encoder(data_dir: Path, plan: Callable[..., str]) -> None:
+    out = plan(FROZEN, "--scale", "paper", "--methods", "c-average", "--data-dir", str(data_dir))
     assert "Counted on ArSarcasm-v2's 12,548 training examples: C-FedFreezeBERT · average." in out  # n_s of the paper
     features, masks, labels, head = 4 * 12548 * 128 * 768, 12548 * 128, 12548 * 8, 5 * 4 * 3 * (768 + 1)
     assert f"{human_bytes(features + masks + labels + head, GIGABYTE)}" in out
@@ -69,119 +79,74 @@ def test_real_data_are_counted_without_the_encoder(
         (["--set", "options.features=trimmed"], "bytes that depend on the texts themselves"),
     ],
 )
-def test_bytes_that_cannot_be_known_have_a_reason(
-    words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = shown(capsys, tmp_path, "--methods", "c-psum,c-hsum", *words)
+def test_unknown_bytes_have_a_reason(words: list[str], reason: str, plan: Callable[..., str]) -> None:
+    out = plan(FROZEN, "--methods", "c-psum,c-hsum", *words)
     assert re.search(f"No bytes, as [^;]*{reason}.*: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · H-SUM", out)
     assert "Counted on" not in out
 
 
-def test_the_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "fedsplitbert-table4", "--tasks", "mrpc", "--seeds", "3", "--json"]
-    assert main([*words, "--results-dir", str(tmp_path)]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    assert (plan["scale"], plan["seeds"], plan["finished_cells"]) == ("demo", [0, 1, 2], 0)
-    assert plan["cells"] == 3 * len(plan["rows"])
-    once = {row["cell"]: row for row in plan["rows"]}
-    assert plan["unique_cells"] == 3 * len(once)
+def test_the_plan_as_json_adds_up(values: Callable[..., dict[str, Any]]) -> None:
+    found = values("fedsplitbert-table4", "--tasks", "mrpc", "--seeds", "3")
+    assert (found["scale"], found["seeds"], found["finished_cells"]) == ("demo", [0, 1, 2], 0)
+    once = {row["cell"]: row for row in found["rows"]}
+    assert (found["cells"], found["unique_cells"]) == (3 * len(found["rows"]), 3 * len(once))
     for name in ("up_bytes", "down_bytes", "setup_bytes"):
-        assert plan["sum"][name] == 3 * sum(row[name] for row in once.values()) > 0
-    assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in plan["rows"])
+        assert found["sum"][name] == 3 * sum(row[name] for row in once.values()) > 0
+    assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in found["rows"])
 
 
-def test_a_plan_takes_one_seed_a_number_or_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "fedavg", "--json"]
-    for flag, expected in (
-        ("--seed=4", [4]),
-        ("--seeds=3", [0, 1, 2]),
-        ("--seeds=5-7", [5, 6, 7]),
-        ("--seeds=5-5", [5]),
-    ):
-        assert main([*words, flag, "--results-dir", str(tmp_path)]) == 0
-        plan = json.loads(capsys.readouterr().out)
-        assert (plan["seeds"], plan["cells"]) == (expected, len(expected))
+def test_a_clients_uplink_does_not_depend_on_the_others(values: Callable[..., dict[str, Any]]) -> None:
+    words = ["fedbfpt-pretraining", "--tasks", "corpus-biology", "--methods", "fedbfpt"]
+    changes = ("clients=1", "clients=3", "clients=6", "clients=12", "training.participation=0.5")
+    rows = [values(*words, "--set", change)["rows"][0] for change in changes]
+    (of_one,) = {row["counted_bytes_per_round"] for row in rows}
+    assert [row["up_bytes_per_round"] for row in rows] == [clients * of_one for clients in (1, 3, 6, 12, 3)]
 
 
-def test_one_clients_uplink_is_the_same_whoever_takes_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "fedbfpt-pretraining", "--tasks", "corpus-biology", "--methods", "fedbfpt", "--json"]
-    counted, sums = set(), []
-    for change in ("clients=1", "clients=3", "clients=6", "clients=12", "training.participation=0.5"):
-        assert main([*words, "--results-dir", str(tmp_path), "--set", change]) == 0
-        (row,) = json.loads(capsys.readouterr().out)["rows"]
-        counted.add(row["counted_bytes_per_round"])
-        sums.append(row["up_bytes_per_round"])
-    (own,) = counted
-    assert sums == [clients * own for clients in (1, 3, 6, 12, 3)]
-
-
-def test_fedbfpts_table_2_is_planned_in_mebibytes_of_payload(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["plan", "fedbfpt-table2", "--scale", "paper", "--results-dir", str(tmp_path)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "│ BERT-FL │ 5 │ 417.76 MiB │" in out  # 417.83 in print, of the file
+def test_fedbfpts_table_2_is_planned_in_mebibytes_of_payload(plan: Callable[..., str]) -> None:
+    out = plan("fedbfpt-table2", "--scale", "paper")
+    assert "│ BERT-FL │ 5 │ 417.76 MiB │" in out  # 417.83 in the paper, of the file
     assert "│ FEDBFPT │ 5 │ 29.41 MiB │" in out  # 29.42
     assert not re.search(r"\d [kMG]B", out)
     assert "* one client's uplink in a round, its tensors' payload in MiB of 2^20 bytes; the paper's MB are" in out
 
 
-def test_hours_come_from_records_of_the_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "fedsplitbert-table3", "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--json"]
-    assert main([*words, "--results-dir", str(tmp_path), "--seeds", "2"]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    committed = Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records"
-    table = benchmark("fedsplitbert-table3")
-    cell = table.cells(table.scale("lite"), [0])[5][2]
-    assert cell.algorithm == "fedavg"
-    known = [record.timing["train_seconds"] for record in read_results(committed) if like(record.cell, cell)]
-    assert plan["hours"] == pytest.approx(2 * sum(known) / len(known) / 3600)
-    assert plan["cells_of_unknown_hours"] == 0
-
-
-def like(cell: RunConfig, other: RunConfig) -> bool:
-    """Whether two cells are one method's on one task, whatever the seed and the learning rate."""
+def test_hours_come_from_records_of_similar_cells(values: Callable[..., dict[str, Any]]) -> None:
+    found = values(SPLIT, "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--seeds", "2")
+    table = benchmark(SPLIT)
+    (((_, _, cell)),) = table.cells(table.scale("lite"), [0], [table.row("fedavg")], table.columns[:1])
     fields = "scale", "task", "algorithm", "backbone", "options", "head"
-    return all(getattr(cell, name) == getattr(other, name) for name in fields)
+    known = [
+        record.timing["train_seconds"]
+        for record in read_results(Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records")
+        if all(getattr(record.cell, name) == getattr(cell, name) for name in fields)
+    ]
+    assert found["hours"] == pytest.approx(2 * sum(known) / len(known) / 3600)
+    assert found["cells_of_unknown_hours"] == 0
 
 
-def test_tasks_with_equal_numbers_and_rows_without_traffic_are_folded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(plan: Callable[..., str]) -> None:
     methods = "local-majority,central,local-only,fedavg,fedsplitbert"
-    words = ["plan", "fedsplitbert-table3", "--methods", methods, "--tasks", "mrpc,rte,wnli", "--scale", "lite"]
-    assert main([*words, "--results-dir", str(tmp_path)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "│ MRPC, RTE, WNLI │ FedAvg │" in out
-    assert "│ MRPC │ FedSplitBERT │" in out  # c differs from task to task
-    assert "│ RTE, WNLI │ FedSplitBERT │" in out
+    out = plan(SPLIT, "--methods", methods, "--tasks", "mrpc,rte,wnli", "--scale", "lite")
+    assert "│ MRPC, RTE, WNLI │ FedAvg │ 6 │ 127.77 MB │" in out
+    assert "│ MRPC │ FedSplitBERT │ 6 │ 106.47 MB │" in out  # c differs from task to task
+    assert "│ RTE, WNLI │ FedSplitBERT │ 6 │ 63.88 MB │ 127.76 MB │ 0.77 GB │ 0.27 GB │" in out
     assert "Nothing is sent: Majority-class baseline, by client, Centralised training." in out
     assert "Nothing is sent but 0.27 GB one-time: Local only." in out
 
 
-def test_hours_by_flops_say_what_they_assume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "fedsplitbert-table3", "--tasks", "wnli", "--methods", "fedavg", "--results-dir", str(tmp_path)]
-    assert main([*words, "--tflops", "1"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "h from FLOPs at a steady 1 TFLOP/s, if every text has 32 tokens" in out
-    hours = []
-    for rate in ("1", "2"):
-        assert main([*words, "--tflops", rate, "--json"]) == 0
-        hours.append(json.loads(capsys.readouterr().out)["hours"])
+def test_hours_by_flops_say_what_they_assume(plan: Callable[..., str], values: Callable[..., dict[str, Any]]) -> None:
+    words = [SPLIT, "--tasks", "wnli", "--methods", "fedavg"]
+    assert "h from FLOPs at a steady 1 TFLOP/s, if every text has 32 tokens" in plan(*words, "--tflops", "1")
+    hours = [values(*words, "--tflops", rate)["hours"] for rate in ("1", "2")]
     assert hours[0] == pytest.approx(2 * hours[1])
     assert hours[1] > 0
 
 
-def test_a_column_with_an_encoder_of_its_own_is_derived_for_that_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["plan", "fedfreezebert-table3", "--scale", "lite", "--methods", "fedsplitbert-ordinary"]
-    assert main([*words, "--results-dir", str(tmp_path)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "derived for arabic-mini and all-MiniLM-L6-v2 with 5 clients" in shown
-    assert "c = 8 of 12 (3 of 4 layers): " in shown
-    assert "c = 8 of 12 (4 of 6 layers): " in shown
-    assert main([*words, "--tasks", "sst2-central", "--results-dir", str(tmp_path)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "derived for all-MiniLM-L6-v2 with" in shown
-    assert "of 4 layers" not in shown
+def test_a_column_on_another_encoder_is_derived_for_that_one(plan: Callable[..., str]) -> None:
+    words = [FROZEN, "--scale", "lite", "--methods", "fedsplitbert-ordinary"]
+    out = plan(*words)
+    assert "derived for arabic-mini and all-MiniLM-L6-v2 with 5 clients" in out
+    assert "c = 8 of 12 (3 of 4 layers): " in out
+    assert "c = 8 of 12 (4 of 6 layers): " in out
+    assert "of 4 layers" not in plan(*words, "--tasks", "sst2-central")

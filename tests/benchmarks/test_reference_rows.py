@@ -1,95 +1,106 @@
-"""Rows that put scores in their place: those that begin from FedAvg's outcome, and those that send nothing."""
+"""Rows that start from other runs, rows and tasks of one scale, and tasks in place of others without data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
+from benchmarks.cli.run import with_stand_ins
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
-from benchmarks.fedsplitbert.paper import PERSONALISED, REFERENCES
 from benchmarks.predictions import read_predictions
-from benchmarks.registry import benchmark
-from benchmarks.results import RunResult
+from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import earlier_stages
-from benchmarks.running.events import CellFinished, CellStarted
+from benchmarks.running.completed import by_stage, earlier_stages, initial_of
 from benchmarks.running.run_options import RunOptions
+from benchmarks.selection import Selection
 
-TABLES = [benchmark(f"fedsplitbert-table{number}") for number in (3, 5)]
-ADDED = [row.id for row in (*REFERENCES, *PERSONALISED)]
-BEGUN = ("fedavg-finetuned", "fedavg-prior")
+BFPT, GENERAL = benchmark("fedbfpt-table3"), benchmark("fedbfpt-general")
+BEGUN = ["fedavg-finetuned", "fedavg-prior"]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 CellsOf = Callable[..., list[RunConfig]]
 
 
-@pytest.fixture(scope="module")
-def module_settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
-    return RunOptions(results_dir=tmp_path_factory.mktemp("references"), device="cpu")
-
-
-@pytest.fixture(scope="module")
-def finished(cells_of: CellsOf, module_settings: RunOptions) -> dict[str, RunResult]:
-    """Row -> its record on MRPC, and FedAvg's, which is not asked for."""
-    found: dict[str, RunResult] = {}
-
-    def collect(event: Any) -> None:
-        if isinstance(event, CellFinished):
-            found[event.record.cell.spec_id] = event.record
-
-    cells = dict(zip(ADDED, cells_of(ADDED, *SHORT), strict=True))
-    assert run_cells(list(cells.values()), module_settings, collect) == 0
-    (fedavg,) = cells_of(["fedavg"], *SHORT)
-    return {row: found[cell.spec_id] for row, cell in (*cells.items(), ("fedavg", fedavg))}
-
-
-def test_a_row_that_begins_from_none_of_its_table_is_refused() -> None:
-    (table, *_), wrong = TABLES, replace(PERSONALISED[-1], begins="fedsgd")
-    with pytest.raises(KeyError, match="fedsgd"):
-        table.cell(wrong, table.columns[0], table.scale("demo"), 0)
+# ---- earlier runs ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_fedavg_is_run_once_and_its_weights_are_what_they_begin_with(
-    cells_of: CellsOf, finished: dict[str, RunResult], module_settings: RunOptions, events: Any
+def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answers(
+    cells_of: CellsOf, settings: RunOptions, training_labels: Callable[..., np.ndarray]
 ) -> None:
-    digests = {finished[row].inputs["initial"]["digest"] for row in BEGUN}
-    assert len(digests) == 1
-    assert {finished[row].inputs["initial"]["cell_id"] for row in BEGUN} == {finished["fedavg"].cell_id}
-    cells = cells_of([*BEGUN, "fedavg"], *SHORT)
-    assert earlier_stages(cells[0]) == earlier_stages(cells[1]) == [cells[2]]
-    assert run_cells(cells, module_settings, events) == 0
-    assert not events.of(CellStarted)
-
-
-@pytest.mark.slow
-def test_answers_are_fedavgs_and_the_prior(
-    finished: dict[str, RunResult], module_settings: RunOptions, training_labels: Callable[..., np.ndarray]
-) -> None:
-    """By the kept answers, in half precision."""
-    prior, fedavg = (read_predictions(module_settings.records_dir, finished[row]) for row in ("fedavg-prior", "fedavg"))
-    labels = training_labels(finished["fedavg"], fedavg)
+    cells = cells_of(BEGUN, *SHORT)
+    (first,) = cells_of(["fedavg"], *SHORT)
+    assert earlier_stages(cells[0]) == earlier_stages(cells[1]) == [first]
+    assert run_cells(cells, settings, lambda _: None) == 0
+    found: dict[str, RunResult] = {record.cell.spec_id: record for record in read_results(settings.records_dir)}
+    assert len(found) == 3
+    finetuned, prior, fedavg = (found[cell.spec_id] for cell in (*cells, first))
+    assert finetuned.inputs["initial"] == prior.inputs["initial"]
+    assert prior.inputs["initial"]["cell_id"] == fedavg.cell_id
+    answers, plain = (read_predictions(settings.records_dir, record) for record in (prior, fedavg))
+    labels = training_labels(fedavg, plain)
     own, everyone = labels + 1, labels.sum(axis=0) + 1
     shifts = np.log(own / own.sum(axis=1, keepdims=True)) - np.log(everyone / everyone.sum())
-    assert prior.keys() == fedavg.keys()
-    for (client, evaluation), answers in prior.items():
-        plain = fedavg[client, evaluation]
-        assert answers.indices.tolist() == plain.indices.tolist()
-        expected = plain.by_round[len(finished["fedavg"].rounds)].astype(float) + shifts[client]
-        np.testing.assert_allclose(answers.last.astype(float), expected, atol=1e-2)
-        apart = np.abs(expected[:, 0] - expected[:, 1]) > 2e-2
-        assert np.array_equal(answers.last.argmax(1)[apart], expected.argmax(1)[apart])
+    assert answers.keys() == plain.keys()
+    for (client, evaluation), kept in answers.items():  # in half precision
+        expected = plain[client, evaluation].by_round[len(fedavg.rounds)].astype(float) + shifts[client]
+        np.testing.assert_allclose(kept.last.astype(float), expected, atol=1e-2)
 
 
-def test_plan_names_the_earlier_run_unless_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", TABLES[0].id, "--results-dir", str(tmp_path), "--tasks", "mrpc", "--seeds", "3", "--methods"]
-    assert main([*words, ",".join(BEGUN)]) == 0
+def test_at_lite_scale_everything_starts_from_the_encoder_trained_on_general_text() -> None:
+    ((_, _, general),) = GENERAL.cells(GENERAL.scale("lite"), [0])
+    (column,) = columns_of(BFPT, ["scierc"])
+    bert, fedbfpt = (BFPT.cell(BFPT.row(row), column, BFPT.scale("lite"), 0) for row in ("bert", "fedbfpt"))
+    assert (general.backbone, initial_of(general)) == ("all-MiniLM-L6-v2", None)
+    assert (earlier_stages(bert), earlier_stages(fedbfpt)) == ([general], [general, fedbfpt.initial])
+    assert KNOWN["minilm-masked"].config == KNOWN["all-MiniLM-L6-v2"].config
+    stages = by_stage([cell for _, _, cell in BFPT.cells(BFPT.scale("lite"), [0, 1])])
+    pretrained = [cell for stage in stages[1:] for cell in stage if cell.head == "masked-lm"]
+    assert len({cell.spec_id for cell in pretrained}) == len(pretrained) == 3 * 3  # once for both seeds and both tasks
+    assert sum(cell == general for stage in stages for cell in stage) == 1
+
+
+def test_plan_names_the_earlier_run_unless_it_is_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedsplitbert-table3", "--results-dir", str(tmp_path), "--tasks", "mrpc", "--seeds", "3"]
+    assert main([*words, "--methods", ",".join(BEGUN)]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert output.count("First, once: mrpc by fedavg on tiny, 4 rounds (not run yet).") == 1
-    assert main([*words, ",".join((*BEGUN, "fedavg"))]) == 0
+    assert main([*words, "--methods", ",".join((*BEGUN, "fedavg"))]) == 0
     assert "First, once" not in capsys.readouterr().out
+
+
+# ---- scales ------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_or_task_of_another_scale_is_refused_by_name() -> None:
+    lite, paper = (scale_of(BFPT, name) for name in ("lite", "paper"))
+    with pytest.raises(UserError, match=r"method 'distilbert': expected a scale.* one, paper, found lite; .* SCALE"):
+        rows_of(BFPT, ["distilbert"], lite)
+    with pytest.raises(UserError, match=r"task 'nicta-piboso': expected a scale.* one, lite, found paper"):
+        columns_of(BFPT, ["nicta-piboso"], paper)
+    assert [column.task for column in columns_of(BFPT, [], paper)] == ["jnlpba", "scierc", "rct20k"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "labels", "left_out"),
+    [("nicta_piboso", "population", "rct20k"), ("RCT-20k", "OBJECTIVE", "nicta-piboso")],
+)
+def test_a_replacement_runs_only_where_the_original_task_has_no_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str, labels: str, left_out: str
+) -> None:
+    (tmp_path / folder).mkdir()
+    for name in ("train.txt", "dev.txt", "test.txt"):
+        (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")
+    columns = columns_of(BFPT, [], BFPT.scale("lite"))
+    chosen = with_stand_ins(
+        Selection(BFPT, BFPT.scale("lite"), BFPT.rows, columns, [0]), RunOptions(tmp_path, tmp_path)
+    )
+    assert [column.task for column in columns if column not in chosen.columns] == [left_out]
+    message = capsys.readouterr().err
+    assert ("NICTA-PIBOSO replaces rct20k: no data of PubMed 20k RCT" in message) == (left_out == "rct20k")

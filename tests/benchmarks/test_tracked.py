@@ -1,4 +1,4 @@
-"""What MLflow is told of a real table: it follows from the definition, and a user's changes make it another table."""
+"""What MLflow receives of a real table: it follows from the definition, and a user's changes make it another table."""
 
 from __future__ import annotations
 
@@ -6,67 +6,60 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.cli.tracked import tracked_table
 from benchmarks.running.run_options import RunOptions
-from benchmarks.tracking.table import Table, TableCell
-from benchmarks.tracking.views import PREFIX, table_views
+from benchmarks.tracking.table import PREFIX, Table, TableCell
 
 
-def table(scale: str, *words: str, id: str = "fedsplitbert-table3") -> Table:
-    """The table of the words of a run."""
-    part = selection(build_parser().parse_args(["run", id, "--scale", scale, *words]))
+def table(scale: str, *args: str, id: str = "fedsplitbert-table3") -> Table:
+    """The table of a run with these arguments."""
+    part = selection(build_parser().parse_args(["run", id, "--scale", scale, *args]))
     return tracked_table(part, RunOptions(data_dir=Path("/data")))
 
 
 def test_methods_have_their_names_what_the_paper_reports_and_the_command_that_repeats_them() -> None:
-    found = {shown.rows[0]: shown for shown in table("lite").cells.values() if "--tasks mrpc" in shown.command}
+    rows = {shown.rows[0]: shown for shown in table("lite").cells.values() if "--tasks mrpc" in shown.command}
     command = (
         "python -m benchmarks run fedsplitbert-table3 --scale lite --data-dir /data --methods {} --tasks mrpc --seed 0"
     )
-    assert found["fedprox"] == TableCell(("fedprox",), "FedProx", "test/f1", 76.67, command=command.format("fedprox"))
+    assert rows["fedprox"] == TableCell(("fedprox",), "FedProx", "test/f1", 76.67, command=command.format("fedprox"))
     name = "Centralised training †"
-    assert found["central"] == TableCell(("central",), name, "test/f1", None, True, command.format("central"))
+    assert rows["central"] == TableCell(("central",), name, "test/f1", None, True, command.format("central"))
     figure = table("lite", id="fedsplitbert-figure5")  # has the numbers of its table
     assert [shown for shown in figure.cells.values() if shown.published is not None]
 
 
 def test_the_chosen_part_changes_neither_views_nor_what_is_complete() -> None:
     whole, part = table("lite"), table("lite", "--methods", "linear", "--tasks", "mrpc")
-    assert table_views(part, "rte", 0) == table_views(whole, "rte", 0)
-    assert "tags.`_reference` = 'no'" in table_views(part, "mrpc", 0)[f"{PREFIX}fedsplitbert-table3-lite-mrpc"]
+    assert part.views("rte", 0) == whole.views("rte", 0)
+    assert "tags.`_reference` = 'no'" in part.views("mrpc", 0)[f"{PREFIX}fedsplitbert-table3-lite-mrpc"]
     assert (part.id, part.places, part.command) == (whole.id, 15 * 9, whole.command)
     assert part.cells == whole.cells
 
 
 def test_a_changed_table_is_another_table_that_says_what_changed() -> None:
-    words = ("--set", "training.rounds=10", "--set", "training.learning_rate=1e-3")
-    plain, changed = table("demo"), table("demo", *words)
+    args = ("--set", "training.rounds=10", "--set", "training.learning_rate=1e-3")
+    plain, changed = table("demo"), table("demo", *args)
     assert plain.changes == ""
     assert changed.changes == "training.rounds=10, training.learning_rate=1e-3"
     assert changed.name == f"fedsplitbert-table3 @ demo, {changed.changes}"
     assert changed.id.startswith(f"{plain.id}-changed-")
     assert "--set training.rounds=10 --set training.learning_rate=0.001" in changed.command
     shared = {"mlflow.sharedViewState.all-runs"}
-    assert table_views(plain, "sst2", 0).keys() & table_views(changed, "sst2", 0).keys() == shared
+    assert plain.views("sst2", 0).keys() & changed.views("sst2", 0).keys() == shared
 
 
-def test_settings_that_some_methods_lack_leave_these_out() -> None:
-    assert table("demo", "--methods", "fedsplitbert", "--set", "options.critical_layer=3").cells
-
-
-def test_scores_of_which_less_is_better_are_sorted_so() -> None:
-    falling = Table("t", "t", scores={"wikitext": "test/perplexity"})
-    view = table_views(falling, "wikitext", 0)[f"{PREFIX}t-wikitext"]
+def test_lower_is_better_scores_are_sorted_ascending() -> None:
+    view = Table("t", "t", scores={"wikitext": "test/perplexity"}).views("wikitext", 0)[f"{PREFIX}t-wikitext"]
     assert '"orderByAsc":true' in view
     assert "metrics.`score_percent`" not in view
 
 
-def test_a_run_ends_with_links_on_lines_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["run", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "local-majority", "--workers", "1"]
-    assert main([*words, "--results-dir", str(tmp_path)]) == 0
+def test_a_run_ends_with_each_link_on_a_separate_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ["run", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "local-majority", "--workers", "1"]
+    assert main([*args, "--results-dir", str(tmp_path)]) == 0
     for line, key in zip(capsys.readouterr().out.splitlines()[-2:], ("mrpc&", "mrpc-curves&"), strict=True):
         assert line.startswith("http://127.0.0.1:5055/#/experiments/")
         assert f"viewStateShareKey=fedsplitbert-table3-demo-{key}" in line

@@ -1,32 +1,171 @@
-"""Searches: the same budget for every row, on data of their own; definitions read the choices, and --from-sweep too."""
+"""What sweeps try, with one budget for all rows on separate data; definitions and --from-sweep read the choices."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Scale, with_settings
+from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.fedsplitbert import paper, tables
-from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
-from benchmarks.run_config import JSON
-from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.tuning import Search, best_values, read_sweep
+from benchmarks.run_config import JSON, RunConfig
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.sweeps.space import LAYER, LAYERS, RATE, Tuning, planned, read_space, spaces, without_fields
+from benchmarks.sweeps.tuning import Range, Search, Values, best_values, read_sweep
+from fedsim.algorithms import trains
+from tests.conftest import ROOT
 
 TABLE = tables.TABLE3
 (MRPC,) = columns_of(TABLE, ["mrpc"])
-FEDAVG, FP16, SPLIT, QAT = rows_of(TABLE, ["fedavg", "fedavg-fp16", "fedsplitbert", "fedsplitbert-qat"])
-LAYER, RATE = "options.critical_layer", "training.learning_rate"
+FEDAVG, FP16, FEDPROX, SPLIT, QAT = rows_of(
+    TABLE, ["fedavg", "fedavg-fp16", "fedprox", "fedsplitbert", "fedsplitbert-qat"]
+)
 SHORT = ("--set", "training.max_length=16", "--set", "training.local_epochs=1", "--set", "training.rounds=2")
+
+
+def tried(table: Benchmark, scale: str, *args: str, methods: tuple[str, ...] = ()) -> dict[str, dict[str, object]]:
+    """What a sweep of a table's first task tries, by row."""
+    at = scale_of(table, scale)
+    rows, columns = rows_of(table, list(methods), at), table.columns_at(at)[:1]
+    entries = spaces(table, at, rows, columns, bool(methods), read_space(args, ()))
+    return {row: dict(fields) for (_, row), fields in entries.items()}
+
+
+def trial_cell(row: Row, scale: str, seed: int, values: Values, column: Column = MRPC) -> RunConfig:
+    (cell,) = Tuning(TABLE, scale_of(TABLE, scale), row, column, (seed,), {}).cells(values)
+    return cell
+
+
+# ---- fields that a user names ------------------------------------------------------------------------------------
+
+
+def test_values_are_read_as_set_reads_them() -> None:
+    space = read_space(["a=0,4,4", "b=longest,fixed", "c=[1, 2],[3]", "d=true,null"], ["e=1e-5:1e-3:log", "f=0:12"])
+    assert space == {
+        "a": [0, 4],
+        "b": ["longest", "fixed"],
+        "c": [[1, 2], [3]],
+        "d": [True, None],
+        "e": Range(1e-5, 1e-3, log=True),
+        "f": Range(0, 12, whole=True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--grid", "training.learning_rate"], "expected field=values"),
+        (["--grid", "seed=1,2"], "a sweep decides that itself"),
+        (["--grid", f"{RATE}=1e-3", "--grid", f"{RATE}=1e-4"], "expected each field once"),
+        (["--range", f"{RATE}=0:1:log", "--trials", "2"], "expected low above 0 and below high"),
+        (["--range", f"{RATE}=1e-5:1e-3"], "expected --trials"),
+        (["--grid", f"{LAYER}=6", "--methods", "fedavg"], "no options.critical_layer to tune in fedavg"),
+        (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
+        (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep decides training.learning_rate"),
+        (["--grid", f"{RATE}=1e-3", "--adopt"], "takes what the definition tunes"),
+        (["--rungs", "1", "--pareto"], "--rungs: with --pareto"),
+        (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16; it tunes fedavg, fedprox, fedadam"),
+        (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], expected: str
+) -> None:
+    places = ["--results-dir", str(tmp_path), "--workers", "1", "--no-tracking"]
+    assert main(["sweep", TABLE.id, "--tasks", "mrpc", *places, *args]) == 2
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "sweeps" / "journal.log").exists()
+
+
+def test_joint_grids_are_tried_on_the_rows_that_have_all_fields() -> None:
+    rates, layers = f"{RATE}=1e-3,2e-3", f"{LAYER}=0,6"
+    assert set(tried(TABLE, "demo", rates)) >= {"fedavg", "central", "fedper", "fedsplitbert", "fedavg-finetuned"}
+    assert not {"linear", "local-majority", "fedavg-prior"} & set(tried(TABLE, "demo", rates))
+    joint = tried(TABLE, "demo", rates, layers)
+    assert joint["fedsplitbert"] == {RATE: [1e-3, 2e-3], LAYER: [0, 6]}
+    # "Local only" is c = 0 of the same method, and a row that begins from FedAvg would hand it a critical layer.
+    assert not {"local-only", "fedsplitbert-chosen", "fedavg-finetuned", "fedavg"} & set(joint)
+    assert set(tried(TABLE, "demo", layers, methods=("local-only",))) == {"local-only"}
+    assert set(tried(TABLE, "demo", "options.embeddings=global,frozen")) >= {"fedavg", "fedsplitbert"}
+
+
+# ---- defaults ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("benchmark_id", benchmark_ids())
+def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id: str) -> None:
+    table = benchmark(benchmark_id)
+    for scale in table.scales:
+        column, rows = table.columns_at(scale)[0], table.rows_at(scale)
+        trained = {row.id for row in rows if trains(table.cell(row, column, scale, 0).algorithm)}
+        if not trained:
+            with pytest.raises(UserError, match="none is trained"):
+                tried(table, scale.id)
+            continue
+        entries = tried(table, scale.id)
+        assert entries.keys() <= trained
+        assert all(RATE in space or "proximal" in str(space) or "server" in str(space) for space in entries.values())
+
+
+def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
+    entries = tried(tables.FIGURE6, "demo")
+    rates = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3]
+    assert entries["fedavg"] == {RATE: rates}
+    assert entries["fedsplitbert"] == {LAYER: list(LAYERS), RATE: rates}
+    assert "fedsplitbert-qat" not in entries  # takes over FedSplitBERT's
+    assert tried(tables.TABLE4, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
+    assert tried(TABLE, "paper")["fedsplitbert"] == paper.AS_THE_PAPER.grids["fedsplitbert"]
+
+
+# ---- cells of trials -----------------------------------------------------------------------------------------------
+
+
+def test_critical_layers_are_scaled_as_the_definition_does() -> None:
+    """To 12, 6 and 4 layers: 4/3 and 8/3 to the nearest."""
+    for scale, expected in {"paper": [0, 4, 6, 8], "lite": [0, 2, 3, 4], "demo": [0, 1, 2, 3]}.items():
+        assert [trial_cell(SPLIT, scale, 0, {LAYER: c}).options["critical_layer"] for c in (0, 4, 6, 8)] == expected
+
+
+def test_the_test_part_is_never_seen() -> None:
+    trial = trial_cell(FEDPROX, "demo", 0, {"options.proximal": 0.1})
+    settings = RunOptions()
+    inputs = load_inputs(trial, settings)
+    table, _ = build_clients(replace(trial, holdout="test"), inputs, settings)
+    tuning, _ = build_clients(trial, inputs, settings)
+    for one, other in zip(table, tuning, strict=True):
+        test, train = set(one.evaluation["test"].indices), set(one.train.indices)
+        validation, fitted = set(other.evaluation["test"].indices), set(other.train.indices)
+        assert validation | fitted == train
+        assert validation
+        assert not test & train
+        assert not validation & fitted
+
+
+def test_rungs_and_study_names() -> None:
+    tuning = Tuning(TABLE, TABLE.scale("demo"), SPLIT, MRPC, (0,), {RATE: (1e-3, 2e-3)})
+    rounds = tuning.cells({})[0].training.rounds
+    first = planned(tuning, (0.25, 2), RunOptions())
+    assert first.rungs == (round(rounds / 4), 2)
+    assert first.study.startswith("fedsplitbert-table3/demo/mrpc/fedsplitbert/")
+    further = planned(replace(tuning, space={RATE: (5e-3,)}), (0.25, 2), RunOptions())
+    assert further.study == first.study  # further values extend the study
+    assert planned(tuning, (1,), RunOptions()).study != first.study
+    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
+    left = {"options": {"b": {}}, "x": 3, "initial": {"options": {}, "x": 5}}
+    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == left
+
+
+# ---- choices that definitions read ---------------------------------------------------------------------------------
 
 
 def choices(path: Path, **methods: Mapping[str, JSON]) -> Path:
@@ -38,11 +177,8 @@ def choices(path: Path, **methods: Mapping[str, JSON]) -> Path:
 
 def searched(search: Search) -> tuple[Benchmark, Scale]:
     """The table with that search at the demo scale."""
-    demo = dataclasses.replace(scale_of(TABLE, "demo"), search=search)
-    return dataclasses.replace(TABLE, scales=(demo, *TABLE.scales[1:])), demo
-
-
-# ---- choices that definitions read ---------------------------------------------------------------------------------
+    demo = replace(scale_of(TABLE, "demo"), search=search)
+    return replace(TABLE, scales=(demo, *TABLE.scales[1:])), demo
 
 
 def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(tmp_path: Path) -> None:
@@ -61,33 +197,33 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
 
 def test_every_row_that_trains_is_tuned_with_the_same_budget_on_other_seeds() -> None:
     search = paper.MINIATURE
-    for table in (TABLE, tables.TABLE4):
-        trained = [row for row in table.rows if row.algorithm in ("fedavg", "fedsplitbert")]
-        assert {row.tuned_as or row.id for row in trained} <= set(search.grids)
-    assert search.trials is not None
+    trained = [row for row in (*TABLE.rows, *tables.TABLE4.rows) if row.algorithm in ("fedavg", "fedsplitbert")]
+    assert {row.tuned_as or row.id for row in trained} <= set(search.grids)
     for grid in search.grids.values():
         assert grid[RATE] == paper.RATES
-        assert math.prod(map(len, grid.values())) >= search.trials
+        assert math.prod(map(len, grid.values())) >= (search.trials or math.inf)
     assert not set(search.seeds) & set(range(100))
 
 
-COMMITTED = sorted((Path(__file__).parents[2] / "benchmarks").glob("*/tuned/*.json"))
-
-
-@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
-def test_committed_choices_name_the_data_and_the_encoder_of_their_task(path: Path) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    table = benchmark(content["benchmark"])
-    for entry in read_sweep(path):
-        (column,) = columns_of(table, [entry["task"]])
-        assert entry["scale"] == table.label(scale_of(table, content["scale"]), [column])
+def test_committed_choices_name_the_data_and_the_encoder_of_their_task() -> None:
+    paths = list((ROOT / "benchmarks").glob("*/tuned/*.json"))
+    assert len(paths) >= 5
+    for path in paths:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        table = benchmark(content["benchmark"])
+        for entry in read_sweep(path):
+            (column,) = columns_of(table, [entry["task"]])
+            assert entry["scale"] == table.label(scale_of(table, content["scale"]), [column]), path
 
 
 def test_a_damaged_file_of_choices_is_named(tmp_path: Path) -> None:
-    (tmp_path / "chosen.json").write_text("{", encoding="utf-8")
-    table, demo = searched(Search(chosen=tmp_path / "chosen.json"))
-    with pytest.raises(UserError, match="found a damaged file"):
-        table.cell(FEDAVG, MRPC, demo, 0)
+    path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
+    table, demo = searched(Search(chosen=path))
+    whole = path.read_text(encoding="utf-8")
+    for text in ("{", whole.replace("task", "tusk"), whole.replace("values", "value")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UserError, match="found a damaged file"):
+            table.cell(FEDAVG, MRPC, demo, 0)
 
 
 def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
@@ -100,13 +236,13 @@ def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
 # ---- adopting ------------------------------------------------------------------------------------------------------
 
 
-def sweep(folder: Path, *words: str) -> int:
+def sweep(folder: Path, *args: str) -> int:
     places = ["--results-dir", str(folder), "--workers", "1", "--no-tracking"]
-    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *words])
+    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *args])
 
 
 @pytest.mark.slow
-def test_adopted_choices_come_from_data_of_their_own_and_are_read_by_definitions(
+def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert sweep(tmp_path, "--adopt") == 2
@@ -129,14 +265,11 @@ def test_adopted_choices_come_from_data_of_their_own_and_are_read_by_definitions
 def test_trials_may_be_shorter_than_the_tables_cells() -> None:
     """A user's change comes after the search's, and a swept value after both."""
     table, demo = searched(Search({"fedavg": {}}, changes={"training.local_epochs": 3}))
-    users = dataclasses.replace(table, overrides=(("training.local_epochs", 1),))
-
-    def epochs(of: Benchmark, **values: JSON) -> int:
-        swept = {f"training.{name}": value for name, value in values.items()}
-        return Tuning(of, demo, FEDAVG, MRPC, (0,), {}).cells(swept)[0].training.local_epochs
-
+    users = replace(table, overrides=(("training.local_epochs", 1),))
+    for of, values, expected in ((table, {}, 3), (users, {}, 1), (users, {"training.local_epochs": 2}, 2)):
+        (cell,) = Tuning(of, demo, FEDAVG, MRPC, (0,), {}).cells(values)
+        assert cell.training.local_epochs == expected
     assert table.cell(FEDAVG, MRPC, demo, 0).training.local_epochs == 5
-    assert (epochs(table), epochs(users), epochs(users, local_epochs=2)) == (3, 1, 2)
 
 
 # ---- --from-sweep --------------------------------------------------------------------------------------------------
@@ -152,15 +285,15 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() ->
     assert best_values(entries, {"u": "a"}) == {}
 
 
-@pytest.mark.parametrize("method", ["fedavg-finetuned", "fedsplitbert-chosen"])
-def test_swept_values_enter_a_rows_cells_as_set_does(method: str) -> None:
+def test_swept_values_enter_a_rows_cells_as_set_does() -> None:
     values = {RATE: 0.5, "training.batch_size": 4}
-    (row,), demo = rows_of(TABLE, [method]), scale_of(TABLE, "demo")
-    scale = dataclasses.replace(demo, search=Search(swept={("mrpc", method): values}))
+    (row,), demo = rows_of(TABLE, ["fedavg-finetuned"]), scale_of(TABLE, "demo")
+    scale = replace(demo, search=Search(swept={("mrpc", row.id): values}))
     by_hand = with_settings(TABLE, [f"{name}={value}" for name, value in values.items()])
-    cell = by_hand.cell(row, MRPC, demo, 0)
-    assert TABLE.cell(row, MRPC, scale, 0) == cell
-    assert cell.initial is None or cell.initial.training.learning_rate == 0.5
+    cell = TABLE.cell(row, MRPC, scale, 0)
+    assert cell == by_hand.cell(row, MRPC, demo, 0)
+    assert cell.initial is not None
+    assert cell.initial.training.learning_rate == 0.5
 
 
 def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:
@@ -171,8 +304,8 @@ def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:
     path = tmp_path / "sweeps" / f"{TABLE.id}-demo.json"
     path.write_text(json.dumps({"tunings": [entry]}), encoding="utf-8")
 
-    def cells(*words: str, methods: str = "fedsplitbert,fedsplitbert-qat,fedavg") -> list:
-        line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, "--results-dir", str(tmp_path), *words]
+    def cells(*args: str, methods: str = "fedsplitbert,fedsplitbert-qat,fedavg") -> list:
+        line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, "--results-dir", str(tmp_path), *args]
         return [cell for _, _, cell in selection(build_parser().parse_args(line)).cells()]
 
     split, quantised, fedavg = cells("--from-sweep")

@@ -13,7 +13,7 @@ import torch
 from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.running import runner
-from benchmarks.tasks.words import VOCABULARY
+from benchmarks.tasks.generated import VOCABULARY
 
 Refusal = Callable[..., str]
 Words = Callable[..., list[str]]
@@ -25,48 +25,17 @@ HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 GOOD = ["1\t1\t2\tThe dog barks .\tA dog barks .\n", "0\t3\t4\tIt rains .\tHe sleeps .\n"]
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A data directory with a sound MRPC."""
+def test_a_malformed_row_is_named_with_file_and_line(
+    refusal: Refusal, run_words: Words, results: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "data" / "MRPC"
     folder.mkdir(parents=True)
-    for name in ("train.tsv", "dev.tsv"):
-        (folder / name).write_text(HEADER + "".join(GOOD * 4))
-    return folder.parent
-
-
-@pytest.fixture
-def refused_data(refusal: Refusal, run_words: Words, data: Path, results: Path) -> Callable[[], str]:
-    def refuse() -> str:
-        words = [*run_words(results, "fedavg"), "--scale", "lite", "--backbone", "tiny"]
-        return refusal([*words, "--data-dir", str(data)])
-
-    return refuse
-
-
-ROWS = {
-    "a column too few": ("1\t1\t2\tOne text .\n", "expected 5 columns, found 4"),
-    "a label outside the set": ("2\t1\t2\tOne .\tTwo .\n", "expected one of the labels 0, 1, found '2'"),
-    "an empty text": ("1\t1\t2\t \tTwo .\n", "expected a text in column '#1 String', found ' '"),
-    "no UTF-8": ("1\t1\t2\tOne .\t\udcff .\n", "expected UTF-8, found the byte 0xff"),
-}
-
-
-@pytest.mark.parametrize("case", ROWS)
-def test_a_malformed_row_is_named_with_file_and_line(case: str, data: Path, refused_data: Callable[[], str]) -> None:
-    row, expected = ROWS[case]
-    file = data / "MRPC" / "dev.tsv"
-    file.write_bytes((HEADER + GOOD[0] + row + GOOD[1]).encode("utf-8", "surrogateescape"))
-    message = refused_data()
-    assert message.startswith(f"{file}:3: {expected}")  # the header is line 1
+    for name, rows in (("train.tsv", GOOD * 4), ("dev.tsv", [GOOD[0], "1\t1\t2\tOne text .\n", GOOD[1]])):
+        (folder / name).write_text(HEADER + "".join(rows))
+    words = [*run_words(results, "fedavg"), "--scale", "lite", "--backbone", "tiny"]
+    message = refusal([*words, "--data-dir", str(folder.parent)])
+    assert message.startswith(f"{folder / 'dev.tsv'}:3: expected 5 columns, found 4")  # the header is line 1
     assert "--lenient" in message
-
-
-def test_a_label_that_runs_out(data: Path, refused_data: Callable[[], str]) -> None:
-    for name in ("train.tsv", "dev.tsv"):
-        (data / "MRPC" / name).write_text(HEADER + GOOD[0] * 8)
-    message = refused_data()
-    assert message.startswith("label 0: shares [0.05, 0.25, 0.75] wanted, 0 examples available")
 
 
 # ---- encoders --------------------------------------------------------------------------------------------------
@@ -115,45 +84,26 @@ def test_a_wrong_encoder(
 # ---- checkpoints -----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def interrupted_results(finished_results: Path, tmp_path_factory: pytest.TempPathFactory, run_words: Words) -> Path:
-    """Earlier results with one more cell, interrupted after its last round and before its record."""
-    results = tmp_path_factory.mktemp("interrupted") / "results"
-    shutil.copytree(finished_results, results)
+@pytest.mark.slow
+def test_a_damaged_checkpoint(
+    refusal: Refusal, tmp_path: Path, run_words: Words, contents: Contents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is interrupted after its last round and before its record, with one bit changed."""
+    results = tmp_path / "results"
+    words = run_words(results, "fedsplitbert", "training.rounds=2")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with pytest.MonkeyPatch.context() as patch:
+    with monkeypatch.context() as patch:
         patch.setattr(runner, "write_result", interrupt)
-        assert main(run_words(results, "fedsplitbert", "training.rounds=2")) == 130
-    return results
-
-
-def flipped(path: Path) -> None:
-    content = bytearray(path.read_bytes())
+        assert main(words) == 130
+    (folder,) = (results / "checkpoints").iterdir()
+    content = bytearray((folder / "state.json").read_bytes())
     content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
-CHECKPOINTS: dict[str, Callable[[Path], object]] = {
-    "a bit of the manifest": lambda folder: flipped(folder / "state.json"),
-    "a bit of the server's tensors": lambda folder: flipped(next(folder.glob("server-*"))),
-    "a client's file gone": lambda folder: next(folder.glob("client-2-*")).unlink(),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CHECKPOINTS)
-def test_a_damaged_checkpoint(
-    case: str, refusal: Refusal, interrupted_results: Path, run_words: Words, tmp_path: Path, contents: Contents
-) -> None:
-    copy = tmp_path / "results"
-    shutil.copytree(interrupted_results, copy)
-    (folder,) = (copy / "checkpoints").iterdir()
-    CHECKPOINTS[case](folder)
-    before = contents(copy)
-    message = refusal(run_words(copy, "fedsplitbert", "training.rounds=2"))
+    (folder / "state.json").write_bytes(content)
+    before = contents(results)
+    message = refusal(words)
     assert "is damaged" in message
     assert f"Remove the folder {folder} to start this cell from its first round" in message
-    assert contents(copy) == before
+    assert contents(results) == before

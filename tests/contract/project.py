@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cli.paper import audited, benchmarks_of, judged
-from benchmarks.cli.report import page_of
-from benchmarks.cli.select import part_of
+from benchmarks.api import page as page_of
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import key_of
 from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import DependsOnTextsError, UserError
+from benchmarks.papers import audited, benchmarks_of, judged
 from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
 from benchmarks.running.federation import DATA_SEED
+from benchmarks.selection import part_of
 from benchmarks.tasks import TaskData, task, tasks
 from reports.claims import wording
-from reports.claims.hypothesis import Comparison as Judged
+from reports.claims.hypothesis import Assertion as Judged
 from reports.claims.hypothesis import State
 from reports.claims.hypothesis import Verdict as Outcome
 

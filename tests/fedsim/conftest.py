@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Client, Examples, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run, Scorer, run_federation
-from fedsim.feature_cache import FeatureCache
-from fedsim.models.encoder import encoder_from_config
+from fedsim.features import FeatureCache
 from fedsim.models.model import Model
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, Objective, Regression
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
@@ -117,7 +116,7 @@ class Small:
         model = with_head(copy.deepcopy(self._encoder), objective.outputs, seed=0, head=head)
         return Model(model, resolve_precision(precision, device), objective, kernels)
 
-    def setting(
+    def workload(
         self,
         load: Callable[[], Model] | None = None,
         outputs: int = 2,
@@ -139,8 +138,8 @@ class Small:
             participation=participation,
         )
 
-    def algorithm(self, name: str, /, setting: Workload | None = None, **options: Any) -> FederatedAlgorithm:
-        return build_algorithm(name, setting or self.setting(), options)
+    def algorithm(self, name: str, /, workload: Workload | None = None, **options: Any) -> FederatedAlgorithm:
+        return build_algorithm(name, workload or self.workload(), options)
 
     def run(
         self,

@@ -1,13 +1,12 @@
-"""Batches: every example once, padded as asked, and answers in the part's order."""
+"""Batches and blocks: every example or token once, padded as requested."""
 
 import math
 
 import numpy as np
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.data import Examples, Subset, training_batches
+from fedsim.data import Examples, Subset, packed, training_batches
 
 WIDTH = 40
 LENGTHS = st.lists(st.integers(1, WIDTH), min_size=1, max_size=120)
@@ -69,27 +68,43 @@ def test_batches_by_length_pad_least():
     assert padding(None, pool_batches=1) < padding(WIDTH)
 
 
-def test_collate():
-    examples = Examples(
-        tokens=np.array([5, 6, 7, 8, 9, 4], dtype=np.int32),
-        types=np.array([0, 1, 0, 0, 1, 0], dtype=np.int32),
-        offsets=np.array([0, 2, 5, 6]),
-        labels=np.array([0.5, 2.5, 4.0], dtype=np.float32),
-        padding_id=1,
-    )
-    assert len(examples) == 3
-    assert examples.lengths.tolist() == [2, 3, 1]
-    batch = examples.collate(np.array([1, 0]))
-    assert batch["input_ids"].tolist() == [[7, 8, 9], [5, 6, 1]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
-    assert batch["token_type_ids"].tolist() == [[0, 0, 1], [0, 1, 0]]
-    assert batch["labels"].tolist() == [2.5, 0.5]
-    assert {name: tensor.dtype for name, tensor in batch.items()} == {
-        "input_ids": torch.int64,
-        "attention_mask": torch.int64,
-        "token_type_ids": torch.int64,
-        "labels": torch.float32,
-    }
-    assert examples.collate(np.array([2]), width=4)["input_ids"].tolist() == [[4, 1, 1, 1]]
-    subset = Subset(examples, np.array([2, 0]))
-    assert (len(subset), subset.labels.tolist()) == (2, [4.0, 0.5])
+PADDING, OPENING = 7, 5
+LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=12)
+
+
+def blocks_of(lengths, length, opening):
+    """Blocks of texts whose tokens are all different, from 100 on."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return packed(np.arange(100, 100 + offsets[-1], dtype=np.int32), offsets, length, PADDING, opening), offsets
+
+
+def read(blocks, indices):
+    """The blocks' tokens, without padding."""
+    if not len(indices):
+        return []
+    batch = blocks.collate(indices)
+    kept = batch["attention_mask"].numpy().astype(bool)
+    return [row[mask].tolist() for row, mask in zip(batch["input_ids"].numpy(), kept, strict=True)]
+
+
+@given(
+    LENGTHS, st.integers(2, 8), st.sampled_from([None, OPENING]), st.integers(1, 4), st.randoms(use_true_random=False)
+)
+def test_each_owner_has_own_texts_once_and_full_blocks(lengths, length, opening, owners, random):
+    whole, offsets = blocks_of(lengths, length, opening)
+    order = list(range(len(lengths)))
+    random.shuffle(order)
+    parts = [np.array(order[owner::owners], dtype=np.int64) for owner in range(owners)]
+    blocks, owned = whole.shared_out(parts)
+    room = length - (opening is not None)
+    assert np.concatenate(owned).tolist() == list(range(len(blocks)))
+    for part, indices in zip(parts, owned, strict=True):
+        stream = [token for text in part for token in range(100 + offsets[text], 100 + offsets[text + 1])]
+        rows = read(blocks, indices)
+        assert all(row[0] == OPENING for row in rows if opening)
+        inside = [row[opening is not None :] for row in rows]
+        full = len(stream) // room
+        assert [token for row in inside for token in row] == (stream[: full * room] if full else stream)
+        assert len(rows) == (full or bool(stream))
+        assert all(len(row) == length for row in rows) or (len(rows) == 1 and len(stream) < room)
+        assert [len(row) for row in rows] == blocks.lengths[indices].tolist()

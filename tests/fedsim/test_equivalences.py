@@ -54,7 +54,7 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
 @pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
 def test_all_layers_shared_is_fedavg(small, assert_same_run, embeddings, codec):
     def run(name, **options):
-        return small.run(small.algorithm(name, small.setting(batch_size=4), embeddings=embeddings, **options), codec)
+        return small.run(small.algorithm(name, small.workload(batch_size=4), embeddings=embeddings, **options), codec)
 
     fedavg = run("fedavg")
     assert_same_run(fedavg, run("fedsplitbert", critical_layer=small.depth))
@@ -78,16 +78,18 @@ def test_proximal_weight_zero_is_fedavg(small, assert_same_run):
 
 @pytest.mark.parametrize("critical_layer", [1, 3])
 def test_proximal_term_is_that_of_the_loss(small, critical_layer):
-    setting = small.setting(epochs=2, batch_size=4)
-    groups = setting.model.groups
+    workload = small.workload(epochs=2, batch_size=4)
+    groups = workload.model.groups
     trained = groups.names - groups.embeddings
     shared = groups.up_to(critical_layer) | (groups.head if critical_layer == groups.depth else frozenset())
     one = small.clients[1:2]
 
-    run = small.run(small.algorithm("fedsplitbert", setting, critical_layer=critical_layer, proximal=10.0), clients=one)
+    run = small.run(
+        small.algorithm("fedsplitbert", workload, critical_layer=critical_layer, proximal=10.0), clients=one
+    )
     found = {**run.state.shared, **run.state.clients.get(1)}
-    expected, losses = central_training(small, setting.training, 2, trained, 10.0, shared)
-    plain, _ = central_training(small, setting.training, 2, trained)
+    expected, losses = central_training(small, workload.training, 2, trained, 10.0, shared)
+    plain, _ = central_training(small, workload.training, 2, trained)
 
     # Autograd adds the term's gradient in another order, hence not to the last bit. A key's bias has no gradient
     # (softmax cancels it) but that rounding, which Adam magnifies to whole steps: it is left out.
@@ -100,10 +102,10 @@ def test_proximal_term_is_that_of_the_loss(small, critical_layer):
 
 @pytest.mark.parametrize("width", [None, 12])
 def test_one_client_is_central_training(small, assert_same_tensors, width):
-    setting = small.setting(epochs=2, batch_size=4, width=width)
-    trained = setting.model.groups.names - setting.model.groups.embeddings
-    run = small.run(small.algorithm("fedavg", setting), clients=small.clients[1:2], rounds=3)
-    expected, losses = central_training(small, setting.training, 3, trained)
+    workload = small.workload(epochs=2, batch_size=4, width=width)
+    trained = workload.model.groups.names - workload.model.groups.embeddings
+    run = small.run(small.algorithm("fedavg", workload), clients=small.clients[1:2], rounds=3)
+    expected, losses = central_training(small, workload.training, 3, trained)
     assert_same_tensors(run.state.shared, {name: expected[name] for name in trained})
     assert [result.metrics.train_loss for result in run.results] == losses
 
@@ -111,12 +113,12 @@ def test_one_client_is_central_training(small, assert_same_tensors, width):
 @pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
 @pytest.mark.parametrize("critical_layer", [0, 1, 2, 3])
 def test_one_client_is_central_training_whatever_stays_local(small, assert_same_tensors, critical_layer, embeddings):
-    setting = small.setting(batch_size=4)
-    groups = setting.model.groups
+    workload = small.workload(batch_size=4)
+    groups = workload.model.groups
     trained = groups.names - (groups.embeddings if embeddings == "frozen" else frozenset())
-    algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer, embeddings=embeddings)
+    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=critical_layer, embeddings=embeddings)
     run = small.run(algorithm, clients=small.clients[1:2])
-    expected, losses = central_training(small, setting.training, 2, trained)
+    expected, losses = central_training(small, workload.training, 2, trained)
     found = {**run.state.shared, **run.state.clients.get(1)}
     assert_same_tensors(found, {name: expected[name] for name in trained})
     assert [result.metrics.train_loss for result in run.results] == losses

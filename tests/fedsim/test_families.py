@@ -1,4 +1,4 @@
-"""One contract for all families: positions, poolers, heads, padding and kernels are those of the transformers library."""
+"""One contract for all families: positions, poolers, heads, padding and kernels are the transformers library's."""
 
 from __future__ import annotations
 
@@ -12,24 +12,33 @@ import transformers
 from torch import Tensor
 
 from fedsim.errors import FederationError
-from fedsim.models.encoder import encoder_from_config, encoder_from_folder
 from fedsim.models.families import FAMILIES, has_packed_layers, longest_text
 from fedsim.models.heads import HEADS
 from fedsim.models.model import Model
 from fedsim.models.pretrained import read_ledger
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, encoder_from_folder, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 
 WORDS, POSITIONS = 60, 20
 SIZES = {
-    **{"vocab_size": WORDS, "max_position_embeddings": POSITIONS, "hidden_size": 16, "num_hidden_layers": 2},
-    **{"num_attention_heads": 2, "intermediate_size": 24, "initializer_range": 0.2},
+    "vocab_size": WORDS,
+    "max_position_embeddings": POSITIONS,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "initializer_range": 0.2,
 }
 OWN_SIZES = {
     "distilbert": {
-        **{"vocab_size": WORDS, "max_position_embeddings": POSITIONS, "dim": 16, "n_layers": 2, "n_heads": 2},
-        **{"hidden_dim": 24, "initializer_range": 0.2},
+        "vocab_size": WORDS,
+        "max_position_embeddings": POSITIONS,
+        "dim": 16,
+        "n_layers": 2,
+        "n_heads": 2,
+        "hidden_dim": 24,
+        "initializer_range": 0.2,
     },
     "gpt2": {"vocab_size": WORDS, "n_positions": POSITIONS, "n_embd": 16, "n_layer": 2, "n_head": 2},
     "electra": {**SIZES, "embedding_size": 8},
@@ -107,7 +116,9 @@ def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family: str, kind: st
     with torch.no_grad():
         if kind == "masked-lm":
             network = with_head(encoder, WORDS, 0, tmp_path, "masked-lm").eval()
-            logits = network(texts | {"labels": texts["attention_mask"] * 2 - 1 + (texts["attention_mask"] - 1) * 99})[0]
+            logits = network(texts | {"labels": texts["attention_mask"] * 2 - 1 + (texts["attention_mask"] - 1) * 99})[
+                0
+            ]
             torch.testing.assert_close(logits, model(*inputs).logits[texts["attention_mask"].bool()])
         else:
             network = with_head(encoder, 3, 0, tmp_path, "pooled").eval()

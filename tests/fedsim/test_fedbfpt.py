@@ -1,18 +1,14 @@
-"""FedBFPT: which layers stand in a client's model, which of them is trained, and what that changes and sends."""
+"""FedBFPT: which layers stand in a client's model, which one is trained, and what that changes and sends."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fedsim.algorithms.fedbfpt import layers_by_round
 from fedsim.objectives import MaskedLM, Vocabulary
@@ -34,139 +30,90 @@ def standing(plan) -> tuple[int, ...]:
     return tuple(target for own, target in sorted(pair for pair in pairs if pair[0] is not None))
 
 
-@pytest.fixture
-def setting_of(deep):
-    """A setting of five rounds of masked language modelling, on four layers."""
-
-    def build(**changes):
-        values = {"head": "masked-lm", "objective": LM, "rounds": ROUNDS, "batch_size": 8, **changes}
-        return deep.setting(**values)
-
-    return build
+def workload_of(deep, **changes):
+    """Five rounds of masked language modelling, on four layers."""
+    return deep.workload(**{"head": "masked-lm", "objective": LM, "rounds": ROUNDS, "batch_size": 8, **changes})
 
 
-@pytest.fixture
-def method(deep, setting_of):
-    """FedBFPT with two local layers, and its setting."""
-
-    def build(setting=None, local_layers=2, **options):
-        return deep.algorithm("fedbfpt", setting or setting_of(), local_layers=local_layers, **options)
-
-    return build
+def run(deep, algorithm, rounds=ROUNDS, **engine):
+    return deep.run(algorithm, score=lambda answers, _: {"sum": float(answers.sum())}, rounds=rounds, **engine)
 
 
-@pytest.fixture
-def run(deep):
-    def runs(algorithm, **engine):
-        return deep.run(
-            algorithm, score=lambda answers, subset: {"sum": float(answers.sum())}, **{"rounds": ROUNDS, **engine}
-        )
-
-    return runs
-
-
-# ---- a client's model ------------------------------------------------------------------------------------------
-
-
-def test_a_round_is_that_of_the_hand_built_model(deep, small, method, setting_of, run, assert_same_tensors):
+def test_a_round_is_that_of_the_hand_built_model(deep, small, assert_same_tensors):
     """Of one client in two rounds, by a model of two layers into which weights are copied by hand."""
-    setting = setting_of()
-    algorithm, client = method(replace(setting, clients=1)), deep.clients[0]
-    found = run(algorithm, clients=[client], rounds=2)
-
-    server, losses = dict(setting.initial), []
+    workload, client = workload_of(deep), deep.clients[0]
+    algorithm = deep.algorithm("fedbfpt", replace(workload, clients=1), local_layers=2)
+    found = run(deep, algorithm, 2, clients=[client])
+    server, losses = dict(workload.initial), []
     for number in (1, 2):
         (_, above) = standing(algorithm.plan(number, 0))
         model = type(small)(depth=2).load(head="masked-lm", objective=LM)
         names = {name: name.replace(".layer.1.", f".layer.{above}.") for name in model.parameters}
         model.write({name: server[target] for name, target in names.items()})
         trained = sorted(name for name in names if layer_of(name) == 0 or name.startswith("head."))
-        losses.append(setting.training.run(model, client.train, trained, number, 0))
+        losses.append(workload.training.run(model, client.train, trained, number, 0))
         server |= model.snapshot(trained)  # layer 0 and the head have the server's names
     assert [result.metrics.train_loss for result in found.results] == losses
     assert_same_tensors(algorithm.server(found.state), server)
 
 
-# ---- what changes ----------------------------------------------------------------------------------------------
-
-# Options -> the server's layers that each of five rounds changes (of two local layers of four); None: any above 0
-CHANGED = {
-    "fedbfpt": ({}, [{0}, {0}, {0}, {1}, {1}]),
-    "without progressive learning": ({"schedule": "first"}, [{0}] * 5),
-    "without mapping": ({"deeper": "first"}, [{0}, {0}, {0}, {1}, {1}]),
-    "without sampling in each round": ({"resampled": "layer"}, [{0}, {0}, {0}, {1}, {1}]),
-    "a round for each layer": ({"schedule": "successive"}, [{0}, {1}, {1}, {1}, {1}]),
-    "the deepest layer alone": ({"schedule": "last"}, [{1}] * 5),
-    "the authors' draw": ({"draw": "official"}, [{0}, {0}, {0}, {1}, {1}]),
-    "all": ({"trained": "all"}, None),
-    "all of the first": ({"trained": "all", "deeper": "first"}, [{0, 1}] * 5),
-}
+# Options, and the server's layers that each of five rounds changes, of two local layers of four; None: any above 0.
+CHANGED = [
+    ({}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"schedule": "first"}, [{0}] * 5),
+    ({"deeper": "first"}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"resampled": "layer"}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"schedule": "successive"}, [{0}, {1}, {1}, {1}, {1}]),
+    ({"schedule": "last"}, [{1}] * 5),
+    ({"draw": "official"}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"trained": "all"}, None),
+    ({"trained": "all", "deeper": "first"}, [{0, 1}] * 5),
+]
 
 
-@pytest.mark.parametrize("case", CHANGED)
-def test_only_what_is_scheduled_changes_on_the_server(method, setting_of, run, case):
-    options, expected = CHANGED[case]
-    setting = setting_of()
-    algorithm = method(setting, **options)
-    states = [dict(setting.initial)]
-    run(algorithm, on_round=lambda found: states.append(algorithm.server(found.state)))
+@pytest.mark.parametrize(("options", "expected"), CHANGED)
+def test_only_what_is_scheduled_changes_on_the_server(deep, options, expected):
+    workload = workload_of(deep)
+    algorithm, parts = deep.algorithm("fedbfpt", workload, local_layers=2, **options), workload.model.groups
+    states = [dict(workload.initial)]
+    run(deep, algorithm, on_round=lambda found: states.append(algorithm.server(found.state)))
     for number, (before, after) in enumerate(pairwise(states), start=1):
         moved = {name for name in before if not torch.equal(before[name], after[name])}
-        layers = {layer_of(name) for name in moved} - {None}
-        if expected is not None:
-            assert layers == expected[number - 1]
-        else:
-            views = [standing(algorithm.plan(number, client)) for client in range(CLIENTS)]
-            assert layers == {layer for view in views for layer in view}
-        parts = setting.model.groups
+        views = [standing(algorithm.plan(number, client)) for client in range(CLIENTS)]
+        everywhere = {layer for view in views for layer in view}
+        assert {layer_of(name) for name in moved} - {None} == (expected[number - 1] if expected else everywhere)
         assert parts.head <= moved
         assert (DECODER in moved) == ("trained" in options)
         assert bool(parts.embeddings & moved) == ("trained" in options)
 
 
-def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, setting_of, run, assert_same_tensors):
+def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, assert_same_tensors):
     changes = {"rounds": 3, "batch_size": 4}
-    whole = deep.algorithm("fedbfpt", setting_of(**changes), local_layers=DEPTH, trained="all", weights="size")
-    fedavg = deep.algorithm("fedavg", setting_of(**changes), embeddings="global")
-    one, other = (run(algorithm, rounds=3) for algorithm in (whole, fedavg))
+    whole = deep.algorithm("fedbfpt", workload_of(deep, **changes), local_layers=DEPTH, trained="all", weights="size")
+    fedavg = deep.algorithm("fedavg", workload_of(deep, **changes), embeddings="global")
+    one, other = (run(deep, algorithm, 3) for algorithm in (whole, fedavg))
     assert_same_tensors(whole.server(one.state), fedavg.server(other.state))
     assert one.results == other.results
-    sent = [[run.channel.ledger.total_bytes(way, number) for number in (1, 2, 3)] for run in (one, other)
-            for way in ("up", "down")]  # fmt: skip
-    assert sent[0] == sent[2] == sent[3]
-    assert sent[1] == [0, *sent[3][1:]]  # every client has the pre-trained model already
-
-
-# ---- what is sent ----------------------------------------------------------------------------------------------
-
-
-def test_bytes_of_each_round_are_the_closed_form(deep, method, setting_of, run):
-    setting = setting_of()
-    found = run(method(setting))
-    parts = setting.model.groups
-    size = 4 * sum(setting.initial[name].numel() for name in parts.layers[0] | parts.head)
-    ledger = found.channel.ledger
-    for number in range(1, ROUNDS + 1):
-        rows = {(row.client, row.direction): row.bytes for row in ledger.rows if row.round == number}
-        down = {(client, "down"): size for client in range(CLIENTS)} if number > 1 else {}
-        assert rows == {(client, "up"): size for client in range(CLIENTS)} | down
-    assert ledger.setup_bytes == CLIENTS * 4 * sum(tensor.numel() for tensor in setting.initial.values())
-
-
-# ---- what a client downloads -----------------------------------------------------------------------------------
+    up, down, *rest = (
+        [found.channel.ledger.total_bytes(way, number) for number in (1, 2, 3)]
+        for found in (one, other)
+        for way in ("up", "down")
+    )
+    assert rest == [up, up]
+    assert down == [0, *up[1:]]  # every client has the pre-trained model already
 
 
 @pytest.mark.parametrize("participation", [1.0, 0.34])
 @pytest.mark.parametrize("options", [{}, {"schedule": "successive"}, {"local_layers": [2, 3, 4], "trained": "all"}])
-def test_client_trains_on_what_it_was_given_before(
-    deep, setting_of, recording_channel, assert_same_tensors, monkeypatch, options, participation
+def test_a_client_trains_on_what_it_was_given_before(
+    deep, recording_channel, assert_same_tensors, monkeypatch, options, participation
 ):
     """The pre-trained model, and all that it has downloaded since."""
-    setting, channel = setting_of(participation=participation), recording_channel()
-    algorithm = deep.algorithm("fedbfpt", setting, **{"local_layers": 2, **options})
-    pools = {client: dict(setting.initial) for client in range(CLIENTS)}
+    workload, channel = workload_of(deep, participation=participation), recording_channel()
+    algorithm = deep.algorithm("fedbfpt", workload, **{"local_layers": 2, **options})
+    pools = {client: dict(workload.initial) for client in range(CLIENTS)}
     trained = []
-    train = type(setting.training).run
+    train = type(workload.training).run
 
     def watched(self, model, subset, names, number, client, *rest, **others):
         view = algorithm.plan(number, client).view
@@ -176,55 +123,17 @@ def test_client_trains_on_what_it_was_given_before(
         trained.append((number, client))
         return train(self, model, subset, names, number, client, *rest, **others)
 
-    monkeypatch.setattr(type(setting.training), "run", watched)
-    deep.run(algorithm, rounds=ROUNDS, channel=channel, participation=participation, score=lambda *_: {})
+    monkeypatch.setattr(type(workload.training), "run", watched)
+    run(deep, algorithm, channel=channel, participation=participation)
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
-
-
-# ---- which layer a round trains --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rounds", "permitted", "schedule", "expected"),
-    [
-        (5, 6, "progressive", (0, 0, 0, 1, 2)),  # the authors' five
-        (10, 6, "progressive", (0, 0, 0, 0, 0, 1, 1, 1, 2, 3)),
-        (10, 2, "progressive", (0, 0, 0, 0, 0, 1, 1, 1, 1, 1)),
-        (4, 1, "progressive", (0, 0, 0, 0)),
-        (1, 6, "progressive", (0,)),
-        (5, 6, "first", (0, 0, 0, 0, 0)),
-        (5, 6, "successive", (0, 1, 2, 3, 4)),
-        (5, 3, "successive", (0, 1, 2, 2, 2)),
-        (3, 6, "last", (5, 5, 5)),
-    ],
-)
-def test_schedules_by_hand(rounds, permitted, schedule, expected):
-    assert layers_by_round(rounds, permitted, schedule) == expected
-
-
-@given(st.integers(1, 200), st.integers(1, 12), st.sampled_from(["progressive", "first", "successive"]))
-def test_every_round_trains_a_permitted_layer_from_the_bottom_up(rounds, permitted, schedule):
-    found = layers_by_round(rounds, permitted, schedule)
-    assert len(found) == rounds
-    assert found[0] == 0
-    assert all(0 <= after - before <= 1 for before, after in pairwise(found))
-    assert max(found) < permitted
-    if schedule == "progressive":
-        left = rounds
-        for layer, count in sorted(Counter(found).items()):
-            assert count == (left if layer == permitted - 1 else math.ceil(left / 2))
-            left -= count
-
-
-# ---- which layers stand above it -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("trained", ["layer", "all"])
 def test_drawn_layers_lie_above_the_trained_one_in_order(small, trained):
     wide, repeated = type(small)(depth=12), False
     for seed in range(5):
-        setting = wide.setting(rounds=ROUNDS, seed=seed)
-        algorithm = wide.algorithm("fedbfpt", setting, local_layers=6, trained=trained)
+        workload = wide.workload(rounds=ROUNDS, seed=seed)
+        algorithm = wide.algorithm("fedbfpt", workload, local_layers=6, trained=trained)
         for number, client in product(range(1, ROUNDS + 1), range(CLIENTS)):
             layers = standing(algorithm.plan(number, client))
             layer = layers_by_round(ROUNDS, 6, "progressive")[number - 1]

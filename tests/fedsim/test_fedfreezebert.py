@@ -1,55 +1,129 @@
-"""D- and C-FedFreezeBERT on cached features: what must be equal, what crosses the wire, kill and resume."""
+"""A frozen encoder: cached features to the bit, what the server receives, and training on both."""
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 
-from fedsim.models.heads import HEADS
+from fedsim import features
+from fedsim.data import Subset
+from fedsim.errors import FederationError
+from fedsim.features import FeatureCache, FeatureStore
 from fedsim.wire import LedgerRow
+from tests.local_training import local_training
 
-WIDTH = 16  # the width of padded features: the setting's max_length
-OF_TEXTS = [name for name, kind in HEADS.items() if not kind.answers_tokens]
 AGGREGATORS = ("ordinary", "average", "psum", "hsum")
 ONE_ROUND = {"batch_size": 4, "epochs": 2}
+WIDTH = 16
+KINDS = ("ordinary", "average", "psum")  # [CLS] of one state, all tokens of one, all tokens of four
 
 
-def values_of(setting, names):
-    return sum(setting.model.parameters[name].numel() for name in names)
+def everything(examples):
+    return Subset(examples, np.arange(len(examples)))
 
 
-# ---- equalities ------------------------------------------------------------------------------------------------
+def computed(cache, deep, head="average", width=None, precision="fp32", examples=None):
+    return cache.subset(deep.load(head=head, precision=precision), everything(examples or deep.examples), 64, width)
 
 
-@pytest.mark.parametrize("width", [WIDTH, None])
-@pytest.mark.parametrize("head", OF_TEXTS)
-def test_cached_is_recomputed_to_rounding(deep, head, width):
-    """The same batches of training, of features computed in others; few steps, as Adam magnifies rounding."""
-
-    def run(cached):
-        setting = deep.setting(head=head, batch_size=16, learning_rate=1e-4, width=width)
-        return deep.run(deep.algorithm("fedfreezebert", setting, cached=cached, proximal=0.05), rounds=1)
-
-    cached, anew = run(True), run(False)
-    losses, expected = (one.results[0].metrics.client_losses for one in (cached, anew))
-    assert losses == pytest.approx(expected, abs=1e-5)
-    for name, tensor in cached.state.shared.items():
-        torch.testing.assert_close(tensor, anew.state.shared[name], rtol=0, atol=1e-4)
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.npy"))
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_the_frozen_encoder_is_as_it_was_after_every_method(deep, cached):
-    for name, options in (
-        ("fedfreezebert", {"cached": cached}),
-        ("central", {"train": "head", "cached": cached}),
-        ("fedfreezebert_central", {}),
-    ):
-        setting = deep.setting(head="psum", **ONE_ROUND)
-        before = setting.model.snapshot(setting.model.parameters)
-        run = deep.run(deep.algorithm(name, setting, **options), rounds=1)
-        head = setting.model.groups.head
-        assert set(run.state.shared) == head
-        changed = {n for n, tensor in setting.model.parameters.items() if not torch.equal(tensor, before[n])}
-        assert changed <= head
-        assert len(changed) > len(head) / 2
+@pytest.fixture
+def asked(monkeypatch):
+    """What was computed."""
+    calls, original = [], features._computed
+    monkeypatch.setattr(features, "_computed", lambda *words: calls.append(words) or original(*words))
+    return calls
+
+
+@pytest.mark.parametrize("width", [None, WIDTH])
+@pytest.mark.parametrize("head", KINDS)
+def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, head, width):
+    """As the cache makes them: the shortest first, of one length or padded to one width, so many at a time."""
+    size = 7
+    model = deep.load(head=head)
+    subset = FeatureCache().subset(model, everything(deep.examples), size, width)
+    order = np.argsort(deep.examples.lengths, kind="stable")
+    lengths = deep.examples.lengths[order]
+    for length in [None] if width else np.unique(lengths):
+        group = order[lengths == length] if length else order
+        for start in range(0, len(group), size):
+            indices = group[start : start + size]
+            batch = deep.examples.collate(indices, width)
+            found = subset.examples.collate(indices, width)
+            mask = batch["attention_mask"][None, :, :, None] if model.network.head.tokens else 1
+            with torch.inference_mode():
+                assert torch.equal(found["features"], model.features(batch) * mask)
+            assert torch.equal(found["labels"], batch["labels"])
+
+
+def test_features_are_computed_once_and_for_each_thing_that_decides_them(deep, tmp_path, asked):
+    others = replace(deep.examples, tokens=deep.examples.tokens[::-1].copy())
+    relabelled = replace(deep.examples, labels=1 - deep.examples.labels)
+    changes = [
+        {}, {"head": "ordinary"}, {"head": "psum"}, {"width": WIDTH}, {"precision": "bf16"}, {"examples": others},
+        {"cache": FeatureCache(tmp_path, "another encoder")},
+    ]  # fmt: skip
+    for _ in range(2):  # the second time by another cache, as in another run
+        for change in changes:
+            computed(**{"cache": FeatureCache(tmp_path, "encoder"), "deep": deep} | change)
+        for change in ({"head": "hsum"}, {"head": "psum-copied"}, {"examples": relabelled}):  # decide nothing
+            computed(FeatureCache(tmp_path, "encoder"), deep, **change)
+    assert len(asked) == len(files(tmp_path)) == len(changes)
+
+
+def test_a_task_whose_features_are_larger_than_the_limit_is_an_error_that_names_the_option(deep, tmp_path):
+    size = len(deep.examples.tokens) * deep.hidden * 4
+    with pytest.raises(FederationError, match=r"features of \d+ examples take .* GB.*options\.cached=false"):
+        computed(FeatureCache(tmp_path, limit_bytes=size - 1), deep)
+    computed(FeatureCache(tmp_path, limit_bytes=size), deep)
+
+
+def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path):
+    """In one process, and under the name of the same backbone."""
+    cache, model, subset = FeatureCache(tmp_path, "one encoder"), deep.load(head="average"), everything(deep.examples)
+
+    def found(cache):
+        return cache.subset(model, subset, 64, WIDTH).examples.collate(subset.indices)["features"]
+
+    original, before = model.snapshot(model.parameters), found(cache)
+    layer = sorted(model.groups.up_to(1))
+    local_training(seed=0, learning_rate=1e-3, batch_size=16).run(model, subset, layer, 1, 0, {}, 0.0)
+    after = found(cache)
+    assert torch.equal(after, found(FeatureCache()))
+    assert not torch.equal(after, before)
+    model.write(original)
+    assert torch.equal(found(cache), before)
+    assert len(files(tmp_path)) == 2
+
+
+def test_a_store_gives_back_what_it_was_given_in_each_form(tmp_path):
+    rng = np.random.default_rng(0)
+    states = torch.from_numpy(rng.standard_normal((2, 3, 4, 5), dtype=np.float32))
+    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]).bool()
+    labels = torch.tensor([2, 0, 1])
+    store = FeatureStore(tmp_path, 2, 5, tokens=True)
+    store.add(states, mask, labels)
+    store.add(states[:, mask], mask.sum(1, dtype=torch.int32), labels)
+    found = store.examples()
+    batch = found.collate(np.arange(6))
+    np.testing.assert_array_equal(found.lengths, [2, 4, 1, 2, 4, 1])
+    assert batch["labels"].tolist() == [2, 0, 1, 2, 0, 1]
+    assert torch.equal(batch["features"], torch.cat([states * mask[None, :, :, None]] * 2, dim=1))
+    assert torch.equal(batch["attention_mask"].bool(), torch.cat([mask, mask]))
+    assert not list(tmp_path.iterdir())  # it has no name, and a kill leaves nothing
+
+    first = FeatureStore(tmp_path, 2, 5, tokens=False)
+    first.add(states[:, :, :1], None, labels)
+    assert torch.equal(first.examples().collate(np.array([2, 0]), width=9)["features"], states[:, [2, 0], :1])
+
+
+def values_of(workload, names):
+    return sum(workload.model.parameters[name].numel() for name in names)
 
 
 @pytest.mark.parametrize("head", AGGREGATORS)
@@ -59,15 +133,12 @@ def test_training_on_the_server_is_central_training_on_the_same_features(deep, a
     width = WIDTH if head == "ordinary" else None
 
     def run(name, **options):
-        setting = deep.setting(head=head, width=width, **ONE_ROUND)
-        return deep.run(deep.algorithm(name, setting, **options), rounds=1)
+        workload = deep.workload(head=head, width=width, **ONE_ROUND)
+        return deep.run(deep.algorithm(name, workload, **options), rounds=1)
 
     server, central = run("fedfreezebert_central", features=features), run("central", train="head")
     assert_same_tensors(server.state.shared, central.state.shared)
     assert server.results == central.results
-
-
-# ---- the wire --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", ["fp32", "fp16"])
@@ -75,10 +146,10 @@ def test_training_on_the_server_is_central_training_on_the_same_features(deep, a
 @pytest.mark.parametrize("features", ["padded", "trimmed"])
 def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     """Equation of section 3.2: 4 n_s n_t dim n_layers + n_c SizeOf(W_s), and masks and labels beside it."""
-    setting = deep.setting(head=head)
-    run = deep.run(deep.algorithm("fedfreezebert_central", setting, features=features), codec, rounds=1)
+    workload = deep.workload(head=head)
+    run = deep.run(deep.algorithm("fedfreezebert_central", workload, features=features), codec, rounds=1)
     size = 2 if codec == "fp16" else 4
-    states, weights = setting.model.network.head.states, values_of(setting, setting.model.groups.head)
+    states, weights = workload.model.network.head.states, values_of(workload, workload.model.groups.head)
     expected = []
     for client in deep.clients:
         texts = len(client.train)
@@ -93,8 +164,5 @@ def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     expected += [LedgerRow(1, client.id, "down", "parameters", weights, size * weights) for client in deep.clients]
     rounds = [row for row in run.channel.ledger.rows if row.round == 1]
     assert rounds == expected
-    encoder = values_of(setting, setting.model.groups.names) - weights
+    encoder = values_of(workload, workload.model.groups.names) - weights
     assert run.channel.ledger.setup_bytes == 3 * 4 * encoder  # W_s begins on the server
-
-
-# ---- refusals, resuming ----------------------------------------------------------------------------------------

@@ -1,18 +1,136 @@
-"""Files are read whole, or refused with their name and what was expected."""
+"""Files that processes share: locks, caches that are whole or absent, and reading with errors that name the file."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import multiprocessing
+import os
+import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.files import FileError, MissingFileError, parse_json, read_file, read_json, read_text
+from fedsim.locks import LostError, TakenError, held
+from fedsim.stored import Chunks, FileCache, MappedFile
+
+CONTEXT = multiprocessing.get_context("spawn")
+CONTENT = bytes(range(256)) * 64
 
 
-def test_a_missing_file_differs_from_a_damaged_one(tmp_path: Path) -> None:
+def count_up(path, times):
+    for _ in range(times):
+        with held(path.with_name("lock")):
+            path.write_text(str(int(path.read_text()) + 1))
+
+
+def hold_for_ever(path, ready):
+    with held(path):
+        ready.set()
+        time.sleep(600)
+
+
+def test_processes_hold_a_lock_one_at_a_time(tmp_path):
+    path = tmp_path / "count"
+    path.write_text("0")
+    processes = [CONTEXT.Process(target=count_up, args=(path, 10)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert path.read_text() == "30"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_holder_is_named_and_its_end_frees_the_lock_at_once(tmp_path):
+    ready = CONTEXT.Event()
+    holder = CONTEXT.Process(target=hold_for_ever, args=(tmp_path / "name", ready))
+    holder.start()
+    assert ready.wait(60)
+    with pytest.raises(TakenError, match=f"^process {holder.pid} on ") as taken, held(tmp_path / "name", wait=False):
+        pass
+    assert taken.value.host == os.uname().nodename
+    holder.kill()
+    holder.join()
+    started = time.monotonic()
+    with held(tmp_path / "name"):
+        assert time.monotonic() - started < 5
+
+
+def test_a_lock_that_another_machine_took_over_is_lost(tmp_path):
+    path = tmp_path / "name"
+    with held(path) as lock:
+        lock.check()
+        path.unlink()  # as another machine does that has not seen it renewed
+        with pytest.raises(LostError, match="the lock expired"):
+            lock.check()
+        with held(path, wait=False), pytest.raises(LostError):
+            lock.check()
+
+
+def opened(folder, name="a", limit=10**9, calls=None):
+    def write(file):
+        (calls if calls is not None else []).append(name)
+        file.write(CONTENT)
+
+    return FileCache(folder, ".bin", limit).open(name, write)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("damaged", [CONTENT[:-1], CONTENT[:5000] + b"?" + CONTENT[5001:]], ids=["cut", "a byte"])
+def test_a_file_is_computed_once_and_again_if_it_is_damaged(tmp_path, damaged, caplog):
+    calls, path = [], tmp_path / "a.bin"
+    before = opened(tmp_path, calls=calls)
+    assert opened(tmp_path, calls=calls).buffer[:] == CONTENT
+    assert calls == ["a"]
+    path.unlink()  # whoever has it open can still read it
+    path.write_bytes(damaged)
+    for _ in range(2):
+        assert opened(tmp_path, calls=calls).buffer[:] == CONTENT
+    assert calls == ["a", "a"]
+    assert caplog.messages[-1] == f"{path} is damaged (it does not have its checksum): it is computed again"
+    assert before.buffer[:] == CONTENT
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    def full(file):
+        file.write(CONTENT)
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        FileCache(tmp_path, ".bin", 10**9).open("a", full)
+    assert names(tmp_path) == []
+
+
+def test_the_least_recently_used_and_partial_files_are_removed(tmp_path):
+    (tmp_path / "d.partial").write_bytes(CONTENT)  # of a process that was killed
+    for number, name in enumerate("abac"):
+        opened(tmp_path, name, limit=2 * len(CONTENT))
+        os.utime(tmp_path / f"{name}.bin", (number, number))
+    assert names(tmp_path) == ["a.bin", "a.crc32", "c.bin", "c.crc32"]
+
+
+def test_a_slice_of_chunks_is_that_of_the_whole_array(tmp_path):
+    whole = np.arange(17, dtype=np.int32)
+    path = tmp_path / "file"
+    path.write_bytes(whole.tobytes())
+    with path.open("rb") as file:
+        mapped = MappedFile(file)
+    chunks = Chunks(np.split(np.frombuffer(mapped.buffer, np.int32), [3, 3, 10, 16]), mapped)
+    assert np.array_equal(np.asarray(chunks), whole)
+    for begin in range(-3, 18):
+        for end in range(-3, 19):
+            found = chunks[begin:end]
+            assert np.array_equal(found, whole[begin:end])
+            assert found.base is None  # a copy
+
+
+def test_a_missing_file_differs_from_a_damaged_one(tmp_path):
     with pytest.raises(MissingFileError, match=r"gone.json: expected a record, found nothing there"):
         read_file(tmp_path / "gone.json", "a record")
     with pytest.raises(FileError, match="expected a record, found a folder") as raised:
@@ -23,14 +141,13 @@ def test_a_missing_file_differs_from_a_damaged_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no JSON that can be read: Expecting value"),
         (b'{"a": NaN}', "NaN is not a JSON number"),
         (b"[" * 100_000, "nested too deep"),
         (b"1" * 10_000, "no JSON that can be read"),  # Python refuses to read so long a number
         ('{"ä": 1}'.encode("latin-1"), "found the byte 0xe4 at 2"),
     ],
 )
-def test_other_content_than_json_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+def test_other_content_than_json_is_refused(content, message, tmp_path):
     path = tmp_path / "it.json"
     path.write_bytes(content)
     with pytest.raises(FileError, match=f"it.json: expected settings.*{message}"):
@@ -38,7 +155,7 @@ def test_other_content_than_json_is_refused(content: bytes, message: str, tmp_pa
 
 
 @given(content=st.binary(max_size=200))
-def test_any_bytes_are_a_value_or_one_error(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_bytes_are_a_value_or_one_error(content, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_bytes(content)
     message = str(path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from fedsim.algorithms import algorithm_names
 from fedsim.checkpoint import Checkpoint
@@ -67,8 +66,8 @@ def test_resumed_run_is_the_uninterrupted_one(
     clients = with_targets if changes is OF_TOKENS else small.clients
 
     def run(rounds, **engine):
-        setting = small.setting(**{"rounds": 3, "batch_size": 8, **changes})
-        algorithm = small.algorithm(name, setting, **options)
+        workload = small.workload(**{"rounds": 3, "batch_size": 8, **changes})
+        algorithm = small.algorithm(name, workload, **options)
         state = small.run(algorithm, rounds=rounds, clients=clients, score=lambda *_: {}, **engine)
         return state, algorithm.predict(state.state, clients[0], clients[0].evaluation["test"])
 
@@ -84,49 +83,20 @@ def test_resumed_run_is_the_uninterrupted_one(
     assert (whole.channel.ledger.rows == []) == (name in SILENT)
 
 
-@pytest.mark.parametrize(("codec", "in_memory"), [("fp16", True), ("fp32", False)])
-def test_resumed_run_with_a_codec_or_a_store_on_disk(small, assert_same_run, tmp_path, codec, in_memory):
-    def run(rounds, **engine):
-        algorithm = small.algorithm("fedsplitbert", critical_layer=1)
-        return small.run(algorithm, codec, rounds=rounds, participation=0.67, **engine)
-
-    def kept():
-        return {"checkpoint": Checkpoint(tmp_path, "a run"), "store": ClientStore(tmp_path, in_memory)}
-
-    run(1, **kept())
-    assert_same_run(run(3, **kept()), run(3))
-
-
 def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert_same_run):
     """Tensors that the model holds already are not copied again; that must not show."""
-    setting = small.setting()
+    workload = small.workload()
     methods = {"fedavg": {"embeddings": "global"}, "fedsplitbert": {"critical_layer": 1}}
     apart = [small.run(small.algorithm(name, **options)) for name, options in methods.items()]
     for _ in range(2):
         for (name, options), expected in zip(methods.items(), apart, strict=True):
-            assert_same_run(small.run(small.algorithm(name, setting, **options)), expected)
-
-
-def test_held_tensors_are_copied_again_after_training_or_writing(small, assert_same_tensors):
-    model = small.load()
-    model.set_trained(())
-    values = {name: torch.rand_like(tensor) for name, tensor in model.snapshot(model.parameters).items()}
-    model.hold(values)
-    small.setting(lambda: model).training.run(model, small.clients[0].train, sorted(model.groups.head), 1, 0)
-    model.hold(values)
-    assert_same_tensors(model.snapshot(values), values)
-    model.write({name: value + 1 for name, value in values.items()})
-    model.hold(values)
-    assert_same_tensors(model.snapshot(values), values)
-
-
-# ---- central training ------------------------------------------------------------------------------------------
+            assert_same_run(small.run(small.algorithm(name, workload, **options)), expected)
 
 
 def test_one_client_is_central_training_of_the_head(small, assert_same_tensors):
     def run(name, **options):
-        setting = small.setting(epochs=3, batch_size=4)
-        return small.run(small.algorithm(name, setting, **options), clients=small.clients[1:2], rounds=2)
+        workload = small.workload(epochs=3, batch_size=4)
+        return small.run(small.algorithm(name, workload, **options), clients=small.clients[1:2], rounds=2)
 
     frozen, central = run("fedfreezebert"), run("central", train="head")
     assert [result.metrics for result in frozen.results] == [result.metrics for result in central.results]
@@ -136,7 +106,7 @@ def test_one_client_is_central_training_of_the_head(small, assert_same_tensors):
 
 def test_central_training_sees_every_clients_examples(small, assert_same_tensors):
     merged = Subset(small.examples, np.concatenate([client.train.indices for client in small.clients]))
-    together = small.run(small.algorithm("central", small.setting(batch_size=4)))
+    together = small.run(small.algorithm("central", small.workload(batch_size=4)))
     client = type(small.clients[0])(0, merged, {})
-    alone = small.run(small.algorithm("central", small.setting(batch_size=4)), clients=[client])
+    alone = small.run(small.algorithm("central", small.workload(batch_size=4)), clients=[client])
     assert_same_tensors(together.state.shared, alone.state.shared)

@@ -12,11 +12,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
-from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.packed.packing import rounded_up
 from fedsim.models.packed.parts import Masks
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
 from fedsim.rng import torch_seeded

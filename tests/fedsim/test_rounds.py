@@ -1,6 +1,13 @@
-"""Cohorts, the weighted mean, and what a round leaves alone."""
+"""One round: plans that are refused, cohorts, the weighted mean, server optimisers, and what stays with clients."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,163 +15,240 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.algorithms.averaging import aggregation_weights
+from fedsim.algorithms import build_algorithm
+from fedsim.algorithms.averaging import aggregation_weights, averaging
 from fedsim.data import Client, Subset
-from fedsim.engine import draw_cohort, pooled_scores
-from fedsim.errors import DivergedError
+from fedsim.engine import draw_cohort
+from fedsim.errors import DivergedError, FederationError
 from fedsim.plan import ExchangePlan
+from fedsim.server import ServerOptimizer
+
+VIEW = {"a": "A", "b": "B", "c": "C"}
+VALID = {"download": "a", "train": "ab", "upload": "a", "local": "b"}
+
+
+def plan(view=VIEW, **roles):
+    return ExchangePlan(view, **{role: frozenset(names) for role, names in {**VALID, **roles}.items()})
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        *(({role: {*VALID[role], "x"}}, f"{role} names no such parameter: x") for role in VALID),
+        ({"upload": "ab"}, "both uploaded and local: b"),
+        ({"train": "abc"}, "neither uploaded nor local: c"),
+        ({"view": {"a": "A", "b": "A"}, "upload": "ab", "local": ""}, "two uploaded parameters write to one"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(roles, message):
+    assert plan(download="").upload == {"a"}
+    with pytest.raises(FederationError, match=message):
+        plan(**roles)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("fedsgd", {}, "unknown algorithm 'fedsgd': expected one of .*fedavg.*fedsplitbert.*local_majority"),
+        ("averaging", {}, "unknown algorithm 'averaging'"),
+        ("fedavg", {"criticallayer": 1}, r"unknown options \['criticallayer'\].*takes embeddings, server, proximal"),
+        ("fedsplitbert", {}, r"missing options \['critical_layer'\]"),
+        ("fedavg", {"embeddings": "shared"}, "expected one of frozen, global, local, found 'shared'"),
+        ("fedsplitbert", {"critical_layer": 4}, "critical layer 4: expected 0 to 3"),
+        ("fedavg", {"server": {"name": "adamw"}}, "name: expected 'sgd', 'adam', 'yogi' or 'adagrad', found 'adamw'"),
+        ("fedavg", {"server": {"learning_rate": 0.0}}, "learning_rate: expected a number above 0, found 0.0"),
+        ("fedavg", {"server": {"learningrate": 1.0}}, "learningrate: expected one of name, learning_rate.*, found an"),
+        ("fedavg", {"server": {"name": "adam", "momentum": 0.9}}, "expected momentum with sgd"),
+    ],
+)
+def test_bad_options_are_refused(small, name, options, message):
+    with pytest.raises(FederationError, match=message):
+        build_algorithm(name, small.workload(), options)
 
 
 def bare_clients(sizes):
     return [Client(number, Subset(None, np.arange(size)), {}) for number, size in enumerate(sizes)]
 
 
-# ---- cohorts ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("participation", "clients", "size"),
-    [(1.0, 7, 7), (0.5, 10, 5), (0.3, 10, 3), (0.25, 10, 3), (0.24, 10, 2), (0.01, 10, 1), (1.0, 1, 1)],
+    [(1.0, 7, 7), (0.5, 10, 5), (0.25, 10, 3), (0.24, 10, 2), (0.01, 10, 1)],
 )
-def test_cohort_size_is_the_share_rounded_and_at_least_one(participation, clients, size):
-    assert len(draw_cohort(bare_clients([1] * clients), participation, seed=0, round=1)) == size
-
-
-@settings(deadline=None)
-@given(st.integers(1, 30), st.floats(0.01, 1), st.integers(0, 2**32), st.integers(1, 100))
-def test_cohort_is_in_client_order_without_repetition_and_deterministic(count, participation, seed, number):
-    clients = bare_clients([1] * count)
-    cohort = draw_cohort(clients, participation, seed, number)
-    ids = [client.id for client in cohort]
+def test_a_cohort_is_the_rounded_share_in_client_order(participation, clients, size):
+    ids = [client.id for client in draw_cohort(bare_clients([1] * clients), participation, seed=0, round=1)]
+    assert len(ids) == size
     assert ids == sorted(set(ids))
-    assert set(ids) <= set(range(count))
-    assert [client.id for client in draw_cohort(clients, participation, seed, number)] == ids
-
-
-# ---- the mean --------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 1000), st.booleans()), min_size=1, max_size=12))
 def test_weights_are_shares_of_those_who_send_a_tensor(members):
     clients = bare_clients([size for size, _ in members])
-    names = {"a": "A", "b": "B"}
     plans = {}
     for client, (_, sends_b) in zip(clients, members, strict=True):
         sent = frozenset("ab" if sends_b else "a")
-        plans[client.id] = ExchangePlan(names, frozenset(), sent, sent, frozenset())
+        plans[client.id] = ExchangePlan({"a": "A", "b": "B"}, frozenset(), sent, sent, frozenset())
     weights = aggregation_weights(clients, plans)
     for target, senders in (("A", members), ("B", [member for member in members if member[1]])):
         found = [weights[client.id][target] for client in clients if target in weights[client.id]]
         expected = np.array([size for size, _ in senders], dtype=np.float64)
         assert found == pytest.approx((expected / expected.sum()).tolist() if senders else [])
-        assert not senders or sum(found) == pytest.approx(1)
 
 
+NUMBER = re.compile(r"\.layer\.(\d+)\.")
+DEPTHS = {0: (0, 1, 2), 1: (2, 0), 2: (1,)}  # client -> the server's layers in its model, from the bottom
+
+
+def layer_of(name):
+    found = NUMBER.search(name)
+    return int(found[1]) if found else None
+
+
+def plan_of(names, layers) -> ExchangePlan:
+    """Some of the server's layers and the head go down, are trained and go up."""
+    view = {name: name for name in names if layer_of(name) is None}
+    for own, target in enumerate(layers):
+        view |= {NUMBER.sub(f".layer.{own}.", name): name for name in names if layer_of(name) == target}
+    shared = frozenset(name for name in view if layer_of(name) is not None or name.startswith("head."))
+    return ExchangePlan(view, shared, shared, shared, frozenset())
+
+
+@pytest.mark.parametrize("depths", [dict.fromkeys(DEPTHS, DEPTHS[0]), DEPTHS], ids=["one depth", "several depths"])
 @pytest.mark.parametrize("participation", [1.0, 0.67])
-def test_merged_tensors_are_the_cohorts_mean_weighted_by_examples(small, recording_channel, participation):
-    channel = recording_channel()
-    run = small.run(small.algorithm("fedavg"), channel=channel, rounds=3, participation=participation)
-    cohort = run.results[-1].cohort
-    sizes = np.array([len(small.clients[client].train) for client in cohort], dtype=np.float64)
-    sent = [channel.received[3, client, "up"] for client in cohort]
-    assert run.state.shared.keys() == sent[0].keys()
-    for name, merged in run.state.shared.items():
-        stacked = np.stack([tensors[name].numpy().astype(np.float64) for tensors in sent])
-        np.testing.assert_allclose(merged.numpy(), np.average(stacked, axis=0, weights=sizes), atol=1e-6)
-    if participation < 1:
-        assert len(cohort) == 2
+def test_merged_tensors_are_the_mean_of_those_who_send_them(small, recording_channel, depths, participation):
+    workload, channel = small.workload(), recording_channel()
+    plans = {client: plan_of(workload.model.parameters, layers) for client, layers in depths.items()}
+    algorithm = averaging(workload, lambda round, client: plans[client], personal=True)
+    run = small.run(algorithm, channel=channel, rounds=1, participation=participation)
+    result = run.results[0]
+    sizes = {client: len(small.clients[client].train) for client in result.cohort}
+    assert len(sizes) == round(3 * participation)
+    for target, merged in run.state.shared.items():
+        sent = {
+            client: channel.received[1, client, "up"][name]
+            for client in result.cohort
+            for name in plans[client].upload
+            if plans[client].view[name] == target
+        }
+        assert set(sent) == {client for client in result.cohort if layer_of(target) in (None, *depths[client])}
+        total = sum(sizes[client] for client in sent)
+        expected = sum(tensor.double() * sizes[client] / total for client, tensor in sent.items())
+        torch.testing.assert_close(merged.double(), expected, rtol=0, atol=1e-6)
+    metrics = result.metrics
+    assert metrics.train_loss == pytest.approx(np.average(metrics.client_losses, weights=list(sizes.values())))
 
-    # and the round's loss is weighted the same way
-    metrics = run.results[-1].metrics
-    assert metrics.train_loss == pytest.approx(np.average(metrics.client_losses, weights=sizes))
+
+BETA2, TAU, ETA = 0.99, 1e-3, 0.1
 
 
-# ---- what stays as it was --------------------------------------------------------------------------------------
+def second_moment(name: str, v: float, delta: float) -> float:
+    """Lines 11 to 13 of Algorithm 2 of Reddi et al. (2021)."""
+    square = delta * delta
+    if name == "adagrad":
+        return v + square
+    if name == "yogi":
+        return v - (1 - BETA2) * square * math.copysign(1, v - square)
+    return BETA2 * v + (1 - BETA2) * square
+
+
+@pytest.mark.parametrize(("name", "beta1"), [("adam", 0.9), ("yogi", 0.9), ("adagrad", 0.0)])
+@pytest.mark.parametrize("means", [(1.5, 1.2), (1.0004, 1.0003)])
+def test_two_steps_of_a_server_optimiser_by_hand(name, beta1, means):
+    """The second pair moves less than tau at first, so that Yogi's sign is seen both ways."""
+    x, m, v = 1.0, 0.0, TAU**2
+    optimizer = ServerOptimizer(name, learning_rate=ETA)
+    current, moments = {"w": torch.tensor([x], dtype=torch.float64)}, {}
+    for mean in means:
+        delta = mean - x
+        m = beta1 * m + (1 - beta1) * delta
+        v = second_moment(name, v, delta)
+        x = x + ETA * m / (math.sqrt(v) + TAU)
+        current, moments = optimizer.step(current, {"w": torch.tensor([mean], dtype=torch.float64)}, moments)
+        found = [tensor.item() for tensor in (current["w"], moments["m"]["w"], moments["v"]["w"])]
+        assert found == pytest.approx([x, m, v], rel=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=5), st.floats(0.01, 0.99), st.booleans())
+def test_server_momentum_is_that_of_pytorch(means, momentum, nesterov):
+    """DiLoCo's outer optimiser is PyTorch's SGD on the pseudo-gradient, from the mean to the server."""
+    weight = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
+    theirs = torch.optim.SGD([weight], lr=0.7, momentum=momentum, nesterov=nesterov)
+    ours = ServerOptimizer("sgd", 0.7, momentum=momentum, nesterov=nesterov)
+    current, moments = {"w": torch.ones(1, dtype=torch.float64)}, {}
+    for mean in means:
+        weight.grad = weight.detach() - mean
+        theirs.step()
+        current, moments = ours.step(current, {"w": torch.tensor([mean], dtype=torch.float64)}, moments)
+        torch.testing.assert_close(current["w"], weight.detach(), rtol=1e-9, atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
-    [("fedavg", {}), ("fedsplitbert", {"critical_layer": 3}), ("fedsplitbert", {"critical_layer": 2})],
+    ("name", "options", "local"),
+    [
+        ("fedavg", {"embeddings": "local"}, "embeddings"),
+        ("fedsplitbert", {"critical_layer": 3, "embeddings": "local"}, "embeddings"),
+        ("fedper", {"embeddings": "global"}, "head"),
+    ],
 )
-def test_local_embeddings_are_trained_and_never_sent(small, recording_channel, name, options):
-    setting, channel = small.setting(), recording_channel()
-    embeddings = setting.model.groups.embeddings
-    before = setting.model.snapshot(embeddings)
-    run = small.run(small.algorithm(name, setting, embeddings="local", **options), channel=channel)
+def test_local_tensors_are_trained_and_never_sent(small, recording_channel, name, options, local):
+    workload, channel = small.workload(), recording_channel()
+    names = getattr(workload.model.groups, local)
+    run = small.run(small.algorithm(name, workload, **options), channel=channel)
     assert channel.received
-    assert not any(tensors.keys() & embeddings for tensors in channel.received.values())
-    words = next(tensor for tensor in embeddings if "word_embeddings" in tensor)
-    trained = [run.state.clients.get(client)[words] for client in range(3)]
-    assert not torch.equal(trained[0], before[words])
-    assert not torch.equal(trained[0], trained[1])
+    assert not any(tensors.keys() & names for tensors in channel.received.values())
+    one, other = (run.state.clients.get(client) for client in (0, 1))
+    assert one.keys() == names
+    weight = next(tensor for tensor in sorted(names) if tensor.endswith(("word_embeddings.weight", "pooler.weight")))
+    assert not torch.equal(one[weight], workload.initial[weight])
+    assert not torch.equal(one[weight], other[weight])
 
 
 @pytest.mark.parametrize("critical_layer", [0, 1])
-def test_client_that_never_took_part_predicts_with_merged_and_initial_tensors(small, critical_layer):
-    setting = small.setting()
-    initial = setting.model.snapshot(setting.model.parameters)
-    algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer)
+def test_a_client_that_never_took_part_predicts_with_merged_and_initial_tensors(small, critical_layer):
+    workload = small.workload()
+    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=critical_layer)
     run = small.run(algorithm, rounds=1, participation=0.34)
     (member,) = run.results[0].cohort
     resting = next(client for client in small.clients if client.id != member)
     subset = resting.evaluation["test"]
     found = algorithm.predict(run.state, resting, subset)
-
     fresh = small.load()
-    fresh.write({**initial, **run.state.shared})
+    fresh.write({**workload.initial, **run.state.shared})
     np.testing.assert_array_equal(found, fresh.predict(subset, 64, None))
     assert len(run.state.shared) == (16 if critical_layer else 0)  # tensors of one layer
-    assert list(run.state.clients) == [member]
     assert not np.array_equal(algorithm.predict(run.state, small.clients[member], subset), found)
 
 
-# ---- divergence ------------------------------------------------------------------------------------------------
-
-
 def test_divergence_names_round_and_client(small):
-    setting = small.setting(learning_rate=1e30, batch_size=4)
+    workload = small.workload(learning_rate=1e30, batch_size=4)
     with pytest.raises(DivergedError, match=r"round 1 on client 0: the mean loss is (nan|inf).*1e\+30"):
-        small.run(small.algorithm("fedavg", setting))
+        small.run(small.algorithm("fedavg", workload))
 
 
-def test_personal_models_answer_together_with_their_mean(small):
-    common = Subset(small.examples, np.arange(20))
-    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
-    own = small.algorithm("fedsplitbert", critical_layer=1)
-    together = small.algorithm("fedsplitbert", critical_layer=1, answers="mean")
-    apart, joint = (small.run(algorithm, clients=clients) for algorithm in (own, together))
+PEAKS = """
+from benchmarks.running.process import peak_memory_bytes
+from tests.fedsim import conftest
 
-    assert joint.channel.ledger.rows == apart.channel.ledger.rows  # the training is the same
-    outputs = [own.predict(apart.state, client, common) for client in clients]
-    assert not np.array_equal(outputs[0], outputs[1])
-    np.testing.assert_array_equal(together.predict(joint.state, clients[0], common), np.mean(outputs, axis=0))
-    assert len({str(scores) for scores in joint.results[-1].client_scores}) == 1
-    assert len({str(scores) for scores in apart.results[-1].client_scores}) > 1
+conftest.CONFIG = {**conftest.CONFIG, "hidden_size": 128, "intermediate_size": 256}
+small, peaks = conftest.Small(), []
+algorithm = small.algorithm("fedsplitbert", critical_layer=1)
+small.run(algorithm, rounds=40, on_round=lambda run: peaks.append(peak_memory_bytes()))
+print(peaks[9], peaks[-1])
+"""
 
 
-def test_pooled_scores_are_of_all_examples_in_client_order(small):
-    def score(answers, subset):
-        return {"clients": answers[:, 0].tolist(), "examples": subset.indices.tolist()}
-
-    tests = {client.id: client.evaluation["test"] for client in small.clients}
-    answers = {f"{number}/test": np.full((len(part), 2), number, np.float32) for number, part in tests.items()}
-    assert pooled_scores(answers, small.clients, score)["test"] == {
-        "clients": [number for number, part in tests.items() for _ in part.indices],
-        "examples": [int(index) for part in tests.values() for index in part.indices],
-    }
-
-
-def test_global_model_answers_a_common_test_set_once(small):
-    common = small.clients[0].evaluation["test"]
-    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
-    for name, options, times in (("fedavg", {}, 1), ("fedsplitbert", {"critical_layer": 1}, len(clients))):
-        algorithm, asked = small.algorithm(name, **options), []
-
-        def predict(state, client, subset, algorithm=algorithm, asked=asked):
-            asked.append(client.id)
-            return algorithm.predict(state, client, subset)
-
-        result = small.run(replace(algorithm, predict=predict), clients=clients, rounds=1).results[0]
-        assert len(asked) == times
-        assert len(result.client_scores) == len(clients)
+@pytest.mark.slow
+def test_peak_memory_does_not_grow_with_rounds():
+    """Of a process that does nothing else; keeping what each round leaves with clients would take 100 MB more."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAKS],
+        cwd=root,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    early, late = map(int, done.stdout.split())
+    assert late - early < 20e6

@@ -31,9 +31,6 @@ def head_values(config, outputs: int = 2) -> int:
     return hidden * hidden + hidden + hidden * outputs + outputs
 
 
-# ---- codecs ----------------------------------------------------------------------------------------------------
-
-
 @settings(deadline=None)
 @given(ARRAYS, st.sampled_from(["fp16", "bf16"]), st.sampled_from(["to_client", "to_server"]))
 def test_half_precision_is_rounded_on_the_way(array, codec, direction):
@@ -73,9 +70,6 @@ def test_server_keeps_what_it_can_send(small, server):
     assert not any(torch.equal(tensor, tensor.half().float()) for tensor in shared("fp32"))
 
 
-# ---- the ledger ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("codec", WIDTHS)
 @pytest.mark.parametrize("critical_layer", [0, 1, 2, 3])
 def test_bytes_of_a_round_are_the_closed_form(small, critical_layer, codec):
@@ -107,18 +101,18 @@ def test_critical_layer_zero_sends_nothing(small, recording_channel, embeddings)
     assert {row.round for row in run.channel.ledger.rows} == {0}
     assert not any(channel.received.values())
     assert run.state.shared == {}
-    names = small.setting().model.groups.names
-    trained = names if embeddings != "frozen" else names - small.setting().model.groups.embeddings
+    names = small.workload().model.groups.names
+    trained = names if embeddings != "frozen" else names - small.workload().model.groups.embeddings
     assert run.state.clients.get(0).keys() == trained
 
 
 @pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
 @pytest.mark.parametrize("critical_layer", [1, 2])
 def test_local_names_never_cross(small, recording_channel, critical_layer, embeddings):
-    channel, setting = recording_channel("fp16"), small.setting()
-    algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer, embeddings=embeddings)
+    channel, workload = recording_channel("fp16"), small.workload()
+    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=critical_layer, embeddings=embeddings)
     run = small.run(algorithm, channel=channel)
-    model = setting.model.groups
+    model = workload.model.groups
     shared = model.up_to(critical_layer) | (model.embeddings if embeddings == "global" else frozenset())
     assert len(channel.received) == 2 * 3 * 2
     assert all(tensors.keys() == shared for tensors in channel.received.values())

@@ -79,9 +79,6 @@ CELLS: Mapping[str, RunConfig] = {
 }
 
 
-# ---- where it was computed -------------------------------------------------------------------------------------
-
-
 def cpu_kind() -> dict[str, JSON]:
     """All of a machine and of its libraries that is known to decide the last bits."""
     try:
@@ -103,9 +100,6 @@ def cpu_kind() -> dict[str, JSON]:
         "transformers": metadata.version("transformers"),
         "numpy": metadata.version("numpy"),
     }
-
-
-# ---- what came out ---------------------------------------------------------------------------------------------
 
 
 def digest(tensors: Params) -> str:
@@ -147,19 +141,19 @@ def outcome(cell: RunConfig, folder: Path) -> dict[str, JSON]:
     inputs = load_inputs(cell, settings, run_stage(before, settings, lambda _: None) if before else None)
     clients, _ = build_clients(cell, inputs, settings)
     federation = build_federation(cell, inputs, settings)
-    algorithm, setting = federation.algorithm, federation.setting
+    algorithm, workload = federation.algorithm, federation.workload
     run = run_federation(
         algorithm,
         clients,
         Channel(cell.codec),
-        lambda answers, part: scores(inputs.task.metrics, setting.objective, answers, part),
+        lambda answers, part: scores(inputs.task.metrics, workload.objective, answers, part),
         rounds=cell.training.rounds,
         seed=cell.seed,
         participation=cell.training.participation,
     )
     server = algorithm.server(run.state) if algorithm.server else run.state.shared
     weights = {"server": server} | {f"client {client}": run.state.clients.get(client) for client in run.state.clients}
-    initial = setting.initial if server else {}  # a method without a model loads none
+    initial = workload.initial if server else {}  # a method without a model loads none
     return {
         "rounds": [
             {"train_loss": result.metrics.train_loss, "scores": mean_scores(result.client_scores)}
@@ -173,8 +167,6 @@ def outcome(cell: RunConfig, folder: Path) -> dict[str, JSON]:
         },
     }
 
-
-# ---- comparison ------------------------------------------------------------------------------------------------
 
 # Elsewhere: sums come in another order, and Adam magnifies what is near 0. A score may turn on one test example.
 LOSS, LENGTH, SCORE = 1e-4, 1e-3, 0.05

@@ -61,7 +61,7 @@ def _cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         options=row.options,
         training=TrainConfig(rounds=2, learning_rate=5e-5, batch_size=16),
         seed=seed,
-        codec=row.codec,
+        codec=str(row.changes.get("codec", "fp32")),
     )
 
 
@@ -203,28 +203,5 @@ def opened() -> Opened:
             if (level := 95.0 if row.id == "linear" and like.cell.task in shut else wanted[row.id]) is not None
         ]
         return whole, [*records, *made]
-
-    return build
-
-
-@pytest.fixture(scope="session")
-def printed_records(table3: Benchmark, record_of: RecordOf) -> Callable[..., list[RunResult]]:
-    """Table III's printed numbers as records, the same for every seed, of test sets without any error.
-
-    What is judged on them has to come out as it does in print.
-    """
-    from reports.evidence.published import by_place, read_published
-
-    published = by_place(read_published(table3.published_csv), table3.place)
-
-    def build(seeds: int = 3, scale: str = "lite") -> list[RunResult]:
-        found = []
-        for row in (row for row in table3.rows if row.printed):
-            for column in table3.columns:
-                scores = {score: published[row.id, column.task, score].value / 100 for score in column.scores}
-                for seed in range(seeds):
-                    errors = dict.fromkeys(scores, 0.0)
-                    found.append(record_of(row.id, column.task, scores, seed=seed, scale=scale, errors=errors))
-        return found
 
     return build

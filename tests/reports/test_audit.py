@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from reports import ReportError
-from reports.audit import findings
-from reports.audit.arithmetic import Series, Value, evaluate
-from reports.audit.checks import Finding, Material, audit_markdown, summary
-from reports.audit.statements import Audit
+from reports.audit.arithmetic import Series, Value, evaluate, several
+from reports.audit.sources import PaperFacts
+from reports.audit.statements import Audit, Finding, audit_markdown, findings, summary
+from reports.claims.judge import CONSISTENT, INCONSISTENT, judge_published, published_word
 from reports.evidence.published import Numbers
 from reports.evidence.records import Derive
 
@@ -29,25 +29,51 @@ Change = tuple[str, str, str, str, str]  # table, row, column, score, another nu
 
 
 @cache
-def material(paper: str) -> Material:
+def facts_of(paper: str) -> PaperFacts:
     tables = benchmarks_of(paper)
-    return Material(paper, published_of(tables.values()), tables, claims_of(paper))
+    return PaperFacts(paper, published_of(tables.values()), tables, claims_of(paper))
+
+
+def changed(facts: PaperFacts, *changes: Change) -> PaperFacts:
+    """The same facts with other published numbers at some places."""
+    values = dict(facts.numbers.values)
+    for table, row, column, score, number in changes:
+        assert values[table, row, column, score] != Decimal(number)
+        values[table, row, column, score] = Decimal(number)
+    return replace(facts, published={**facts.published, facts.paper: Numbers(values, facts.numbers.derived)})
 
 
 @cache
 def checked(paper: str, *changes: Change) -> dict[str, Finding]:
     """A paper's findings by id, with other published numbers at some places."""
-    known = material(paper)
-    values = dict(known.numbers.values)
-    for *place, number in changes:
-        table, row, column, score = place
-        at = (table, row, column, score)
-        assert values[at] != Decimal(number)
-        values[at] = Decimal(number)
-    published = {**known.published, paper: Numbers(values, known.numbers.derived)}
-    found = findings(replace(known, published=published))
+    found = findings(changed(facts_of(paper), *changes))
     assert len({finding.id for finding in found}) == len(found)
     return {finding.id: finding for finding in found}
+
+
+# paper, claim, (table, row, column, score), the other number, the other verdict
+CLAIMS = [
+    ("fedbert", "1a", ("Table 7", "share", "sst2-whole-central", "test/accuracy"), "90.41", INCONSISTENT),
+    ("fedbert", "5a", ("Table 6", "emdavg", "stsb-central", "test/pearson"), "70.9", INCONSISTENT),  # 7.4 below
+    ("fedbert", "6b", ("Table 8", "heavg", "wikitext-causal", "test/perplexity"), "39.72", INCONSISTENT),  # 1.01
+    ("fedbfpt", "1d", ("Text", "fedbfpt", "scierc", "t_test/p_value"), "0.0417", INCONSISTENT),
+    ("fedbfpt", "2a", ("Table 2", "fedbfpt", "computation_seconds", ""), "577.98", INCONSISTENT),  # 46.71 %
+    ("fedbfpt", "7", ("Table 6", "fedbfpt-skewed", "scierc", "test/entity_f1"), "62.2", INCONSISTENT),  # −2.01
+    ("fedfreezebert", "3a", ("Table 3", "fedsplitbert-ordinary", "arsarcasm", "test/f1_pn"), "73.0", INCONSISTENT),
+    ("fedfreezebert", "8a", ("Table 4", "parameters", "BERT_mb", ""), "600.0", INCONSISTENT),  # in its equation
+]
+
+
+@pytest.mark.parametrize(("paper", "claim", "place", "value", "word"), CLAIMS)
+def test_a_changed_digit_flips_the_verdict_on_a_claim(
+    paper: str, claim: str, place: tuple[str, str, str, str], value: str, word: str
+) -> None:
+    """The verdicts themselves, by each reading, are frozen in tests/expected/claims.csv."""
+    facts = facts_of(paper)
+    other = changed(facts, (*place, value))
+    (judged,) = (each for each in facts.claims if each.id == claim)
+    words = [published_word(judge_published(judged, each.published, each.benchmarks)) for each in (facts, other)]
+    assert words == [CONSISTENT if word == INCONSISTENT else INCONSISTENT, word]
 
 
 @pytest.mark.parametrize(
@@ -119,13 +145,14 @@ BYTES = {
 def by_hand(table: Benchmark) -> Derive:
     def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
         assert (table.id, scale.id) == ("fedsplitbert-table6", "paper")
-        return WirePlan(BYTES[row.id], 0, 0, {}, ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False))
+        sizes = ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False)
+        return WirePlan.of_rounds([{("up", "parameters"): BYTES[row.id]}], 0, sizes)
 
     return derive
 
 
 def test_exact_bytes_by_hand() -> None:
-    found = {one.id: one for one in findings(replace(material("fedsplitbert"), derive=by_hand))}
+    found = {one.id: one for one in findings(replace(facts_of("fedsplitbert"), derive=by_hand))}
     assert {key: found[key] for key in checked("fedsplitbert")} == checked("fedsplitbert")
     assert [found[f"exact size, {row}"].recomputed for row in BYTES] == ["1.03", "0.51", "0.26"]
     # 6 × 1.02776 and 2 × 0.25516 GB: the published costs are products of rounded sizes.
@@ -135,7 +162,7 @@ def test_exact_bytes_by_hand() -> None:
     assert gain.explanation.endswith("; 2.01 (layers) × 3 (rounds) × 2 (precision)")
 
 
-PAIR = Series((("T", "a", "x/f1"), ("T", "b", "x/f1")), (Decimal(1), Decimal(4)))
+PAIR: Series = {("T", "a", "x/f1"): Decimal(1), ("T", "b", "x/f1"): Decimal(4)}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +179,7 @@ PAIR = Series((("T", "a", "x/f1"), ("T", "b", "x/f1")), (Decimal(1), Decimal(4))
 )
 def test_arithmetic(expression: str, result: Sequence[int | str]) -> None:
     value: Value = evaluate(expression, {"pair": PAIR}.__getitem__)
-    assert list(value.values if isinstance(value, Series) else [value]) == [Decimal(number) for number in result]
+    assert list(several(value)) == [Decimal(number) for number in result]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +205,7 @@ def test_a_wrong_statement_is_named(tmp_path: Path, line: str, message: str) -> 
     path = tmp_path / "audit.toml"
     path.write_text(f'["Subject"."wrong one"]\nstatement = "It is."\n{line}\n', encoding="utf-8")
     with pytest.raises(ReportError, match=message):
-        list(Audit(path, material("fedsplitbert")).findings())
+        list(Audit(path, facts_of("fedsplitbert")).findings())
 
 
 def test_markdown_shows_every_finding_with_its_verdict() -> None:

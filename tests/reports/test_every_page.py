@@ -12,10 +12,10 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from benchmarks.cli.report import page_of
-from benchmarks.cli.select import part_of
+from benchmarks.api import page as page_of
 from benchmarks.registry import benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders
+from benchmarks.selection import part_of
 from reports.pages.latex import latex
 from reports.pages.page import Page
 from reports.pages.plots import render
@@ -32,7 +32,7 @@ def committed() -> tuple[RunResult, ...]:
 
 @cache
 def page(name: str, scale: str) -> Page:
-    """A page of the committed records, of which none is of the demo scale."""
+    """A page of the committed records; the demo scale has none."""
     return page_of(part_of(name, scale, [], [], 1, [], None), committed() if scale == "lite" else ())
 
 
@@ -65,7 +65,7 @@ def test_every_format_holds_the_whole_table(name: str, scale: str) -> None:
 @pytest.mark.parametrize("name", IDS)
 def test_the_demo_is_held_against_no_published_number(name: str) -> None:
     frame = page(name, "demo").frame()
-    if {"score", "difference"} <= {*frame}:  # scores; print's costs stand beside what shapes give at any scale
+    if {"score", "difference"} <= {*frame}:  # published costs are shown next to derived ones at any scale
         scores = frame[frame.score.astype(str).str.startswith("test/")]
         assert scores[["published", "difference"]].isna().all(axis=None)
 

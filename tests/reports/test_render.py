@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,15 +18,14 @@ from rich.console import Console
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
-from reports import ReportError
 from reports.evidence.records import request_for
-from reports.pages.files import BEGIN, END, render_state, update_readme, write_report
+from reports.pages.files import write_report
 from reports.pages.latex import latex, latex_escape
-from reports.pages.page import Page
-from reports.pages.render import escape, markdown, print_page
-from reports.pages.text import DERIVED, marked
+from reports.pages.page import Grid, Group, Line, Page
+from reports.pages.render import markdown, print_page
+from reports.site.tables import matrix
 from reports.views import page
-from reports.views.scores import FIELDS
+from reports.views.comparison import compare
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
@@ -82,9 +80,10 @@ def test_the_same_numbers_are_bold_in_every_format(shown: Page) -> None:
     assert "| **81.00**/**80.00** | not run |" in markdown(shown)
     assert "| 71.00/**80.00** | 50.00/60.00 |" in markdown(shown)
     text = latex(shown)
-    assert r"FedAvg & $71.00_{\pm 1.41}$/$\mathbf{80.00}_{\pm 0.00}$ & $76.65$/$83.96$ & $50.00$/$60.00$" in text
-    assert r"FedProx & $\mathbf{81.00}_{\pm 1.41}$/$\mathbf{80.00}_{\pm 0.00}$ & $76.67$/$82.31$ & not run" in text
-    assert r"FedAvg + fp16 $\dagger$ & $100.00_{\pm 1.41}$/$80.00_{\pm 0.00}$ & -- &" in text
+    assert r"FedAvg & reproduced & $71.00_{\pm 1.41}$/$\mathbf{80.00}_{\pm 0.00}$ & $50.00$/$60.00$" in text
+    assert r"& reported & $76.65$/$83.96$" in text
+    assert r"FedProx & reproduced & $\mathbf{81.00}_{\pm 1.41}$/$\mathbf{80.00}_{\pm 0.00}$ & not run" in text
+    assert r"FedAvg + fp16 $\dagger$ & reproduced & $100.00_{\pm 1.41}$/$80.00_{\pm 0.00}$ &" in text
 
 
 def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Benchmark, record_of: RecordOf) -> None:
@@ -95,18 +94,12 @@ def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Bench
         for row, values in scores.items()
         for seed, value in enumerate(values)
     ]
-    groups = page(request_for(table3, table3.scale("lite"), records)).grids[0].groups
+    request = request_for(table3, table3.scale("lite"), records)
+    groups = page(request).grids[0].groups
     best = {group.name: any(map(any, group.lines[0].best)) for group in groups}
     assert [best[name] for name in ("FedAvg", "FedProx", "FedAdam")] == [True, True, False]
-
-
-def test_terminal_text_is_no_markup(shown: Page) -> None:
-    assert "[bold]" not in _terminal(shown)
-    assert "± sd (n)" in _terminal(shown, 100)
-
-
-def test_markdown_escapes_what_it_would_read() -> None:
-    assert escape("a|b_c*<i>") == r"a\|b\_c\*\<i\>"
+    on_site = {line[0].text: any(entry.kind == "best" for entry in line) for line in matrix(compare(request)).lines}
+    assert on_site == best  # one rule for tables, LaTeX and the site
 
 
 @given(st.text())
@@ -117,6 +110,21 @@ def test_latex_text_is_harmless(text: str) -> None:
     assert bare.count("$") % 2 == 0
     assert not set("&%#~\n") & set(bare)
     assert all(ord(character) <= 0x17F for character in escaped)
+
+
+def test_latex_leaves_out_empty_lines_and_columns(shown: Page) -> None:
+    scores, empty = Line("a line", ("1.00", "–")), Line("another", ("not run", "–"))
+    grid = Grid("bytes", (("full",), ("nothing",)), (Group("one", (scores, empty)), Group("two", (empty,))))
+    text = latex(replace(shown, grids=(grid,)))
+    assert "one & a line & 1.00" in text
+    assert not any(word in text for word in ("nothing", "another", "two"))
+    reported = Grid(
+        "scores", (("A",), ("B",)), (Group("m", (Line("reproduced", ("1", "2")), Line("reported", ("3", "–")))),)
+    )
+    text = latex(replace(shown, grids=(reported,)))
+    assert r"m & $1$ & $3$ & $2$ \\" in text
+    assert r"\multicolumn{2}{c}{A} & B \\" in text
+    assert latex_escape("F1^PN of 10^9") == "$F_1^{PN}$ of $10^{9}$"
 
 
 def test_each_latex_table_has_a_caption_and_a_label(shown: Page) -> None:
@@ -130,23 +138,6 @@ def test_a_box_that_does_not_fit_is_found(shown: Page, latex_complaints: Callabl
     assert latex_complaints({"whole": latex(shown)}) == []
     (found,) = latex_complaints({"whole": latex(shown), "wide": r"\noindent\rule{30cm}{1pt}\par"})
     assert found.startswith("wide: Overfull")
-
-
-def test_csv_is_long_and_complete(shown: Page) -> None:
-    table = pd.read_csv(io.StringIO(shown.csv), dtype={"seeds": str})
-    assert list(table.columns) == FIELDS
-    assert len(table) == 7 * (9 + 4 + 1)
-    line = table.query("row == 'fedavg' and column == 'mrpc' and score == 'test/f1'").iloc[0]
-    assert (line["status"], line["ours"], line["seeds"]) == ("run", pytest.approx(71), "0 1")
-    assert line["published"] == 76.65
-    assert pd.isna(line["difference"])
-    assert (line["n_test"], line["rounds"], line["round_bytes"]) == (63, 2, 1_030_000_000)
-    assert (line["scale"], line["scale_label"]) == ("lite", "real data, MiniLM")
-    missing = table.query("row == 'fedprox' and column == 'rte'")
-    assert set(missing["status"]) == {"not run"}
-    assert missing[["ours", "up_bytes", "n_test"]].isna().all(axis=None)
-    average = table.query("row == 'fedavg' and column == 'average'").iloc[0]
-    assert (average["published"], average["status"]) == (72.25, "not run")
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -169,27 +160,6 @@ def test_a_report_is_seven_files_written_twice_alike(shown: Page, tmp_path: Path
     assert first[6].read_bytes().startswith(b"%PDF")
 
 
-def test_the_readme_is_replaced_between_its_markers(shown: Page, tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
-    state = render_state([shown])
-    assert "### FedSplitBERT, Table III · scale lite: real data, MiniLM" in state
-    assert "8 of 63 cells run" in state
-    assert update_readme(readme, state) is True
-    assert readme.read_text() == f"# Title\n\n{BEGIN}\n{state}\n{END}\n\nThe end.\n"
-    assert update_readme(readme, state) is False
-    assert render_state([]) == "Nothing has been run yet."
-
-
-@pytest.mark.parametrize("content", ["no markers", f"{END} before {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
-def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path: Path, content: str) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(content)
-    with pytest.raises(ReportError, match=r"README\.md: expected the markers .*reproduced:begin.*found \d and \d"):
-        update_readme(readme, "new")
-    assert readme.read_text() == content
-
-
 def test_reports_import_neither_torch_nor_pyplot() -> None:
     code = (
         "import sys, reports.pages.files, reports.pages.render, reports.views.scores; "
@@ -210,47 +180,16 @@ PUBLISHED = (
 )
 
 
-@pytest.fixture
-def derived(table3: Benchmark, record_of: RecordOf, tmp_path: Path) -> Callable[[str], Page]:
-    """A page of two rows on MRPC; the reported accuracy of FedAvg is derived."""
+def test_every_format_marks_a_derived_value(table3: Benchmark, record_of: RecordOf, tmp_path: Path) -> None:
+    """The reported accuracy of FedAvg is derived from FedSplitBERT's."""
     path = tmp_path / "table3.csv"
     path.write_text(PUBLISHED, encoding="utf-8")
-    column = replace(table3.columns[0], averaged=ACC)
-    table = replace(table3, published_csv=path, columns=(column,), average="")
-
-    def build(scale: str) -> Page:
-        records = [record_of(row, "mrpc", {F1: 0.70, ACC: 0.76}, scale=scale) for row in ("fedavg", "fedsplitbert")]
-        rows = [row for row in table.rows if row.id in ("fedavg", "fedsplitbert")]
-        return page(request_for(table, table.scale(scale), records, rows))
-
-    return build
-
-
-def test_derived_values_and_what_rests_on_them_are_marked(derived: Callable[[str], Page]) -> None:
-    fedavg, split = derived("paper").grids[0].groups
-    lines = {line.label: line.cells for line in fedavg.lines}
-    assert lines["reported"] == ("70.00/≈ 75.00",)
-    assert lines["difference"] == ("+0.00/≈ +1.00",)
-    assert lines["verdict"] == ("undecided/≈ undecided",)
-    assert DERIVED not in "".join(cell for line in split.lines for cell in line.cells)
-
-
-def test_every_format_shows_mark_and_note(derived: Callable[[str], Page]) -> None:
-    shown = derived("lite")
+    table = replace(table3, published_csv=path, columns=(replace(table3.columns[0], averaged=ACC),), average="")
+    rows = [row for row in table.rows if row.id in ("fedavg", "fedsplitbert")]
+    records = [record_of(row.id, "mrpc", {F1: 0.70, ACC: 0.76}) for row in rows]
+    shown = page(request_for(table, table.scale("lite"), records, rows))
     assert any(note.startswith("≈ derived") and "FedAvg = FedSplitBERT / 1.2" in note for note in shown.notes)
-    assert all("70.00/≈ 75.00" in text and "≈ derived" in text for text in (markdown(shown), _terminal(shown)))
+    assert all("70.00/≈ 75.00" in text for text in (markdown(shown), _terminal(shown)))
     assert r"/$\approx$ 75.00" in latex(shown)
     lines = shown.frame().set_index(["row", "score"])["derivation"].to_dict()
     assert (lines["fedavg", ACC], lines["fedavg", F1]) == ("{fedsplitbert} / 1.2", "")
-    figure = shown.figure
-    assert figure is not None
-    labels = [text.get_text() for text in figure().legends[0].get_texts()]
-    assert labels == ["reproduced", "reported", "derived from the paper's text"]
-
-
-def test_the_demo_scale_shows_no_derived_value(derived: Callable[[str], Page]) -> None:
-    assert DERIVED not in markdown(derived("demo"))
-
-
-def test_a_dash_stays_a_dash() -> None:
-    assert (marked("–", True), marked("1.00", True), marked("1.00", False)) == ("–", "≈ 1.00", "1.00")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 import runpy
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from reports.evidence.inference import LEVEL
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TOOL = runpy.run_path(str(ROOT / "tools" / "simulate.py"))
 RESULT = json.loads((ROOT / "docs" / "statistics.json").read_text(encoding="utf-8"))
 
@@ -23,14 +21,10 @@ def chance(replicates: int, sigmas: float) -> float:
     return LEVEL + sigmas * math.sqrt(LEVEL * (1 - LEVEL) / replicates)
 
 
-@pytest.fixture(scope="module")
-def simulated() -> dict[str, Any]:
-    return TOOL["simulate"](160, seeds=(2, 5))
-
-
 @pytest.mark.slow
-def test_wrong_verdicts_are_rare(simulated: dict[str, Any]) -> None:
-    wrong = {name: max(wrong for wrong, _ in cells) for name, cells in simulated["rows"].items()}
+def test_wrong_verdicts_are_rare() -> None:
+    rows = TOOL["simulate"](160, seeds=(2, 5))["rows"]
+    wrong = {name: max(share for share, _ in cells) for name, cells in rows.items()}
     # Names carry the spread between seeds, which is measured.
     assert [name.partition(", sd")[0] for name in wrong] == [name.partition(", sd")[0] for name in RESULT["rows"]]
     assert {name: share for name, share in wrong.items() if share > chance(80, 3.5)} == {}
@@ -40,10 +34,10 @@ def test_wrong_verdicts_are_rare(simulated: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_the_simulation_would_notice_a_wrong_rule() -> None:
     """Student's t without the correction for overlapping splits: three times as many wrong verdicts at ten seeds."""
-    found = TOOL["redrawn"](TOOL["WORLDS"][2], 300)
-    plain = [TOOL["resampled"](row, 0.0) for row in (found.differences - found.truth).tolist()]
+    drawn = TOOL["redrawn"](TOOL["WORLDS"][2], 300)
+    plain = [TOOL["resampled"](row, 0.0) for row in (drawn.differences - drawn.truth).tolist()]
     assert TOOL["at_bound"](plain)[0] > chance(300, 2)
-    assert TOOL["at_bound"](TOOL["of_differences"](found, 10))[0] < chance(300, 2)
+    assert TOOL["at_bound"](TOOL["of_differences"](drawn, 10))[0] < chance(300, 2)
 
 
 def test_the_table_is_of_many_replicates_and_holds_what_it_promises() -> None:

@@ -12,7 +12,7 @@ from benchmarks.costs import Costing
 from benchmarks.dry_run.shapes import derive_for
 from benchmarks.fedbert.tables import TABLE2
 from reports.evidence.records import request_for
-from reports.views.split import Split, grids
+from reports.views.split import SplitCosts
 
 TOKENS = 800
 ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second": 400} | {
@@ -27,9 +27,9 @@ ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second":
 }
 
 
-def found_in(path: Path) -> Split:
+def found_in(path: Path) -> SplitCosts:
     table = replace(TABLE2, costing=Costing("fedavg", {}, path))
-    return Split(request_for(table, table.scale("lite"), ()))
+    return SplitCosts(request_for(table, table.scale("lite"), ()))
 
 
 def test_seconds_are_the_parties_sums(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_seconds_are_the_parties_sums(tmp_path: Path) -> None:
     path.write_text(json.dumps({"rows": [ROW]}))
     found = found_in(path)
     assert found.timed == {"small": pytest.approx({"client": 0.4, "server": 1.6, "tokens": TOKENS, "whole": 2.0})}
-    assert grids(found)[-1].groups[0].lines[0].cells == ("0.40", "1.60", "2.00", "25.00 %")
+    assert list(found.grids())[-1].groups[0].lines[0].cells == ("0.40", "1.60", "2.00", "25.00 %")
     assert found_in(tmp_path / "none.json").timed == {}
 
 
@@ -45,7 +45,7 @@ def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path: Pat
     path = tmp_path / "split.json"
     path.write_text(json.dumps({"rows": [{**ROW, "model": "roberta-small-fresh"}]}))
     table = replace(TABLE2, costing=Costing("fedavg", {}, path))
-    found = Split(request_for(table, table.scale("lite"), (), derive=derive_for(table)))
+    found = SplitCosts(request_for(table, table.scale("lite"), (), derive=derive_for(table)))
     options = table.view.options
     clients, length, width = 10, 512, 256
     tokens = options["blocks"] / clients * length
@@ -57,5 +57,5 @@ def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path: Pat
         assert own["parallel"] == pytest.approx(max(alone, clients * server))
         assert whole < own["FedAvg"] < whole + 2 * 4 * 23e6 / bandwidth
     assert found.modelled.keys() == {("RoBERTa-small", "100 Mbit/s"), ("RoBERTa-small", "1 Gbit/s")}
-    shown = grids(found)[-1]
+    *_, shown = found.grids()
     assert "modelled, not measured" in shown.title

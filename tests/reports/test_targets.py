@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.results import LedgerEntry, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
 from reports.evidence.scores import best_by_seed, round_reaching
-from reports.evidence.targets import Sent, attempt, gain_over
+from reports.evidence.targets import Attempt, attempt, gain_over
 from reports.evidence.traffic import bytes_until, values_until
 
 ACC = "test/accuracy"
@@ -67,17 +67,16 @@ def test_bytes_and_values_are_those_of_the_first_rounds_one_way() -> None:
 
 
 COUNTS = st.integers(1, 10**12)
-SENT = st.builds(Sent, *[st.builds(Fraction, COUNTS, st.integers(1, 9))] * 3)
+SENT = st.builds(Attempt, *[st.builds(Fraction, COUNTS, st.integers(1, 9))] * 3)
 
 
 @given(SENT, SENT)
-def test_the_product_of_the_factors_is_the_gain(baseline: Sent, method: Sent) -> None:
+def test_the_product_of_the_factors_is_the_gain(baseline: Attempt[Fraction], method: Attempt[Fraction]) -> None:
     gain = gain_over(baseline, method)
     assert gain is not None
     assert gain.layers * gain.rounds * gain.precision == gain.total == baseline.bytes / method.bytes
 
 
-def test_nothing_sent_has_no_gain() -> None:
-    nothing, something = Sent(Fraction(1), Fraction(0), Fraction(0)), Sent(Fraction(1), Fraction(1), Fraction(4))
-    assert gain_over(something, nothing) is None
-    assert gain_over(nothing, something) is None
+def test_a_method_that_sends_nothing_has_no_gain() -> None:
+    nothing, something = (Attempt(Fraction(1), Fraction(size), Fraction(size)) for size in (0, 4))
+    assert gain_over(something, nothing) is gain_over(nothing, something) is None

@@ -16,7 +16,7 @@ SHOWN = ("lite-mrpc-*", "lite-rte-local*", "lite-rte-linear*", "lite-wnli-*", "l
 HOSTILE = "</script><script>window.broken = true</script><img src=http://x.invalid/a onerror=alert(1)>"
 HEAD = "task,method,scale,study,trial,score,mean,sd,seeds,uplink_bytes,state,training.learning_rate"
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><text y="20">heatmap</text></svg>'
-SWEPT = {  # what a sweep leaves beside a table
+SWEPT = {  # the files of a sweep
     "trials.csv": f"""{HEAD}
 mrpc,fedavg,lite,study-0123,0,f1,0.5,,1,1000000,,1e-05
 mrpc,fedavg,lite,study-0123,1,f1,0.75,,1,2000000,best,{HOSTILE.replace(",", ";")}

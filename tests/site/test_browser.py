@@ -14,23 +14,16 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")]
 LOCAL = ("file:", "data:", "blob:", "about:")
 DRAWN = "document.querySelectorAll('.drawing').length === document.querySelectorAll('.drawing[data-drawn] svg').length"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with sync_api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
+TABLE = "tables/fedsplitbert-table3-lite.html"
 
 
 class Tab:
     """A page that keeps every complaint, and every request that leaves the folder."""
 
-    def __init__(self, browser: Any, width: int = 1280, scheme: str = "light") -> None:
-        self.page = browser.new_page(viewport={"width": width, "height": 860}, color_scheme=scheme)
+    def __init__(self, browser: Any, width: int = 1300) -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": 860})
         self.wrong: list[str] = []
-        self.page.on("console", lambda said: self._note(f"{said.type}: {said.text}", said.type in ("error", "warning")))
+        self.page.on("console", lambda said: self._note(said.text, said.type in ("error", "warning")))
         self.page.on("pageerror", lambda error: self._note(str(error), True))
         self.page.on("request", lambda asked: self._note(asked.url, not asked.url.startswith(LOCAL)))
 
@@ -43,68 +36,69 @@ class Tab:
         self.page.wait_for_function(DRAWN)
         return self.page
 
-    @property
-    def scrolls_sideways(self) -> bool:
-        return bool(self.page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
+
+@pytest.fixture(scope="module")
+def wide() -> Iterator[Tab]:
+    with sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield Tab(browser)
+        browser.close()
 
 
-def every_kind(site: Path) -> list[Path]:
-    """Every page but cells, and some of these."""
+def test_no_page_has_an_error_a_request_or_scrolls_sideways(site: Path, wide: Tab) -> None:
+    """Every page but cells, and some of these, at the width of a screen and of a phone."""
     cells = sorted(site.glob("cells/*.html"))
-    return [*sorted(path for path in site.rglob("*.html") if path not in cells), *cells[::6]]
-
-
-def test_every_page_without_error_request_or_sideways_scrolling(site: Path, chromium: Any) -> None:
-    wide, phone = Tab(chromium), Tab(chromium, width=390)
-    for path in every_kind(site):
-        wide.open(path)
-        phone.open(path)
-        assert not phone.scrolls_sideways, path.name
-        assert not wide.scrolls_sideways, path.name
+    phone = Tab(wide.page.context.browser, width=390)
+    for path in [*(path for path in site.rglob("*.html") if path not in cells), *cells[::6]]:
+        for tab in (wide, phone):
+            assert not tab.open(path).evaluate("document.documentElement.scrollWidth > window.innerWidth"), path.name
     assert wide.wrong + phone.wrong == []
     assert not wide.page.evaluate("'broken' in window")
 
 
-def test_tables_sort_by_number_and_by_name(site: Path, chromium: Any) -> None:
-    page = Tab(chromium).open(site / "tables" / "fedsplitbert-table3-lite.html")
-    column = "Array.from(document.querySelectorAll('table.compact tbody tr')).map(row => row.cells[{}].dataset.sort)"
-    header = page.locator("table.compact thead th").nth(1)
+def test_tables_sort_by_number_and_lead_to_their_runs(site: Path, wide: Tab) -> None:
+    page = wide.open(site / TABLE)
+    column = "Array.from(document.querySelectorAll('table.compact tbody tr')).map(row => row.cells[4].dataset.sort)"
+    header = page.locator("table.compact thead th").nth(4)
     header.click()
-    falling = [float(text) for text in page.evaluate(column.format(1)) if text]
+    falling = [float(text) for text in page.evaluate(column) if text]
     assert falling == sorted(falling, reverse=True)
     assert len(set(falling)) > 3
     header.click()
-    assert [float(text) for text in page.evaluate(column.format(1)) if text] == falling[::-1]
+    assert [float(text) for text in page.evaluate(column) if text] == falling[::-1]
     assert header.get_attribute("aria-sort") == "ascending"
+    bytes_column = page.locator("table.compact thead th").nth(1).bounding_box()
+    assert bytes_column["x"] + bytes_column["width"] < 1300  # visible without scrolling
+    page.locator("td.num a").first.click()
+    page.wait_for_url("**/cells/*.html")
+    assert page.locator("nav.seeds a").count() == 5
 
 
-def test_claims_are_filtered_by_verdict(site: Path, chromium: Any) -> None:
-    page = Tab(chromium).open(site / "papers" / "fedbfpt-claims.html")
+def test_lists_are_filtered_and_come_in_pages(site: Path, wide: Tab) -> None:
+    page = wide.open(site / "papers" / "fedbfpt-claims.html")
     page.select_option("select[data-filter=verdict]", "contradicted")
     seen = page.locator("article.claim:visible .verdict").all_inner_texts()
     assert seen
     assert all(text.startswith("contradicted") for text in seen)
-    page.select_option("select[data-filter=verdict]", "")
-    assert page.locator("article.claim:visible").count() > len(seen)
+    page = wide.open(site / "records.html")
+    assert page.locator("tbody tr:visible").count() == 100
+    page.locator("[data-step='1']").click()
+    assert page.locator("tbody tr:visible").count() < 100
+    page.select_option("select[data-filter=paper]", "FedFreezeBERT")
+    assert set(page.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()) == {"FedFreezeBERT"}
 
 
-def test_the_front_follows_the_reader(site: Path, chromium: Any) -> None:
-    tab = Tab(chromium)
-    page = tab.open(site / "index.html")
+def test_the_front_shows_eight_methods_that_a_reader_picks(site: Path, wide: Tab) -> None:
+    page = wide.open(site / "index.html")
     figure = page.locator("figure[data-chart=front]")
-    labels = figure.locator(".drawing svg").text_content()
-    assert "MRPC, F1" in labels
-    assert "uplink and downlink bytes" in labels
-    figure.locator("select").nth(1).select_option("round")
-    page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('per round')")
-    figure.locator("select").nth(0).select_option("RTE · Acc")
-    page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('RTE, Acc')")
-    assert tab.wrong == []
-
-
-def test_a_click_leads_from_a_cell_to_its_run(site: Path, chromium: Any) -> None:
-    page = Tab(chromium).open(site / "tables" / "fedsplitbert-table3-lite.html")
-    page.locator("td.num a").first.click()
-    page.wait_for_url("**/cells/*.html")
-    assert page.locator("h2", has_text="Ledger").count() == 1
-    assert page.locator("nav.seeds a").count() == 5
+    assert figure.locator("input:checked").count() == 8
+    assert figure.locator("input:disabled").count() == figure.locator("input").count() - 8
+    first = figure.locator("label:has(input:checked)").first
+    name = first.inner_text().strip()
+    assert name in figure.locator(".drawing svg text").all_text_contents()
+    first.click()
+    page.wait_for_function("document.querySelectorAll('figure[data-chart=front] input:checked').length === 7")
+    figure.locator("select").nth(1).select_option("up")
+    page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('whole run')")
+    assert name not in figure.locator(".drawing svg text").all_text_contents()
+    assert wide.wrong == []

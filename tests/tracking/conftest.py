@@ -37,10 +37,7 @@ CELL = RunConfig(
 def record_of(score: float = 0.2, begins_from: RunResult | None = None, **changes: Any) -> RunResult:
     """A finished run of two rounds, 100 and 200 bytes up, 10 down each; score: F1 after the last round."""
     cell = dataclasses.replace(CELL, initial=begins_from and begins_from.cell, **changes)
-    inputs: dict[str, Any] = {
-        "data": {"digest": "0123456789abcdef" * 4, "origin": "GLUE download, folder MRPC", "examples": 20},
-        "backbone": {"digest": "b" * 64, "origin": {"from": "folder"}},
-    }
+    inputs: dict[str, Any] = {"data": {"digest": "0123456789abcdef" * 4}, "backbone": {"digest": "b" * 64}}
     if begins_from is not None:
         inputs["initial"] = {"digest": "c" * 64, "cell_id": begins_from.cell_id}
     rounds = tuple(
@@ -56,7 +53,6 @@ def record_of(score: float = 0.2, begins_from: RunResult | None = None, **change
         )
         for number, value in ((1, 0.1), (2, score))
     )
-    sent = ((0, "down", 7000), (1, "up", 100), (1, "down", 10), (2, "up", 200), (2, "down", 10))
     return RunResult(
         cell=cell,
         cell_id=cell.cell_id({name: entry.get("cell_id", entry["digest"]) for name, entry in inputs.items()}),
@@ -66,7 +62,11 @@ def record_of(score: float = 0.2, begins_from: RunResult | None = None, **change
         rounds=rounds,
         sampling_errors={"test": {"f1": 0.02, "pearson": None}},
         setup_bytes=7000,
-        ledger=tuple(LedgerEntry(number, 0, way, "parameters", size // 2, size) for number, way, size in sent),
+        ledger=(
+            LedgerEntry(0, 0, "down", "parameters", 1750, 7000),
+            *(LedgerEntry(n, 0, "up", "parameters", 25 * n, 100 * n) for n in (1, 2)),
+            *(LedgerEntry(n, 0, "down", "parameters", 5, 10) for n in (1, 2)),
+        ),
         environment={"torch": "2", "revision": "a" * 40, "modified": False},
         timing={"setup_seconds": 1.5, "train_seconds": 4.0, "peak_memory_bytes": 1e9},
         finished="2025-03-01T12:00:00+00:00",
@@ -91,7 +91,7 @@ class Store:
         self.client = connect(self.uri)
         self.warnings: list[str] = []
 
-    def mirror(self, *records: RunResult, uri: str = "", **fields: Any) -> Mirror:
+    def mirror(self, *records: RunResult, uri: str = "", **fields: Any) -> closing[Mirror]:
         """A mirror of a table of one task that shows records, each in a row of its algorithm's name."""
         names = {record.cell.definition_id: record.cell.algorithm for record in records}
         cells = {
@@ -99,11 +99,11 @@ class Store:
             for key, name in names.items()
         }
         given = {"id": "t", "name": "t @ lite", "scores": {"mrpc": "test/f1"}, "places": 2, "cells": cells, **fields}
-        return Mirror(uri or self.uri, self.folder, self.name, Table(**given), self.warnings.append)
+        return closing(Mirror(uri or self.uri, self.folder, self.name, Table(**given), self.warnings.append))
 
     def sync(self, *records: RunResult, **fields: Any) -> None:
         """Bring records into MLflow."""
-        with closing(self.mirror(*records, **fields)) as mirror:
+        with self.mirror(*records, **fields) as mirror:
             mirror.sync(records)
 
     @property
@@ -123,7 +123,7 @@ class Store:
     def points(self, run: Run) -> dict[str, list[tuple[int, float]]]:
         """Every value ever logged, so that a value logged twice is seen twice."""
         histories = {name: self.client.get_metric_history(run.info.run_id, name) for name in run.data.metrics}
-        return {name: sorted((entry.step, entry.value) for entry in found) for name, found in histories.items()}
+        return {name: sorted((entry.step, entry.value) for entry in entries) for name, entries in histories.items()}
 
 
 @pytest.fixture(scope="session")

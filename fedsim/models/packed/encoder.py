@@ -1,19 +1,201 @@
-"""A BERT-family encoder over packed tokens, where its layers are BERT's."""
+"""A BERT-family encoder over packed tokens, and its layers.
+
+A layer equals the transformers library's (Devlin et al. 2019, section 3; post-norm, as Vaswani et al. 2017) up to
+rounding and to the values that dropout draws.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from fedsim.models.families import first_position
-from fedsim.models.packed.layer import PackedLayer
 from fedsim.models.packed.packing import Packing
-from fedsim.models.packed.parts import Masks
+from fedsim.models.packed.parts import Attention, AttentionKept, Cast, Masks, Norm, NormKept
 
-# Shape suffixes: B texts, S tokens, T tokens of all texts, D hidden width.
+# Shape suffixes: B texts; S tokens of a text; T tokens of all texts; R tokens whose output is read, T or B; D hidden
+# width; F the wide layer's.
+
+# oneDNN adds the bias within the product; `addmm` writes it first and reads it again, half as much time on top. On a
+# CPU without AVX-512 oneDNN has no product in bf16, and `addmm` computes it all the same.
+_HAS_BF16 = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+_LINEAR = torch.ops.mkldnn._linear_pointwise if _HAS_BF16 else None
+
+
+class Kept(NamedTuple):
+    """What a layer's gradient needs of its forward pass."""
+
+    hidden_TD: Tensor
+    read_RD: Tensor  # of tokens whose output is read; the same as hidden_TD where all are
+    attention: AttentionKept
+    context_RD: Tensor
+    middle: NormKept
+    middle_RD: Tensor
+    before_RF: Tensor  # GELU
+    wide_RF: Tensor
+    end: NormKept
+
+
+class PackedLayer:
+    """A BERT layer on packed tokens, with the parameters of the given layer."""
+
+    def __init__(self, layer: Any) -> None:
+        """layer: the transformers library's, of BERT's structure."""
+        own, out = layer.attention.self, layer.attention.output
+        self._layer = layer
+        self.attention = Attention(own.num_attention_heads, own.dropout)
+        self.middle = Norm(out.LayerNorm, out.dropout)
+        self.end = Norm(layer.output.LayerNorm, layer.output.dropout)
+        self._linear = _linear_of(layer)
+        query, key, value, *others = self._linear
+        self._projection = _Products(query, key, value)
+        self._query, self._others = self._projection.part(0, 1), self._projection.part(1, 3)
+        self._out, self._widen, self._narrow = (_Products(linear) for linear in others)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the layer's linear parts are plain ones, and those that were there when this was made."""
+        return all(type(part) is nn.Linear for part in self._linear) and self._linear == _linear_of(self._layer)
+
+    @property
+    def parameters(self) -> tuple[nn.Parameter, ...]:
+        """In the order of the gradients."""
+        modules: tuple[Any, ...] = (*self._linear, self.middle.module, self.end.module)
+        return tuple(parameter for module in modules for parameter in (module.weight, module.bias))
+
+    def refresh(self, dtype: torch.dtype) -> None:
+        """Take over what the parameters are now, in the element type of the arithmetic."""
+        for products in (self._projection, self._out, self._widen, self._narrow):
+            products.refresh(dtype)
+
+    def __call__(self, hidden_TD: Tensor, packing: Packing, masks: Masks | None, first: bool) -> Tensor:
+        """Hidden states [T, D], or those of each text's first token alone, [B, D]. masks: dropout's, in training."""
+        if torch.is_grad_enabled():
+            found: Tensor = _Layer.apply(hidden_TD, self, packing, masks, first, *self.parameters)
+            return found
+        return self.forward(hidden_TD, packing, masks, first)[0]
+
+    def forward(self, hidden_TD: Tensor, packing: Packing, masks: Masks | None, first: bool) -> tuple[Tensor, Kept]:
+        if first:
+            read_RD = hidden_TD[packing.first]
+            query_RD, others_T = self._query.of(read_RD), self._others.of(hidden_TD)
+        else:
+            read_RD, query_RD, others_T = hidden_TD, None, self._projection.of(hidden_TD)
+        context_RD, attention = self.attention.forward(query_RD, others_T, packing, masks)
+        middle_RD, middle = self.middle.forward(self._out.of(context_RD), read_RD, masks)
+        before_RF = self._widen.of(middle_RD)
+        wide_RF = functional.gelu(before_RF)
+        end_RD, end = self.end.forward(self._narrow.of(wide_RF), middle_RD, masks)
+        return end_RD, Kept(hidden_TD, read_RD, attention, context_RD, middle, middle_RD, before_RF, wide_RF, end)
+
+    def backward(
+        self, grad_RD: Tensor, kept: Kept, packing: Packing, first: bool, below: bool, trained: bool
+    ) -> tuple[Tensor | None, list[Tensor | None]]:
+        """Gradients of the hidden states, where something `below` wants them, and of the parameters, if `trained`."""
+        residual_RD, narrow_RD, of_end = self.end.backward(grad_RD, kept.end, trained)
+        of_narrow = self._narrow.gradients(narrow_RD, kept.wide_RF, trained)
+        widen_RF = torch.ops.aten.gelu_backward(self._narrow.back(narrow_RD), kept.before_RF)
+        of_widen = self._widen.gradients(widen_RF, kept.middle_RD, trained)
+        middle_RD = self._widen.back(widen_RF, residual_RD)
+        residual_RD, out_RD, of_middle = self.middle.backward(middle_RD, kept.middle, trained)
+        of_out = self._out.gradients(out_RD, kept.context_RD, trained)
+        of_projection: list[Tensor | None] = [None] * 6
+        hidden_TD = None
+        if below or trained:
+            query_RD, others_T = self.attention.backward(self._out.back(out_RD), kept.attention, packing, not first)
+            if query_RD is None:
+                of_projection = self._projection.gradients(others_T, kept.hidden_TD, trained)
+                hidden_TD = self._projection.back(others_T, residual_RD) if below else None
+            else:
+                of_projection = self._query.gradients(query_RD, kept.read_RD, trained)
+                of_projection += self._others.gradients(others_T, kept.hidden_TD, trained)
+                if below:
+                    read_RD = self._query.back(query_RD, residual_RD)
+                    hidden_TD = self._others.back(others_T).index_add_(0, packing.first, read_RD)
+        return hidden_TD, [*of_projection, *of_out, *of_widen, *of_narrow, *of_middle, *of_end]
+
+
+def _linear_of(layer: Any) -> tuple[nn.Linear, ...]:
+    own = layer.attention.self
+    return own.query, own.key, own.value, layer.attention.output.dense, layer.intermediate.dense, layer.output.dense
+
+
+class _Products:
+    """Linear layers with the same input, side by side: one product for all of them."""
+
+    def __init__(self, *linear: Any) -> None:
+        self._rows = [module.out_features for module in linear]
+        self._weights = Cast(*(module.weight for module in linear))
+        self._biases = Cast(*(module.bias for module in linear))
+        self._span = slice(None)
+
+    def part(self, first: int, end: int) -> _Products:
+        """Some of the layers alone, with the same weights."""
+        made = copy.copy(self)
+        made._rows = self._rows[first:end]
+        made._span = slice(sum(self._rows[:first]), sum(self._rows[:end]))
+        return made
+
+    def refresh(self, dtype: torch.dtype) -> None:
+        self._weights.refresh(dtype)
+        self._biases.refresh(dtype)
+
+    def of(self, values: Tensor) -> Tensor:
+        weight, bias = (cast.value(values.dtype)[self._span] for cast in (self._weights, self._biases))
+        if values.dtype != torch.bfloat16 or _LINEAR is None:
+            return torch.addmm(bias, values, weight.t())
+        made: Tensor = _LINEAR(values, weight, bias, "none", [], None)
+        return made
+
+    def back(self, grad: Tensor, residual: Tensor | None = None) -> Tensor:
+        """The gradient of what was read, added to that of a residual."""
+        weight = self._weights.value(grad.dtype)[self._span]
+        return torch.mm(grad, weight) if residual is None else torch.addmm(residual, grad, weight)
+
+    def gradients(self, grad: Tensor, values: Tensor, trained: bool) -> list[Tensor | None]:
+        """In fp32: those of each layer's weight and bias."""
+        if not trained:
+            return [None] * (2 * len(self._rows))
+        # Both factors have tokens for rows; oneDNN is slow to turn the left one, so the narrower is turned before.
+        if grad.shape[1] <= values.shape[1]:
+            product = torch.mm(grad.t().contiguous(), values)
+        else:
+            product = torch.mm(values.t().contiguous(), grad).t()
+        weights = product.to(torch.float32, memory_format=torch.contiguous_format).split(self._rows)
+        biases = grad.sum(0).float().split(self._rows)
+        return [found for pair in zip(weights, biases, strict=True) for found in pair]
+
+
+class _Layer(torch.autograd.Function):
+    """A packed layer in PyTorch's graph."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden_TD: Tensor,
+        layer: PackedLayer,
+        packing: Packing,
+        masks: Masks | None,
+        first: bool,
+        *parameters: Tensor,  # noqa: ARG004 - what gets gradients
+    ) -> Tensor:
+        end_RD, kept = layer.forward(hidden_TD, packing, masks, first)
+        # No part of it is an input or output that anyone changes in place, and backward comes once.
+        ctx.kept, ctx.call = kept, (layer, packing, first)
+        return end_RD
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        layer, packing, first = ctx.call
+        kept, ctx.kept = ctx.kept, None
+        below, trained = ctx.needs_input_grad[0], any(ctx.needs_input_grad[5:])
+        hidden, gradients = layer.backward(grads[0].contiguous(), kept, packing, first, below, trained)
+        return hidden, None, None, None, None, *gradients
 
 
 class PackedEncoder:
@@ -26,7 +208,7 @@ class PackedEncoder:
 
     @property
     def fits(self) -> bool:
-        """Whether the layers still are what they were made: no one has put modules of their own into them."""
+        """Whether the layers are unchanged: nobody has replaced a module in them."""
         return all(layer.fits for layer in self._layers)
 
     def refresh(self, dtype: torch.dtype) -> None:

@@ -1,4 +1,4 @@
-"""The tokens of a batch without its padding, and where each stands."""
+"""The tokens of a batch without padding, and the position of each."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Packing:
 
     @cached_property
     def sources(self) -> Tensor:
-        """Of each padded place, its token; the first token where there is none, as someone has to be read."""
+        """Of each padded place, its token; the first token at padding, where any would do."""
         sources = torch.zeros(self.real.numel(), dtype=torch.int64, device=self.mask_BS.device)
         sources[self.places[: self.count]] = torch.arange(self.count, device=sources.device)
         return sources
@@ -101,7 +101,7 @@ class Packing:
         return rows.index_copy_(0, self.places[: self.count], values_T[: self.count])
 
     def states(self, hidden_TD: Tensor) -> Tensor:
-        """Hidden states [B, S, D] as wide as the mask, 0 at padding, for whoever reads them so."""
+        """Hidden states [B, S, D] as wide as the mask, 0 at padding, for modules that read them so."""
         texts, width = self.mask_BS.shape
         if self.full and width == self.longest:
             return hidden_TD.view(texts, width, -1)
@@ -119,7 +119,7 @@ class Packing:
         return (self.mask_BS != 0).flatten().nonzero()[:, 0]
 
     def bias(self, query: Tensor) -> Tensor | None:
-        """What is added to attention scores [B * H, Q, S] so that padding is not read; None where there is none.
+        """What is added to attention scores [B * H, Q, S] so that padding is not read; None without padding.
 
         query: [B * H, Q, E].
         """

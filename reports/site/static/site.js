@@ -32,6 +32,7 @@
       .forEach(function (entry) { body.appendChild(entry[2]); });
     Array.prototype.forEach.call(table.tHead.rows[0].cells, function (cell) { cell.removeAttribute("aria-sort"); });
     header.setAttribute("aria-sort", sign < 0 ? "descending" : "ascending");
+    table.dispatchEvent(new Event("sorted", { bubbles: true }));
   }
 
   document.querySelectorAll("table.sortable").forEach(function (table) {
@@ -45,18 +46,43 @@
     });
   });
 
-  // ---- filters: what does not have all chosen words is hidden ----------------------------------------------
+  // ---- filters: what does not have all chosen words is hidden; long lists come in pages ---------------------
+  var PAGE = 100;
+
   document.querySelectorAll(".filtered").forEach(function (part) {
-    var selects = Array.prototype.slice.call(part.querySelectorAll("select[data-filter]"));
+    var selects = Array.prototype.slice.call(part.querySelectorAll("select[data-filter]")), first = 0;
+    if (!selects.length) { return; }
+    var pager = part.querySelector(".pager");
+
+    function nameOf(select) { return "data-" + select.dataset.filter.replace(/ /g, "-"); }
+
     function show() {
-      part.querySelectorAll("[data-" + selects[0].dataset.filter.replace(/ /g, "-") + "]").forEach(function (entry) {
-        entry.hidden = selects.some(function (select) {
-          var name = "data-" + select.dataset.filter.replace(/ /g, "-");
-          return select.value !== "" && entry.getAttribute(name) !== select.value;
+      var entries = Array.prototype.slice.call(part.querySelectorAll("[" + nameOf(selects[0]) + "]"));
+      var kept = entries.filter(function (entry) {
+        return selects.every(function (select) {
+          return select.value === "" || entry.getAttribute(nameOf(select)) === select.value;
         });
       });
+      if (first >= kept.length) { first = 0; }
+      entries.forEach(function (entry) { entry.hidden = true; });
+      kept.forEach(function (entry, place) { entry.hidden = pager && (place < first || place >= first + PAGE); });
+      if (pager) {
+        pager.querySelector("span").textContent = (kept.length ? first + 1 : 0) + " to " +
+          Math.min(first + PAGE, kept.length) + " of " + kept.length;
+        pager.querySelector("[data-step='-1']").disabled = first === 0;
+        pager.querySelector("[data-step='1']").disabled = first + PAGE >= kept.length;
+      }
     }
-    selects.forEach(function (select) { select.addEventListener("change", show); });
+
+    selects.forEach(function (select) { select.addEventListener("change", function () { first = 0; show(); }); });
+    part.addEventListener("sorted", show);
+    if (pager) {
+      pager.hidden = false;
+      pager.querySelectorAll("button").forEach(function (button) {
+        button.addEventListener("click", function () { first += PAGE * Number(button.dataset.step); show(); });
+      });
+      show();
+    }
   });
 
   // ---- charts ------------------------------------------------------------------------------------------------
@@ -68,7 +94,7 @@
       background: "transparent", font: "system-ui, sans-serif", view: { stroke: null },
       axis: { labelColor: ink, titleColor: ink, gridColor: faint, domainColor: ink, tickColor: faint,
               labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 2 },
+      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolStrokeWidth: 2 }, text: { color: ink },
     };
   }
 
@@ -83,35 +109,48 @@
     return select;
   }
 
-  function papersOf(scale, values) {
-    var kept = scale.domain.filter(function (paper) {
-      return values.some(function (value) { return value.paper === paper && !value.silent; });
+  // ---- methods: at most so many at once, those that come first at the beginning ----------------------------
+  var MOST = 8;
+
+  function picker(box, methods, chosen, redraw) {
+    box.textContent = "";
+    if (methods.length <= MOST) { return; }
+    var legend = document.createElement("legend");
+    legend.textContent = "methods, " + MOST + " at most";
+    box.appendChild(legend);
+    methods.forEach(function (method) {
+      var label = document.createElement("label"), input = document.createElement("input");
+      input.type = "checkbox";
+      input.checked = chosen.indexOf(method) >= 0;
+      input.disabled = !input.checked && chosen.length >= MOST;
+      input.addEventListener("change", function () {
+        var at = chosen.indexOf(method);
+        if (at >= 0) { chosen.splice(at, 1); } else { chosen.push(method); }
+        redraw();
+      });
+      label.appendChild(input);
+      label.appendChild(document.createTextNode(" " + method));
+      box.appendChild(label);
     });
-    return { domain: kept, range: kept.map(function (paper) { return scale.range[scale.domain.indexOf(paper)]; }) };
   }
 
-  function coloured(spec, methods, colours, narrow, values) {
+  function coloured(spec, methods, colours, narrow) {
     spec = JSON.parse(JSON.stringify(spec));
     (spec.layer || [spec]).forEach(function (layer) {
       var channel = layer.encoding.color;
       if (channel && channel.field === "method") {
-        channel.scale = { domain: methods, range: methods.map(function (method) { return colours[method]; }) };
-        channel.legend.orient = narrow ? "bottom" : "right";
-      }
-      var shape = layer.encoding.shape;
-      if (shape) {
-        shape.scale = papersOf(shape.scale, values);
-        shape.legend = { orient: narrow ? "bottom" : "right", columns: narrow ? 2 : 1 };
+        channel.scale = { domain: methods, range: methods.map(function (method) { return colours[method] || "#999"; }) };
+        if (channel.legend) { channel.legend.orient = narrow ? "bottom" : "right"; }
       }
     });
     return spec;
   }
 
-  function withAxes(spec, y, x, exponential) {
+  function withAxes(spec, y, x, isLog) {
     (spec.layer || [spec]).forEach(function (layer) {
       if (y && layer.encoding.y) { layer.encoding.y.title = y; }
       if (x && layer.encoding.x) { layer.encoding.x.title = x; }
-      if (exponential && layer.encoding.y) {
+      if (isLog && layer.encoding.y) {
         layer.encoding.y.scale = Object.assign({}, layer.encoding.y.scale, { type: "log", nice: false });
         layer.encoding.y.axis = { tickCount: 6 };
       }
@@ -119,13 +158,54 @@
     return spec;
   }
 
-  // What does not send anything has no place on a logarithm's axis: a line across.
-  function against(value, by) {
-    var sent = value[by] > 0;
-    return Object.assign({}, value, {
-      x: value[by], bytes: value.sizes[by], front: sent && value.best, spread: sent && value.low !== null,
-      printed: sent && value.reported, ours: sent && !value.reported, silent: !sent,
+  // ---- score against bytes: names next to their marks, moved apart where they would touch -----------------
+  function spreadOut(labels, room) {
+    labels.sort(function (one, other) { return one.y - other.y; });
+    var blocks = [];  // labels that touch, and the place of the lowest
+    labels.forEach(function (label) {
+      blocks.push([[label], label.y]);
+      while (blocks.length > 1) {
+        var lower = blocks[blocks.length - 2], upper = blocks[blocks.length - 1];
+        if (lower[1] + room * lower[0].length <= upper[1]) { break; }
+        var all = lower[0].concat(upper[0]), sum = 0;
+        all.forEach(function (each, place) { sum += each.y - room * place; });
+        blocks.splice(-2, 2, [all, sum / all.length]);
+      }
     });
+    blocks.forEach(function (block) {
+      block[0].forEach(function (label, place) { label.y = block[1] + room * place; });
+    });
+  }
+
+  function against(values, by, isLog, height, spec) {
+    var up = isLog ? Math.log : Number, down = isLog ? Math.exp : Number;
+    var sent = values.map(function (value) { return value[by]; }).filter(function (size) { return size > 0; });
+    var least = Math.min.apply(null, sent), ratio = Math.max(Math.max.apply(null, sent) / least, 4);
+    var ends = [];
+    values.forEach(function (value) { ends.push(up(value.low === null ? value.value : value.low)); });
+    values.forEach(function (value) { ends.push(up(value.high === null ? value.value : value.high)); });
+    var low = Math.min.apply(null, ends), high = Math.max.apply(null, ends), pad = 0.08 * (high - low || 1);
+    var x = [least / Math.pow(ratio, 0.1), least * Math.pow(ratio, 1.5)], room = 15 / height * (high - low + 2 * pad);
+    var groups = {};
+    values = values.map(function (value) {
+      var size = value[by], step = size > 0 ? Math.round(8 * Math.log(size / least) / Math.log(ratio)) : "silent";
+      var label = { y: up(value.value) };
+      (groups[step] = groups[step] || []).push(label);
+      return Object.assign({}, value, {
+        x: size, bytes: value.sizes[by], spread: size > 0 && value.low !== null, sends: size > 0, silent: !(size > 0),
+        leads: size > 0, named: true, at: size > 0 ? size * Math.pow(ratio, 0.05) : x[0], place: label,
+      });
+    });
+    Object.keys(groups).forEach(function (step) { spreadOut(groups[step], room); });
+    values.forEach(function (value) {  // a name stands above a dashed line
+      value.label = down(value.place.y + (value.silent ? 0.55 * room : 0));
+      delete value.place;
+    });
+    spec.layer.forEach(function (layer) {
+      if (layer.encoding.x) { layer.encoding.x.scale.domain = x; }
+      layer.encoding.y.scale = { domain: [down(low - pad), down(high + pad)], nice: false, zero: false };
+    });
+    return values;
   }
 
   // A layer without values would be drawn with a scale of its own, or none.
@@ -140,37 +220,36 @@
   }
 
   function prepare(figure) {
-    var name = figure.dataset.chart, found = site.data[name];
+    var found = site.data[figure.dataset.chart];
     var controls = figure.querySelector(".controls"), drawing = figure.querySelector(".drawing");
-    var selects = {}, measure = null;
-    if (found.seeds) { found = ofSeeds(found); }
-    Object.keys(found.choices).forEach(function (field) {
-      if (found.choices[field].length > 1) {
-        selects[field] = chooser(controls, field === "panel" ? "show" : field, found.choices[field], draw);
-      }
-    });
+    var box = document.createElement("fieldset"), panel = null, measure = null, chosen = null, shown;
+    if (found.choices.panel && found.choices.panel.length > 1) {
+      panel = chooser(controls, "show", found.choices.panel, function () { chosen = null; draw(); });
+    }
     if (found.measures) { measure = chooser(controls, "against", found.measures, draw); }
+    box.className = "picker";
+    controls.appendChild(box);
+    if (site.own !== null) { ofSeed(found, "seed " + site.own); }
 
     function draw() {
-      var values = found.values.filter(function (value) {
-        return Object.keys(selects).every(function (field) { return value[field] === selects[field].value; });
-      });
-      var narrow = drawing.clientWidth < 620, by = measure ? measure.value : null;
-      values = values.map(function (value) { return by ? against(value, by) : value; });
+      var values = found.values.filter(function (value) { return !panel || value.panel === panel.value; });
       var methods = values.map(function (value) { return value.method; }).filter(function (method, place, all) {
-        return method !== undefined && all.indexOf(method) === place;
+        return all.indexOf(method) === place;
       });
-      var spec = withLayers(coloured(found.spec, methods, found.colours, narrow, values), values);
-      var panel = selects.panel ? selects.panel.value : (values[0] || {}).panel;
-      withAxes(
-        spec, found.titles && found.titles[panel], by && measure.selectedOptions[0].text,
-        (found.exponential || []).indexOf(panel) >= 0
-      );
+      chosen = chosen || methods.slice(0, MOST);
+      picker(box, methods, chosen, draw);
+      values = values.filter(function (value) { return chosen.indexOf(value.method) >= 0; });
+      methods = methods.filter(function (method) { return chosen.indexOf(method) >= 0; });
+      shown = panel ? panel.value : (values[0] || {}).panel;
+      var narrow = drawing.clientWidth < 620, isLog = (found.exponential || []).indexOf(shown) >= 0;
+      var spec = coloured(found.spec, methods, found.colours, narrow);
+      if (measure && values.length) { values = against(values, measure.value, isLog, spec.height, spec); }
+      withAxes(withLayers(spec, values), found.titles && found.titles[shown], measure && measure.selectedOptions[0].text, isLog);
       Object.assign(spec, {
         $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container",
         autosize: { type: "fit", contains: "padding" }, data: { values: values }, config: theme(),
       });
-      spec.height = narrow ? spec.height + 18 * methods.length : Math.max(spec.height, 16 * methods.length + 130);
+      if (narrow && !measure) { spec.height += 18 * methods.length; }
       vegaEmbed(drawing, spec, { actions: false, renderer: "svg" }).then(function (result) {
         result.view.addEventListener("click", function (event, item) {
           if (item && item.datum && item.datum.href) { window.location.href = item.datum.href; }
@@ -186,22 +265,12 @@
     });
   }
 
-  function ofSeeds(found) {
-    var values = [];
-    var nearest = found.seeds.slice().sort(function (own, other) {
-      return Math.abs(own.seed - site.own) - Math.abs(other.seed - site.own);
-    }).slice(0, 25);
-    nearest.forEach(function (run) {
-      Object.keys(run.scores).forEach(function (score) {
-        run.scores[score].forEach(function (value, place) {
-          if (value !== null) {
-            var own = run.seed === site.own;
-            values.push({ panel: score, seed: run.seed, round: place + 1, value: value, own: own, other: !own });
-          }
-        });
-      });
-    });
-    return { spec: found.spec, values: values, choices: found.choices, titles: found.titles, colours: {} };
+  // A cell's page: its own seed in blue and first, the nearest seeds in grey.
+  function ofSeed(found, own) {
+    function distance(value) { return Math.abs(Number(value.method.slice(5)) - site.own); }
+    found.values.sort(function (one, other) { return distance(one) - distance(other) || one.round - other.round; });
+    found.colours = {};
+    found.colours[own] = "#0072B2";
   }
 
   if (typeof site !== "undefined" && typeof vegaEmbed !== "undefined") {

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relation, Similar, Target
-from benchmarks.experiment import Benchmark
+from benchmarks.claims import At, AverageBetter, Better, CostBound, Reaches, Relation, Target, similar
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 from benchmarks.sweeps.tuning import Search
 from reports.claims.judge import Judgement
+from reports.evidence.gate import NO_ERROR, Gate
 
 TABLE = "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg"))
@@ -29,10 +31,10 @@ ORDERINGS: tuple[Relation, ...] = (
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="rounds"),
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",), some=True),
     AverageBetter((SPLIT,), (FEDAVG,), by=1.0),
-    Similar(SPLIT, FEDAVG, within=1.0, tasks=("qqp",)),
-    Similar(QAT, SPLIT, within=1.0, tasks=("qqp",)),
+    similar(SPLIT, FEDAVG, within=1.0, tasks=("qqp",)),
+    similar(QAT, SPLIT, within=1.0, tasks=("qqp",)),
     Reaches((SPLIT,), TARGET),
-    Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",), TARGET),
+    CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=2.0, target=TARGET),
 )
 
 
@@ -59,10 +61,33 @@ def test_every_ordering_asks_the_gate(
 ) -> None:
     assert judge_of(relation, records, table=one_task).word in DECIDED
     shut = judge_of(relation, records, table=one_task, levels={"linear": 95.0})
-    assert (shut.verdict, shut.numbers[1:]) == ("not testable here: the encoder is too weak here", [WEAK])
+    assert (shut.verdict, shut.numbers[1:]) == ("not testable here: baseline failed", [WEAK])
     assert shut.effect  # the number is shown
     unknown = judge_of(relation, records, table=one_task, levels={"central": None})
-    assert unknown.verdict == "not testable here: reference rows not run"
+    assert unknown.verdict == "undecided: not run"
+
+
+def test_reference_rows_of_one_seed_leave_a_claim_open(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More seeds would judge the column, so the claim is undecided, and not untestable."""
+    monkeypatch.setattr("reports.evidence.gate._decided", lambda *_: Gate(False, NO_ERROR, is_known=False))
+    found = judge_of(ORDERINGS[0], records, table=one_task)
+    assert (found.verdict, found.numbers[1]) == ("undecided: too few seeds", f"QQP undecided: {NO_ERROR}")
+
+
+def test_leaking_columns_count_once_their_split_is_by_group(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult]
+) -> None:
+    (column,) = one_task.columns
+    leaking = replace(one_task, columns=(replace(column, leak="share sentences with training"),))
+    assert judge_of(ORDERINGS[0], records, table=leaking).verdict == "not testable here: test data leak"
+
+    def base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+        return replace(one_task.base(row, column, scale, seed), grouped=True)
+
+    together = [replace(record, cell=replace(record.cell, grouped=True)) for record in records]
+    assert judge_of(ORDERINGS[0], together, table=replace(leaking, base=base)).word == "supported"
 
 
 @pytest.mark.parametrize(("level", "some", "word"), [(70.0, False, "supported"), (50.0, True, "contradicted")])
@@ -97,7 +122,7 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
     levels = {"fedavg": 50.0, "fedsplitbert": 70.0, "fedsplitbert-qat": 70.0}
     told = [pooled(one, levels[one.cell.algorithm] + one.cell.seed % 3 / 10 - 0.1) for one in records]
     found = judge_of(relation, told, table=one_task)
-    assert (found.verdict, found.effect != "") == ("not testable here: FedAvg has learned nothing here", True)
+    assert (found.verdict, found.effect != "") == ("not testable here: baseline failed", True)
     assert found.numbers[-1].endswith("here: 50.0, the majority-class baseline 50.0, n = 7")
     if isinstance(relation, Better | AverageBetter) and relation != ORDERINGS[2]:  # FedAvg's target is no target
         assert judge_of(replace(relation, over_failed=True), told, table=one_task).word in DECIDED
@@ -114,10 +139,10 @@ def test_what_is_compared_has_to_be_tuned(
     lite = replace(one_task.scale("lite"), search=search)
     asked = replace(one_task, scales=tuple(lite if scale.id == "lite" else scale for scale in one_task.scales))
     found = judge_of(relation, records, table=asked)
-    if relation == Similar(QAT, SPLIT, within=1.0, tasks=("qqp",)):
+    if relation == similar(QAT, SPLIT, within=1.0, tasks=("qqp",)):
         assert found.word == "supported"
     else:
-        assert (found.verdict, found.effect != "") == ("not testable here: not tuned there yet", True)
+        assert (found.verdict, found.effect != "") == ("undecided: not tuned yet", True)
 
 
 # ---- near a row that does nothing --------------------------------------------------------------------------------
@@ -126,8 +151,8 @@ def test_what_is_compared_has_to_be_tuned(
 @pytest.mark.parametrize(
     "relation",
     [
-        Similar(QAT, SPLIT, within=2.0, tasks=("qqp",)),
-        Similar(QAT, SPLIT, within=3.0, tasks=("qqp",), relative=True),
+        similar(QAT, SPLIT, within=2.0, tasks=("qqp",)),
+        similar(QAT, SPLIT, within=3.0, tasks=("qqp",), relative=True),
         Better((QAT,), (SPLIT,), by=-2.0, tasks=("qqp",)),
     ],
     ids=["similar", "in percent", "not much below"],
@@ -144,4 +169,4 @@ def test_to_be_near_what_does_nothing_proves_nothing(
     near = judged(69.0)  # of 70
     assert near.verdict == "undecided: reference near an idle row"
     assert "FedSplitBERT − Overall majority, QQP +1." in near.remarks
-    assert judged(None).word == "not testable here"  # it is one of the gate's rows
+    assert judged(None).verdict == "undecided: not run"  # it is one of the gate's rows

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from benchmarks.claims import At, AverageBetter, Better, Relation, Similar
+from benchmarks.claims import At, AverageBetter, Better, Relation, similar
 from benchmarks.experiment import Benchmark
 from reports.claims.cells import Pair, Tables
 from reports.claims.criterion import Evidence, evidence, median_evidence
@@ -55,6 +55,9 @@ class Drawn:
             return median_evidence([(round(gain), round(gain)) for gain in gains], RATIO)
         return evidence(resampled(list(gains), RATIO))
 
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        return ()
+
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence]]:
         return iter(())
 
@@ -85,7 +88,7 @@ def one(task: str, other: float) -> Truth:
 
 EACH = Better((SPLIT, QAT), (FEDAVG, FEDPROX), tasks=TASKS, scores=("test/accuracy",))  # sixteen comparisons
 ALL, SOME = (EACH,), (Better(EACH.rows, EACH.than, tasks=TASKS, scores=EACH.scores, some=True),)
-SIMILAR = (Similar(QAT, SPLIT, within=3.0, tasks=TASKS[:2], scores=EACH.scores),)
+SIMILAR = (similar(QAT, SPLIT, within=3.0, tasks=TASKS[:2], scores=EACH.scores),)
 ROUNDS = (Better((SPLIT,), EACH.than, tasks=TASKS, scores=EACH.scores, measure="rounds"),)
 ENOUGH = tuple(Better(EACH.rows, (FEDAVG,), tasks=(task,), scores=EACH.scores, some=True) for task in TASKS)
 AVERAGE = (AverageBetter((SPLIT,), EACH.than, by=0.0),)

@@ -1,0 +1,196 @@
+"""The commands on this machine: `ui`, `doctor`, `data`, `fetch` and `bench`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from benchmarks import api
+from benchmarks.cli.arguments import machine, selection
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
+from benchmarks.encoders.loading import build_tokenizer, locate
+from benchmarks.errors import NoDataError, UserError
+from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.running.completed import earlier_stages
+from benchmarks.running.process import describe_environment
+from benchmarks.running.requirements import check_data, check_encoder, problem
+from benchmarks.running.run_options import RunOptions, available_cores, require_writable
+from benchmarks.selection import tables_of
+from benchmarks.tasks import DataSource, task, tasks
+from benchmarks.tracking.store import default_tracking_uri, serve, without_password
+from fedsim.precision import resolve_precision
+
+# Where to download datasets; files as DATA_DIR has them.
+SOURCES = {
+    "GLUE": "nyu-mll/glue on the hub, or the GLUE download: MRPC/train.tsv, also under glue_data/",
+    "ArSarcasm-v2": "arbml/ArSarcasm_v2 on the hub, or github.com/iabufarha/ArSarcasm-v2: ArSarcasm-v2/*.csv",
+    "PubMed 20k RCT": "armanc/pubmed-rct20k on the hub, or PubMed_20k_RCT/{train,dev,test}.txt",
+    "JNLPBA": "tner/bionlp2004 on the hub, or github.com/allenai/scibert (data/ner): JNLPBA/{train,dev,test}.txt",
+    "SciERC": "not on the hub: github.com/Hanzhouu/FedBFPT (data/ner): SciERC/{train,dev,test}.txt",
+    "NICTA-PIBOSO": "not on the hub: github.com/jind11/HSLN-Joint-Sentence-Classification: nicta_piboso/*.txt",
+    "S2ORC": "claran/modular-s2orc-parquet on the hub, or the release's metadata in s2orc/, or corpora/<domain>.txt",
+    "Wikipedia": "Salesforce/wikitext on the hub, wikitext-103/wiki.*.tokens, or corpora/wikipedia.{train,valid}.txt",
+}
+Check = tuple[str, bool, str]  # what was checked, whether it is there, and a description
+
+
+def ui_command(args: argparse.Namespace) -> int:
+    """Serve MLflow's pages, only to this machine unless another address is given."""
+    return serve(default_tracking_uri(args.results_dir), args.results_dir, args.host, args.port)
+
+
+def doctor_command(args: argparse.Namespace) -> int:
+    """Print what this machine has; status 2 if the results folder, which every run needs, cannot be used."""
+    checks = list(_checks(args))
+    _print(checks)
+    return 0 if all(good for name, good, _ in checks if name == "results") else 2
+
+
+def _print(checks: Iterable[Check]) -> None:
+    for name, good, text in checks:
+        print(f"{'ok  ' if good else 'none'} {name}: {text}")
+
+
+def _checks(args: argparse.Namespace) -> Iterator[Check]:
+    precision = resolve_precision()
+    environment = describe_environment(precision, 1)
+    versions = ", ".join(f"{name} {version}" for name, version in environment["versions"].items())
+    yield "python", True, f"{environment['python']}; {versions}"
+    device = f"{environment['device']} ({precision.device.type}, {precision.name}), {available_cores()} cores"
+    yield "device", True, device
+    if torch.cuda.is_available():
+        yield "gpu memory", True, f"{torch.cuda.get_device_properties(0).total_memory / 2**30:.0f} GiB"
+    try:
+        api.settings(**machine(args))
+        free = shutil.disk_usage(args.results_dir).free / 2**30
+        yield "results", True, f"{args.results_dir} is writable, {free:.0f} GiB free"
+    except UserError as error:
+        yield "results", False, str(error)
+    yield "tracking", True, without_password(default_tracking_uri(args.results_dir))
+    yield from _scales(args)
+
+
+def _scales(args: argparse.Namespace) -> Iterator[Check]:
+    """Every scale, whether its encoders and data are here, and which are missing."""
+    options = RunOptions(args.results_dir, args.data_dir)
+    needs: dict[str, dict[tuple[str, str], None]] = {}  # scale -> its encoders and tasks, by their first use
+    for table in map(benchmark, benchmark_ids()):
+        for scale in table.scales:
+            cells = [each for _, _, cell in table.cells(scale, [0]) for each in [*earlier_stages(cell), cell]]
+            needs.setdefault(scale.id, {}).update(dict.fromkeys(("encoders", cell.backbone) for cell in cells))
+            needs[scale.id] |= dict.fromkeys(("data", cell.task) for cell in cells if cell.source != "generated")
+    in_folder = args.data_dir is not None  # otherwise, data come from the hub
+    for scale_id, used in needs.items():
+        missing: dict[str, list[str]] = {"encoders": [], "data": []}
+        for kind, name in used:
+            check = partial(check_encoder if kind == "encoders" else check_data, name, options, True)
+            if (kind == "encoders" or in_folder) and problem(check):
+                missing[kind].append(name)
+        text = "; ".join(f"{kind} {', '.join(names)}" for kind, names in missing.items() if names)
+        yield f"scale {scale_id}", not text, f"missing {text}" if text else "ready"
+    if not in_folder:
+        yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
+
+
+def _datasets(args: argparse.Namespace) -> Iterator[Check]:
+    """Every task's data in the folder: how many examples, or what is missing."""
+    for each in tasks():
+        try:
+            data = each.load(source_of(each.id, args.data_dir, extracts=args.results_dir / "corpora"))
+            yield each.id, True, f"{len(data.pool)} examples ({data.origin})"
+        except ValueError as error:
+            yield each.id, False, str(error)
+
+
+def data_command(args: argparse.Namespace) -> int:
+    """Print where each dataset comes from, and which of them a folder holds; status 2 if it holds none."""
+    api.settings(**machine(args))
+    print(
+        "Without DATA_DIR a run fetches what it needs from the Hugging Face hub, and keeps it in the hub's own cache."
+    )
+    for name, source in SOURCES.items():
+        print(textwrap.fill(f"{name}: {source}", 110, initial_indent="  ", subsequent_indent="    "))
+    if args.data_dir is None:
+        print("DATA_DIR names a folder with your files, which are checked here: make data DATA_DIR=/data")
+        print("For nodes without internet: python -m benchmarks fetch ID --to /data, then DATA_DIR=/data there")
+        return 0
+    checks = list(_datasets(args))
+    print(f"\nIn {args.data_dir}:")
+    _print(checks)
+    return 0 if any(good for _, good, _ in checks) else 2
+
+
+def fetch_command(args: argparse.Namespace) -> int:
+    """Copy data and encoders, from the user's data directory or the hub, to a folder; status 2 if some are missing."""
+    args.scale = args.scale or "lite"
+    scales = {name: [scale.id for scale in benchmark(name).scales] for name in tables_of(args.id)}
+    chosen = [selection(args, name) for name, at in scales.items() if name == args.id or args.scale in at]
+    require_writable(args.to)
+    os.environ.update(places(args.to))  # before the hub's libraries are loaded
+    cells = [each for part in chosen for _, _, cell in part.cells() for each in [*earlier_stages(cell), cell]]
+    optional = {column.instead_of for part in chosen for column in part.columns if column.instead_of}
+    fetched: dict[str, list[str]] = {"task": [], "encoder": []}
+    missing = []
+    names = dict.fromkeys(("task", cell.task) for cell in cells if cell.source != "generated")
+    for kind, name in [*names, *dict.fromkeys(("encoder", cell.backbone) for cell in cells)]:
+        try:
+            text, is_fetched = _fetched_task(name, args) if kind == "task" else _fetched_encoder(name, args)
+            fetched[kind] += [name] if is_fetched else []
+            print(f"ok   {kind} {name}: {text}", flush=True)
+        except ValueError as error:  # of the project, or of fedsim
+            print(f"none {kind} {name}: {error}", flush=True)
+            missing += [] if name in optional else [f"{kind} {name}"]
+        note(args.to, fetched["task"], fetched["encoder"])  # a vocabulary may be trained on the tasks before it
+    print(f"Run without internet: DATA_DIR={args.to} and --no-tracking; `import` brings the records back.")
+    if missing:
+        print(f"error: not fetched: {', '.join(missing)}; put their files into {args.to}", file=sys.stderr)
+    return 2 if missing else 0
+
+
+def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
+    """Copy a task's files from the data directory, or fetch it; returns a description and whether it was fetched.
+
+    UserError if its files are damaged or incomplete: the hub's do not replace them.
+    """
+    reason = ""
+    if args.data_dir is not None:
+        try:
+            data = task(name).load(DataSource(args.data_dir, args.lenient))
+            size = copied(data.files, args.data_dir, args.to)
+            files = f"{len(data.files)} files copied, {size / 1e6:.1f} MB"
+            return f"{len(data.pool)} examples ({data.origin}: {files})", False
+        except NoDataError as error:
+            reason = str(error)
+    try:
+        data = task(name).load(DataSource(extracts=args.to / EXTRACTS))
+    except ValueError as error:
+        raise UserError("; ".join(filter(None, (reason, str(error))))) from None
+    return f"{len(data.pool)} examples ({data.origin})", True
+
+
+def _fetched_encoder(name: str, args: argparse.Namespace) -> tuple[str, bool]:
+    """Fetch an encoder, with the tokenizer from the data directory if it has one."""
+    folder: Path = args.to
+    if args.data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
+        vocabulary = args.data_dir / "vocab" / KNOWN[name].tokenizer
+        copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)
+    encoder = locate(name, False, folder, folder / EXTRACTS)
+    build_tokenizer(encoder)  # check that it can be read
+    return ", ".join(encoder.origin.values()), True
+
+
+def bench_command(args: argparse.Namespace) -> int:
+    """Measure speed and memory, section by section; status 1 if a bar is missed."""
+    from benchmarks.performance.suite import run_suite  # loads transformers
+
+    args.threads = args.threads or available_cores()
+    return run_suite(args.parts, api.settings(**machine(args)), args.repeats)

@@ -1,0 +1,112 @@
+"""The files of a backbone: in a folder, in an installed package, or on the Hugging Face hub; nothing is loaded."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.encoders import fetched
+from benchmarks.encoders.backbones import KNOWN, backbone_name, is_folder
+from benchmarks.errors import UserError
+
+TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
+FILES = ("*.safetensors", *TOKENIZER_FILES)
+
+
+def find_files(requested: str, local_only: bool = False, data_dir: Path | None = None) -> tuple[Path, dict[str, str]]:
+    """The folder of a backbone's files, or of its tokenizer if its weights are drawn here, and their origin.
+
+    The files are not read. The backbone is neither built in nor one whose vocabulary is trained here.
+
+    Args:
+        requested: A known id, a folder, or a name on the hub.
+        local_only: Download nothing.
+        data_dir: May hold the tokenizer of an encoder whose weights are drawn here.
+
+    Raises:
+        UserError: The files are missing, or the hub does not deliver them.
+    """
+    known = KNOWN.get(backbone_name(requested))
+    if is_folder(requested):
+        folder = Path(requested).expanduser().resolve()
+        if not (folder / "config.json").is_file():
+            raise UserError(
+                f"no encoder in {folder}: expected config.json, tokenizer files and weights. Correct BACKBONE."
+            )
+        return folder, {"from": "folder"}
+    if known is None:
+        return fetch(requested, None, local_only)
+    if known.package and (installed := _packaged(known.package)):
+        return installed, {"from": f"package {known.package[0]}"}
+    if not known.tokenizer:
+        return fetch(known.hub or known.id, known.revision, local_only)
+    in_data = f"vocab/{known.tokenizer}"
+    if data_dir is not None and (data_dir / in_data).is_dir():
+        return data_dir / in_data, {"from": f"folder {in_data}"}
+    try:
+        return fetch(known.hub or known.id, known.revision, local_only, TOKENIZER_FILES)
+    except UserError:
+        raise UserError(
+            f"backbone {known.id!r}: expected its tokenizer in {in_data} of the data directory "
+            f"({data_dir or 'not set'}) or on the hub as {known.hub}, found none. Put {known.hub}'s vocabulary there, "
+            "and set DATA_DIR."
+        ) from None
+
+
+def fetch(
+    name: str, revision: str | None, local_only: bool = False, files: Sequence[str] = FILES
+) -> tuple[Path, dict[str, str]]:
+    """The files of a hub repository, in the cache, and their origin; UserError if the hub does not deliver them."""
+    import huggingface_hub  # reads the environment, which `fetched.use` sets
+
+    local_only = local_only or not fetched.hub_answers()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # not a line for each retry
+    try:
+        folder = Path(
+            huggingface_hub.snapshot_download(
+                name, revision=revision, allow_patterns=list(files), local_files_only=local_only
+            )
+        )
+    except Exception as error:  # noqa: BLE001 - the client raises many kinds; each means the same to the user
+        if not fetched.hub_answers():
+            reason = "the Hugging Face hub does not answer, and its cache has no such files"
+        elif name in {known.hub for known in KNOWN.values()}:
+            reason = f"the Hugging Face hub does not deliver it ({type(error).__name__}: {str(error).splitlines()[0]})"
+        else:
+            reason = f"expected a known id ({', '.join(KNOWN)}), a folder, or a name on the Hugging Face hub"
+        raise UserError(
+            f"encoder {name}: {reason}. Without internet, set BACKBONE to a folder that holds config.json, "
+            "model.safetensors and the tokenizer."
+        ) from None
+    return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
+
+
+def _packaged(package: tuple[str, str]) -> Path | None:
+    """A folder of an installed package, whose code is not run."""
+    spec = importlib.util.find_spec(package[0])
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / package[1]
+
+
+def architecture(requested: str) -> Mapping[str, Any]:
+    """The configuration of a backbone; a known one needs no files."""
+    return KNOWN[requested].config if requested in KNOWN else _config_of(requested)
+
+
+@cache
+def _config_of(requested: str) -> Mapping[str, Any]:
+    from fedsim.models.sequence import read_config  # loads torch
+
+    return read_config(find_files(requested)[0])
+
+
+def depth(requested: str) -> int:
+    """Number of encoder layers of a backbone."""
+    config = architecture(requested)
+    # DistilBERT and GPT-2 name it differently
+    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))

@@ -1,0 +1,143 @@
+"""Identify the content of a backbone's files, and load its encoder and its tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from benchmarks.encoders import tokenization
+from benchmarks.encoders.backbones import KNOWN, TRAINED, Backbone, backbone_name, is_folder
+from benchmarks.encoders.files import find_files
+from benchmarks.encoders.tokenizer_checks import require_sound
+from benchmarks.errors import UserError
+from benchmarks.run_config import canonical_json, digest
+from benchmarks.running.run_options import RunOptions
+from fedsim.files import open_file
+from fedsim.models.pretrained import weight_files
+from fedsim.models.sequence import encoder_from_config, encoder_from_folder, read_config
+from fedsim.rng import SERVER, torch_seeded
+
+# Notes of a configuration that do not change what the encoder computes.
+_NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
+
+
+@dataclass(frozen=True)
+class Located:
+    """A backbone with its files; `digest` identifies its content.
+
+    folder: None for weights that are drawn here. tokenizer: the tokenizer's folder, if it is another one; bpe: it is a
+    byte-level BPE, without special tokens. heads: the pooler and the masked-LM head of the files are used.
+    """
+
+    id: str
+    config: Mapping[str, Any]
+    digest: str
+    origin: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    heads: bool = True
+    tokenizer: Path | None = None
+    bpe: bool = False
+
+
+@lru_cache
+def locate(
+    requested: str, local_only: bool = False, data_dir: Path | None = None, results_dir: Path | None = None
+) -> Located:
+    """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline).
+
+    Args:
+        requested: A known id, a folder, or a name on the hub.
+        local_only: Download nothing.
+        data_dir: May hold the tokenizer of an encoder whose weights are drawn here, or the text to train it on.
+        results_dir: For a tokenizer that is trained here; the default one if None.
+
+    Raises:
+        UserError: The files are missing, or the hub does not deliver them.
+    """
+    known = KNOWN.get(backbone_name(requested))
+    if known and known.id == requested and not known.hub and not known.bpe:
+        content = digest({"config": dict(known.config), "seed": 0})
+        return Located(requested, known.config, content, {"from": "built in"}, heads=False)
+    if known and (known.tokenizer or known.bpe) and not is_folder(requested):
+        return _drawn(known, data_dir, local_only, results_dir or RunOptions().results_dir)
+    folder, origin = find_files(requested, local_only, data_dir)
+    config = read_config(folder)
+    heads = known.heads if known else True
+    return Located(backbone_name(requested), config, _content_digest(folder, config), origin, folder, heads)
+
+
+def build_encoder(located: Located) -> nn.Module:
+    """The encoder with its weights, in fp32; drawn weights are those of the fixed seed 0."""
+    if located.folder is not None:
+        return encoder_from_folder(located.folder)
+    with torch_seeded(0, 0, SERVER, located.id):
+        return encoder_from_config(located.config)
+
+
+def build_tokenizer(located: Located) -> Any:
+    """The encoder's tokenizer: from its files, or of the generated tasks' words for a built-in encoder.
+
+    UserError if it fails one of the checks in `tokenizer_checks`.
+    """
+    folder = located.tokenizer or located.folder
+    if folder is None:
+        return tokenization.generated_tokenizer()
+    if located.bpe:
+        tokenizer = tokenization.byte_level_tokenizer(folder, str(located.config["model_type"]))
+    else:
+        tokenizer = tokenization.load_tokenizer(folder)
+    require_sound(tokenizer, folder, str(located.config["model_type"]), int(located.config["vocab_size"]))
+    return tokenizer
+
+
+def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path) -> Located:
+    """A backbone whose weights are drawn here; its tokenizer is trained here, in the data directory, or on the hub."""
+    if known.bpe != TRAINED:
+        folder, origin = find_files(known.id, local_only, data_dir)
+    else:
+        try:
+            if data_dir is None and local_only:
+                raise UserError("the data directory is not set")
+            folder, origin = tokenization.trained_files(data_dir, results_dir), {"from": "trained here on Wikipedia"}
+        except UserError as error:
+            raise UserError(
+                f"backbone {known.id!r}: its vocabulary is trained here on the text of the task wikitext, which is "
+                f"missing: {error}"
+            ) from None
+    origin = {**origin, "from": f"drawn here; tokenizer: {origin['from']}"}
+    located = Located(known.id, known.config, "", origin, heads=False, tokenizer=folder, bpe=bool(known.bpe))
+    tokenizer = digest(build_tokenizer(located).backend_tokenizer.to_str(), 64)
+    content = digest({"config": dict(known.config), "seed": 0, "tokenizer": tokenizer}, 64)
+    return replace(located, digest=content)
+
+
+def _content_digest(folder: Path, config: Mapping[str, Any]) -> str:
+    """SHA-256 over weights, tokenizer files and configuration: the same from a folder, a package and the hub."""
+    state = hashlib.sha256()
+    patterns = ("vocab.*", "merges.txt", "tokenizer.json", "tokenizer_config.json")
+    others = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    for path in [*weight_files(folder), *others]:
+        with open_file(path, "a file of an encoder") as file:
+            state.update(hashlib.file_digest(file, "sha256").digest())
+    state.update(canonical_json({key: value for key, value in config.items() if key not in _NOTES}).encode())
+    return state.hexdigest()
+
+
+def architecture(requested: str) -> Mapping[str, Any]:
+    """The configuration of a backbone; a known one needs no files."""
+    if requested in KNOWN:
+        return KNOWN[requested].config
+    return locate(requested).config
+
+
+def depth(requested: str) -> int:
+    """Number of encoder layers of a backbone."""
+    config = architecture(requested)
+    # DistilBERT and GPT-2 name it differently
+    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))

@@ -1,0 +1,153 @@
+"""Studies of FedFreezeBERT that the paper does not have: its small Arabic encoder, and what embeddings give away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.experiment import Column, Row, Scale, another, run_of, with_lite
+from benchmarks.fedfreezebert import paper
+from benchmarks.fedfreezebert.tables import TABLE1
+from benchmarks.overrides import ByScale
+from benchmarks.publication import PLAIN_SCORES, View, deviations
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
+
+# ---- the small Arabic encoder: runs on the backbone `arabic-mini` start from it ----------------------------------
+
+MASKED_TOKENS = Column("arsarcasm-masked", "Held-out tweets", ("test/perplexity",), "test/perplexity")
+EPOCHS = 10
+HELD_OUT = 0.05  # share of the tweets that is scored after each epoch and never trained on
+
+
+def encoder_run(
+    row: Row, column: Column, scale: Scale, seed: int, rounds: int, rate: float, held_out: float, **training: Any
+) -> RunConfig:
+    """Masked language modelling in one place, an epoch a round, with one optimiser and one schedule throughout.
+
+    The demo scale has its own rate and held-out share. `training` are further fields of the training.
+    """
+    common = {"schedule": "linear", "warmup": 0.1, "clip_norm": 1.0, "optimizer": "kept", **training}
+    if scale.id == "demo":
+        demo = TrainConfig(rounds, 5e-3, batch_size=16, max_length=32, precision="fp32", **common)
+        return replace(run_of(row, column, scale, seed, demo), test_share=0.2, head="masked-lm")
+    budget = TrainConfig(rounds, rate, batch_size=32, **common)
+    return replace(run_of(row, column, scale, seed, budget), test_share=held_out, head="masked-lm")
+
+
+def _pretraining(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    return encoder_run(row, column, scale, seed, 6 if scale.id == "demo" else EPOCHS, 5e-4, HELD_OUT)
+
+
+PRETRAINING = another(
+    TABLE1,
+    "pretraining",
+    "encoder",
+    "Masked language modelling of training tweets, in one place: the lite scale's encoder; no table of the paper",
+    rows=(
+        Row(
+            "pretraining", "Pre-training", {"algorithm": "central", "options": {"embeddings": "global"}}, printed=False
+        ),
+    ),
+    columns=(MASKED_TOKENS,),
+    scales=with_lite(
+        TABLE1.scales, ("demo", "lite"), backbone="arabic-mini-fresh", material="real data, a fresh 4-layer encoder"
+    ),
+    base=_pretraining,
+    deviations=deviations(f"""
+- corpus (lite): The distinct training tweets of all clients together. {100 * HELD_OUT:.0f} % of them are held out and
+  scored by their masked tokens. No labels and no test tweets.
+- recipe: 15 % of a batch's tokens are masked (80 % as [MASK], 10 % as another token). No next sentence, and no
+  dropout, which so few epochs do not need. AdamW with linear warm-up and decay, gradients cut at norm 1.
+"""),
+    view=View("curves", {"quantity": "score"}),
+    keeps_weights=True,
+)
+
+# ---- what a server can read off the embeddings that C-FedFreezeBERT's clients send -------------------------------
+
+_RECOVERED = (("test/token_recovery", "test/text_recovery"), "test/token_recovery")
+TEXTS = Column("arsarcasm-texts", "Held-out tweets", *_RECOVERED)
+# Its encoder has more layers than the last four.
+ENGLISH_TEXTS = Column("sst2-texts", "Held-out SST-2", *_RECOVERED, scales=paper.ENGLISH.scales, own=paper.ENGLISH.own)
+PUBLIC, FEW = 2000, 200  # public texts that the server has
+DEMO_SHARE = 10  # the demo scale has a tenth of them
+PASSES = 3  # over PUBLIC texts; over fewer texts more, so that every inverter takes the same number of steps
+
+
+def knowing(texts: int) -> dict[str, JSON]:
+    """Changes to a server that has this number of public texts."""
+    few = texts // DEMO_SHARE
+    return {
+        "options.public_texts": ByScale({"demo": few}, otherwise=texts),
+        "training.local_epochs": ByScale({"demo": PASSES * PUBLIC // few}, otherwise=PASSES * PUBLIC // texts),
+    }
+
+
+def _inversion(id: str, name: str, head: str, note: str, public_texts: int = PUBLIC, sent: str = "fp32") -> Row:
+    changes = {"algorithm": "inversion", "head": head, "options.sent": sent, **knowing(public_texts)}
+    return Row(id, name, changes, printed=False, note=note)
+
+
+MAJORITY = Row(
+    "token-majority",
+    "Most frequent token",
+    {"algorithm": "token_majority", **knowing(PUBLIC)},
+    printed=False,
+    note="answers the public texts' most frequent token at every position, without reading what is sent",
+)
+
+
+def attack_training(scale: Scale) -> TrainConfig:
+    """One round that trains an inverter."""
+    return TrainConfig(1, 1e-3, batch_size=16, max_length=32 if scale.id == "demo" else 128, precision="fp32")
+
+
+def _attack(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    """An attack on Table 3's clients, with their encoder and tweets, before its row's changes."""
+    run = paper.base_cell(row, column, scale, seed)
+    return replace(run, training=attack_training(scale), validation_share=0.0)
+
+
+INVERSION = another(
+    TABLE1,
+    "inversion",
+    "privacy",
+    "Held-out tweets that a server recovers from their embeddings; no table of the paper",
+    rows=(
+        MAJORITY,
+        _inversion("last", "Last layer, fp32", "average", "what C-FedFreezeBERT sends with the average aggregator"),
+        _inversion("last-fp16", "Last layer, fp16", "average", "the same, sent as fp16", sent="fp16"),
+        _inversion("last-four", "Last four layers, fp32", "psum", "what it sends with P-SUM and H-SUM"),
+        _inversion("last-four-fp16", "Last four layers, fp16", "psum", "the same, sent as fp16", sent="fp16"),
+        _inversion(
+            "last-few", "Last layer, fp32, few public texts", "average", f"with {FEW} public texts, not {PUBLIC}", FEW
+        ),
+    ),
+    columns=(TEXTS, ENGLISH_TEXTS),
+    base=_attack,
+    deviations=(
+        *deviations(f"""
+- claim: C-FedFreezeBERT's privacy rests on the sentence "having BERT contextual embeddings for a sentence, one cannot
+  get back the original sentence". The paper does not measure it; this study does.
+- attacker: The server follows the protocol and is curious. It has the pre-trained encoder and {PUBLIC} public texts of
+  the clients' kind, here some of their training tweets. On these it trains an inverter: layer norm on each hidden
+  state, two linear layers, and a product with the encoder's word embeddings. It then reads features of the official
+  test tweets, which it does not have.
+- counted: The share of all tokens that are recovered at their positions, and of all tweets whose tokens are all right.
+  [CLS] and [SEP] are known and [UNK] is not a word, so they are left out.
+- lower-bound: The result is a lower bound of what features give away: the inverter is small, reads each position alone
+  and knows no language.
+- ordinary: The ordinary aggregator is left out. It sends only [CLS], no state for each token; the study says nothing
+  of its privacy.
+- sent: Features are computed in fp32 on every machine and rounded where they are sent as fp16. The attack itself sends
+  nothing, hence 0 bytes.
+- public-texts (demo): A tenth of the public texts: {PUBLIC // DEMO_SHARE} and {FEW // DEMO_SHARE}.
+- depth (lite, literal): The small Arabic encoder has only these four layers, SST-2's has six. After twelve layers less
+  of the words may remain.
+"""),
+        *(entry for entry in paper.DEVIATIONS if entry.id in ("english", "backbone")),
+    ),
+    view=PLAIN_SCORES,
+)
+
+BENCHMARKS = (PRETRAINING, INVERSION)

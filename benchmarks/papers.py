@@ -1,0 +1,127 @@
+"""A paper as a whole: its benchmarks, judged claims, audited numbers, and how far it is reproduced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
+
+from benchmarks.dry_run.shapes import derive_client, derive_flops, derive_for
+from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark, Scale
+from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
+from benchmarks.results import RunResult
+from benchmarks.selection import FinishedCells, tables_of
+from reports.audit.sources import PaperFacts
+from reports.audit.statements import Finding, findings
+from reports.claims import wording
+from reports.claims.judge import Judgement, judge, measured_word
+from reports.evidence.published import Numbers, read_folder
+from reports.evidence.records import PAPER, request_for
+from reports.front.state import MEASURED, Headline, Standing
+from reports.views import has_finding, page
+
+
+def benchmarks_of(paper: str) -> dict[str, Benchmark]:
+    """Every benchmark of a paper by id, with those of other papers that its claims or columns need."""
+    tables = ids_of(paper)
+    named = sorted({name for claim in claims_of(paper) for name in claim.benchmarks})
+    benchmarks = [benchmark(name) for name in dict.fromkeys([*tables, *named])]
+    return {table.id: table for table in [*benchmarks, *(table.gate for table in benchmarks if table.gate is not None)]}
+
+
+def tables_by_paper() -> dict[str, list[Benchmark]]:
+    """A paper's id -> its tables and figures."""
+    by_paper: dict[str, list[Benchmark]] = {}
+    for table in map(benchmark, benchmark_ids()):
+        by_paper.setdefault(table.paper.id, []).append(table)
+    return by_paper
+
+
+def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
+    """A paper's id -> its published numbers, for each paper of some benchmarks."""
+    folders = {table.paper.id: table.published_csv.parent for table in tables}
+    return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
+
+
+def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[Judgement]:
+    """A paper's claims, judged by its published numbers and by the records of a scale."""
+    tables = benchmarks_of(paper)
+    name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
+    published = published_of(tables.values())
+    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_flops)
+
+
+def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
+    """Whether a paper's published numbers are consistent; () for a paper without an audit."""
+    tables = benchmarks_of(paper)
+    published = published_of(tables.values())
+    return findings(PaperFacts(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
+
+
+def cells_at(
+    scale: str, tables: Iterable[Benchmark], records: Sequence[RunResult]
+) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+    """How far tables are run at a scale.
+
+    Returns:
+        Table or figure -> cells run, and all of them: of the paper's columns, or of all columns of a study.
+        Column of ours in a table of the paper -> cells run.
+    """
+    finished, cells = FinishedCells([record.cell for record in records], scale), {}
+    additions: dict[str, int] = {}
+    for table in tables:
+        at = next((each for each in table.scales if each.id == scale), None)
+        if at is not None:
+            cells[table.place] = finished.published(table, at)
+            for column in table.columns_at(at) if table.is_printed else ():
+                if PAPER not in column.scales:
+                    additions[column.name] = additions.get(column.name, 0) + finished.run(table, at, [column])
+    return cells, additions
+
+
+def standings_at(
+    scale: str, by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]
+) -> list[Standing]:
+    """How far each paper that has this scale is reproduced at it, with the findings of its additional studies."""
+    standings = []
+    for paper, tables in by_paper.items():
+        at = {table.id: each for table in tables for each in table.scales if each.id == scale}
+        if not at:
+            continue
+        studies = []
+        for table in (table for table in tables if table.id in at and has_finding(table)):
+            statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
+            if statement:
+                numbers = f"{numbers}; 95 % intervals, (n)"
+                studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
+        cells, additions = cells_at(scale, tables, records)
+        verdicts = judged(paper, next(iter(at.values())), records), audited(paper, records)
+        link = f"benchmarks/{paper}/README.md"
+        standings.append(Standing(tables[0].paper, link, cells, *verdicts, studies, additions))
+    return standings
+
+
+def claims_frame(paper: str, scale: str, records: Sequence[RunResult]) -> pd.DataFrame:
+    """One line for each claim of a paper, with verdicts and numbers; UserError for an unknown paper or scale."""
+    if tables_of(paper) == [paper]:
+        raise UserError(f"unknown paper {paper!r}: expected one of {', '.join(sorted(tables_by_paper()))}")
+    at = {each.id: each for table in benchmarks_of(paper).values() for each in table.scales}
+    if scale not in at:
+        raise UserError(f"scale {scale!r}: no table of {paper} has it")
+    return pd.DataFrame(
+        {
+            "claim": judgement.claim.id,
+            "quotation": judgement.claim.quotation,
+            "in_print": judgement.published_word,
+            "ours": judgement.word,
+            "verdict": judgement.verdict,
+            "numbers": wording.numbers(judgement.measured),
+            "effect": judgement.effect,
+            "seeds": judgement.n,
+            "why": wording.why(judgement.measured),
+            "without": wording.without(judgement.measured),
+            "at_last_round": measured_word(judgement.at_last) if judgement.at_last else "",
+        }
+        for judgement in judged(paper, at[scale], records)
+    )

@@ -1,0 +1,176 @@
+"""Clients of one round side by side, in tasks on a Ray cluster: one that runs already, or one that starts here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.encoders.fetched import use
+from benchmarks.errors import UserError
+from benchmarks.registry import include_once
+from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import KeptWeights
+from benchmarks.running.run_options import RunOptions, thread_limits
+
+if TYPE_CHECKING:
+    from fedsim.engine import ClientUpdate, ComputeUpdate, UpdateOutcome
+    from fedsim.wire import Params
+
+# With "0" Ray listens at this address alone; otherwise it replaces it by one that is seen from outside.
+# https://github.com/ray-project/ray/issues/18730
+HERE, ALONE = "127.0.0.1", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a process needs for a run. initial: the weights from which it starts. note: a remark for the user."""
+
+    cell: RunConfig
+    cell_id: str
+    settings: RunOptions
+    initial: KeptWeights | None
+    note: str = ""
+
+
+@contextmanager
+def client_tasks(work: Work, on_batch: Callable[[int], None]) -> Iterator[ClientTasks | None]:
+    """Where the clients of a run train; None for this process. on_batch: receives the numbers of trained examples."""
+    if work.settings.client_workers == 1:
+        yield None
+        return
+    with connected(work.settings):
+        yield ClientTasks(work, on_batch)
+
+
+class ClientTasks:
+    """Trains as many clients at once as the options say, in tasks of Ray; a `MapClients`."""
+
+    def __init__(self, work: Work, on_batch: Callable[[int], None]) -> None:
+        self._ray, settings = library(work.settings), work.settings
+        self._work, self._on_batch = self._ray.put(work), on_batch
+        self.label, self.count = work.cell.label, settings.client_workers
+        self.processes: dict[str, int] = {}  # those that trained clients, with each one's peak of memory in bytes
+        options = {"num_cpus": settings.threads, "num_gpus": gpu_share(settings, self.count)}
+        self._task = self._ray.remote(_train).options(**options)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The peaks of memory of all processes together."""
+        return sum(self.processes.values())
+
+    def __call__(self, compute: ComputeUpdate, updates: Iterable[ClientUpdate]) -> Iterator[UpdateOutcome]:
+        """The outcomes of client updates, in order. compute: what the tasks do, each with a model of its own."""
+        pending: deque[Any] = deque()  # at most twice as many as train at once: an early outcome waits here
+        for update in updates:
+            if len(pending) >= self.count:
+                self._ray.wait(list(pending), num_returns=len(pending) - self.count + 1)
+            tensors = [on_cpu(group) for group in (update.shared, update.private, update.received)]
+            pending.append(self._task.remote(self._work, update.round, update.client.id, *tensors))
+            if len(pending) == 2 * self.count:
+                yield self._outcome(pending.popleft())
+        while pending:
+            yield self._outcome(pending.popleft())
+
+    def _outcome(self, task: Any) -> UpdateOutcome:
+        try:
+            outcome, examples, process, peak_bytes = self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # as where clients train in one process
+        except self._ray.exceptions.RayError as error:
+            reason = " ".join(str(error).split())[:300]
+            message = f"{self.label}: a client could not be trained ({reason}); finished rounds are saved"
+            raise UserError(message) from None
+        self.processes[process] = peak_bytes
+        self._on_batch(examples)
+        return outcome
+
+
+_trainers: dict[str, Callable[..., Any]] = {}  # in a task's process: cell_id -> trains a client of that run
+
+
+def _train(work: Work, *client: Any) -> tuple[UpdateOutcome, int, str, int]:
+    """A task: train a client by its round, id and tensors.
+
+    Returns:
+        The outcome, the number of examples, this process, and its peak of memory in bytes.
+    """
+    if work.cell_id not in _trainers:  # a process builds the federation of its run once
+        os.environ.update(thread_limits(work.settings.threads))
+        use(work.settings.data_dir)
+        include_once(work.settings.include)
+        from benchmarks.running.federation import client_trainer  # loads torch, which reads the environment
+
+        _trainers.clear()
+        _trainers[work.cell_id] = client_trainer(work.cell, work.cell_id, work.settings, work.initial)
+    outcome, examples, peak_bytes = _trainers[work.cell_id](*client)
+    outcome = replace(outcome, uploaded=on_cpu(outcome.uploaded), kept=on_cpu(outcome.kept))
+    return outcome, examples, f"{os.uname().nodename} {os.getpid()}", peak_bytes
+
+
+def on_cpu(tensors: Params) -> Params:
+    """Copies of tensors on the CPU: a view would be sent with the whole tensor behind it."""
+    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+
+
+# ---- the cluster -------------------------------------------------------------------------------------------------
+
+
+def library(settings: RunOptions) -> Any:
+    """Ray; UserError if it is not installed."""
+    if not settings.ray_address:
+        os.environ.setdefault(ALONE, "0")  # Ray reads it when it is loaded
+    try:
+        import ray
+    except ImportError:
+        raise UserError("--executor ray needs Ray: pip install 'fedbert-bench[ray]'") from None
+    return ray
+
+
+def gpu_share(settings: RunOptions, tasks: int) -> float:
+    """GPUs of one of so many tasks side by side: one, or its share if the cluster has fewer."""
+    gpus = 0 if settings.device == "cpu" else library(settings).cluster_resources().get("GPU", 0)
+    return min(1.0, gpus / tasks)
+
+
+@contextmanager
+def connected(settings: RunOptions) -> Iterator[str]:
+    """Be connected to the Ray cluster that the options name, or to one started here; gives its address."""
+    ray = library(settings)
+    is_first = not ray.is_initialized()
+    if is_first:
+        handler = signal.getsignal(signal.SIGTERM)
+        _connect(ray, settings)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray has replaced it
+    try:
+        yield ray.get_runtime_context().gcs_address
+    finally:
+        if is_first:
+            ray.shutdown()
+
+
+def _connect(ray: Any, settings: RunOptions) -> None:
+    address, quiet = settings.ray_address, {"log_to_driver": False, "logging_level": "error"}
+    try:
+        if not address:
+            cpus = settings.workers * settings.cores
+            ray.init("local", num_cpus=cpus, include_dashboard=False, _node_ip_address=HERE, **quiet)
+            return
+        if "://" not in address and address != "auto":  # Ray itself waits minutes for a cluster that does not answer
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+        ray.init(address=address, **quiet)
+    except (RuntimeError, ValueError, OSError, AssertionError, OverflowError) as error:
+        raise UserError(
+            f"no Ray cluster answers at {address or 'this machine'} ({' '.join(str(error).split())[:300]}). Expected "
+            "the address of one that runs, such as head-node:6379, in --ray-address (make: RAY_ADDRESS); without it "
+            "one is started here."
+        ) from None

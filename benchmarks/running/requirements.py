@@ -1,0 +1,78 @@
+"""Whether the data and encoders of some runs are here, before torch, MLflow and the hub are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from benchmarks.encoders import fetched
+from benchmarks.encoders.backbones import KNOWN, backbone_name, is_folder
+from benchmarks.encoders.files import find_files
+from benchmarks.errors import NoDataError, UserError
+from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import IsFinished, by_stage
+from benchmarks.running.run_options import ELSEWHERE, RunOptions
+from benchmarks.tasks import task
+
+
+def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished: IsFinished) -> None:
+    """Raise one UserError that names every missing dataset and encoder of the unfinished runs.
+
+    Folders are looked at first. The hub has to deliver what they lack; where it does not answer one short request, its
+    libraries are set offline, so that they do not try again in each run.
+
+    Args:
+        cells: The runs; earlier runs from which they begin count too.
+        options: Folders and machine.
+        is_finished: Says which runs are finished and need nothing.
+    """
+    unfinished = [cell for cell in cells if not is_finished(cell, False)]
+    needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
+    names = dict.fromkeys(cell.task for cell in needed if cell.source != "generated")
+    elsewhere = options.executor in ELSEWHERE  # other machines may have other caches, and reach the hub
+    checks = [partial(check_data, name, options, elsewhere) for name in names]
+    encoders = [] if elsewhere else dict.fromkeys(cell.backbone for cell in needed)
+    checks += [partial(check_encoder, name, options) for name in encoders]
+    if missing := list(filter(None, map(problem, checks))):
+        raise UserError("\n".join(missing))
+
+
+def problem(check: Callable[[], None], kind: type[UserError] = UserError) -> str:
+    """The message of a check's error of that kind; "" if it passes."""
+    try:
+        check()
+    except kind as error:
+        return str(error)
+    return ""
+
+
+def why_absent(task_id: str, options: RunOptions) -> str:
+    """Why a task has no data; "" if it has some. UserError if they are damaged."""
+    return problem(partial(check_data, task_id, options), NoDataError)
+
+
+def check_data(task_id: str, options: RunOptions, local_only: bool = False) -> None:
+    """Raise UserError if a task's data are missing, by a look at the folder or at the hub's cache.
+
+    local_only: do not ask the hub.
+    """
+    of, extracts = task(task_id), options.results_dir / "corpora"
+    source = fetched.source_of(task_id, options.data_dir, options.lenient, extracts)
+    if of.find is not None:
+        of.find(source)
+    if source.folder is None and not local_only and not fetched.hub_answers():
+        of.load(source)
+
+
+def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) -> None:
+    """Raise UserError if an encoder's files are missing, unless the hub delivers them now.
+
+    local_only: do not ask the hub.
+    """
+    given = options.backbone
+    requested = given if given is not None and backbone_name(given) == backbone else backbone
+    known = KNOWN.get(requested)
+    if known is None or known.hub or is_folder(requested):
+        find_files(requested, local_only, options.data_dir)
+    elif known.bpe:  # its vocabulary is trained here
+        check_data("wikitext", options, local_only)

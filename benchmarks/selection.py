@@ -1,0 +1,176 @@
+"""A chosen part of a benchmark: its rows, tasks and seeds at one scale, and what has been run of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
+from benchmarks.publication import SCALES
+from benchmarks.registry import benchmark, columns_of, ids_of, rows_of, scale_of, with_backbone
+from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import earlier_stages
+from benchmarks.running.events import CellFailed
+from benchmarks.running.timings import glimpses
+from benchmarks.sweeps.tuning import best_values, read_sweep
+
+_CELL = '"cell": '
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen part of a benchmark."""
+
+    benchmark: Benchmark
+    scale: Scale
+    rows: Sequence[Row]
+    columns: Sequence[Column]
+    seeds: Sequence[int]
+
+    @property
+    def title(self) -> str:
+        """Benchmark and scale: fedsplitbert-table3 @ lite."""
+        return f"{self.benchmark.id} @ {self.scale.id}"
+
+    def cells(self) -> list[tuple[Row, Column, RunConfig]]:
+        """The chosen cells."""
+        return self.benchmark.cells(self.scale, self.seeds, self.rows, self.columns)
+
+    def runs(self) -> list[RunConfig]:
+        """The configurations of the chosen cells, each once."""
+        return list({cell.spec_id: cell for _, _, cell in self.cells()}.values())
+
+    def names(self) -> dict[str, str]:
+        """spec_id -> a name for the cell in messages, also of the earlier runs that it begins from."""
+        names: dict[str, str] = {}
+        for row, column, cell in self.cells():
+            for stage in earlier_stages(cell):
+                text = f"first: {stage.task} · {stage.algorithm} on {stage.backbone} · seed {stage.seed}"
+                names.setdefault(stage.spec_id, text)
+            names[cell.spec_id] = f"{column.name} · {row.name} · seed {cell.seed}"
+        return names
+
+    def stages(self) -> dict[str, list[RunConfig]]:
+        """The earlier runs that are not chosen themselves: a description -> the run of each seed."""
+        runs, by_text = self.runs(), dict[str, list[RunConfig]]()
+        chosen = {run.spec_id for run in runs}
+        for stage in {stage.spec_id: stage for run in runs for stage in earlier_stages(run)}.values():
+            if stage.spec_id not in chosen:
+                text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
+                by_text.setdefault(text, []).append(stage)
+        return by_text
+
+    def failed(self, failures: Sequence[CellFailed]) -> str:
+        """One message for all failures: each distinct reason once, with the cells that failed for it."""
+        reasons: dict[str, list[str]] = {}
+        names, count = self.names(), len(self.runs())
+        for failure in failures:
+            reasons.setdefault(failure.message, []).append(names[failure.cell.spec_id])
+        failed = len({failure.cell.spec_id for failure in failures})
+        if failed == count and len(reasons) == 1:
+            return next(iter(reasons))
+        lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
+        rest = "; the others are finished" if failed < count else ""
+        return f"{failed} of {count} cells could not be computed{rest}. " + "\n".join(lines)
+
+    @property
+    def sweep_file(self) -> Path:
+        """Where a results folder keeps the sweeps of this benchmark and scale."""
+        return Path("sweeps", f"{self.benchmark.id}-{self.scale.id}.json")
+
+    def tuned(self, results_dir: Path) -> dict[tuple[str, str], dict[str, object]]:
+        """(task, row) -> the best values of the sweeps in a results folder, under the same changes and encoder."""
+        labels = {column.task: self.benchmark.label(self.scale, [column]) for column in self.columns}
+        rows = {row.id for row in self.benchmark.rows}
+        best = best_values(read_sweep(results_dir / self.sweep_file), labels)
+        return {place: dict(values) for place, values in best.items() if place[1] in rows}
+
+    def with_sweep(self, results_dir: Path) -> Selection:
+        """The selection with the best values of its sweeps as the rows' settings; UserError without a sweep."""
+        swept = self.tuned(results_dir)
+        if not swept:
+            raise UserError(
+                f"--from-sweep: expected a sweep of this selection, with the same --set, in "
+                f"{results_dir / self.sweep_file}, found none; run "
+                f"`python -m benchmarks sweep {self.benchmark.id} --scale {self.scale.id}` first"
+            )
+        search = replace(self.benchmark.search(self.scale), swept=swept)
+        names = ", ".join(dict.fromkeys(row for _, row in swept))
+        changes = *self.scale.changes, f"settings of {names} chosen by a sweep on validation data"
+        return replace(self, scale=replace(self.scale, search=search, changes=changes))
+
+
+def tables_of(name: str) -> list[str]:
+    """The ids of a paper's tables, or the name itself if it is not a paper."""
+    return ids_of(name) or [name]
+
+
+def part_of(
+    benchmark_id: str,
+    scale: str = "demo",
+    methods: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    seeds: Sequence[int] = (0,),
+    changes: Sequence[str] = (),
+    backbone: str | None = None,
+) -> Selection:
+    """A part of a benchmark by ids; UserError names the ids that exist.
+
+    Args:
+        benchmark_id: A table or figure.
+        scale: One of its scales.
+        methods: Ids of rows; empty for all.
+        tasks: Ids of tasks; empty for all.
+        seeds: The seeds themselves.
+        changes: "field=value" texts, as `--set` takes them.
+        backbone: A folder or hub name that replaces the scale's encoder.
+    """
+    changed = with_settings(benchmark(benchmark_id), changes)
+    at = with_backbone(scale_of(changed, scale), backbone)
+    return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
+
+
+class FinishedCells:
+    """The cells of one scale that have a record. It compares definitions only, so that `list` answers at once."""
+
+    def __init__(self, cells: Iterable[RunConfig], scale: str) -> None:
+        """cells: of any scale."""
+        cells = [cell for cell in cells if cell.scale == scale]
+        self._places = {cell.place_id for cell in cells}
+        self._methods = {(cell.task, cell.algorithm) for cell in cells}
+
+    def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
+        """How many cells of the paper's columns have a record of any seed, and how many there are."""
+        columns = [column for column in table.columns_at(scale) if table.counts(column)]
+        return self.run(table, scale, columns), len(table.rows_at(scale)) * len(columns)
+
+    def published(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
+        """The same over the paper's columns, also those that the scale lacks; all columns of a study."""
+        columns = [column for column in table.columns if SCALES[-1] in column.scales] if table.is_printed else []
+        if not columns:
+            return self.of(table, scale)
+        shown = [column for column in columns if scale.id in column.scales]
+        return self.run(table, scale, shown), len(table.rows_at(scale)) * len(columns)
+
+    def run(self, table: Benchmark, scale: Scale, columns: Iterable[Column]) -> int:
+        """How many cells of these columns have a record of any seed."""
+        places = [(row, column) for row in table.rows_at(scale) for column in columns]
+        return sum(self._is_run(table, scale, *place) for place in places)
+
+    def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
+        # A cell is built only where a record has its task and method, as building it takes time.
+        is_likely = (column.task, row.algorithm) in self._methods
+        return is_likely and table.cell(row, column, scale, 0).place_id in self._places
+
+
+def recorded_cells(folders: Iterable[Path]) -> list[RunConfig]:
+    """The cells of all records in folders, each once."""
+    return list(glimpses(folders, _cell))
+
+
+def _cell(text: str) -> RunConfig:
+    value, _ = json.JSONDecoder().raw_decode(text, text.index(_CELL) + len(_CELL))
+    return RunConfig.from_json(value)

@@ -1,0 +1,349 @@
+"""Objectives: what a model is trained for, and how it answers.
+
+A class or a score of a text; a tag or the identity of its tokens; hidden or next tokens.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fedsim.data import IGNORED, Batch, Subset
+from fedsim.errors import FederationError
+from fedsim.wire import Params
+
+# Shape suffixes of objectives: n texts of a subset, P paths, B batch, S tokens, N targets of a batch (B, or tokens
+# asked for), C outputs, V vocabulary, E width of word embeddings.
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The words that a language model answers with.
+
+    words: rows of the word embeddings, V. ordinary_ids: ids of the tokens that are not special,
+    ascending int64. mask_id: the mask token; None for a tokenizer without one.
+    """
+
+    words: int
+    ordinary_ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    mask_id: int | None = None
+
+
+NO_WORDS = Vocabulary(0)  # for objectives that need none
+
+
+@dataclass(frozen=True)
+class Objective(ABC):
+    """A training objective: the targets of a batch, the loss, and the answers that metrics score.
+
+    outputs: C, the number of values that a model puts out for each target.
+    """
+
+    outputs: int
+    of_tokens: ClassVar[bool] = False  # a target for each token asked for, or one for each text
+    # Whether the rows of words that a client does not have get no gradient; a decoder tied to them gives them some.
+    own_words: ClassVar[bool] = True
+
+    def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
+        """The batch with its targets under "labels"; rng: for an objective that draws them."""
+        return batch
+
+    def asked_of(self, tokens: int) -> int:
+        """How many targets a text of so many tokens, special ones included, has in training."""
+        return 1
+
+    @abstractmethod
+    def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
+        """Mean loss of a batch's targets."""
+
+    def weight(self, batch: Batch) -> int:
+        """The weight of a batch in the mean loss of a round: its number of texts."""
+        return len(batch["labels"])
+
+    @abstractmethod
+    def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
+        """The answers kept from a model's outputs for a batch, a row a text: [B, …], or [B, S, …] of tokens."""
+
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        """The shape of all answers for a subset."""
+        return len(subset), self.outputs
+
+    @abstractmethod
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions and references of a subset, a row a text, as the metrics of this objective take them."""
+
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+        """Answers for a subset that follow from the targets of `known` alone; FederationError if none do."""
+        raise self._no_prior()
+
+    def tally(self, known: Subset) -> Params:
+        """Counts of a client's targets that `with_prior` needs; they add up over clients.
+
+        Empty if it needs none. FederationError if the objective has no prior.
+        """
+        raise self._no_prior()
+
+    def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
+        """A common model's answers, with the prior of all clients replaced by that of one client; of the same shape.
+
+        known: the client's training examples. everyone: the sum of all clients' tallies. FederationError if the
+        objective has no prior.
+        """
+        raise self._no_prior()
+
+    def _no_prior(self) -> FederationError:
+        return FederationError(f"no answer follows from {type(self).__name__}'s targets alone: choose another method")
+
+
+ROWS = 256  # tokens that are compared with a whole vocabulary at once
+SPECIAL = 2  # tokens of a text that are never masked: [CLS], [SEP]
+
+
+class Classification(Objective):
+    """One of C classes for a text: cross-entropy; answers are logits [n, C], predictions label ids [n]."""
+
+    def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
+        return functional.cross_entropy(outputs_NC, targets_N)
+
+    def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
+        return outputs_NC.cpu().numpy()
+
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        return answers.argmax(axis=1), subset.labels
+
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+        """The most frequent class; of equally frequent ones the smallest id."""
+        return np.tile(most_frequent(known.labels, self.outputs), (len(subset), 1))
+
+    def tally(self, known: Subset) -> Params:
+        """How often each class occurs, int32 [C]."""
+        return {"classes": torch.from_numpy(np.bincount(known.labels, minlength=self.outputs).astype(np.int32))}
+
+    def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
+        """Logit adjustment (Menon et al. 2021, section 4.1) from everyone's shares of the classes to the client's own.
+
+        log p_own - log p_everyone is added to the logits; shares with add-one smoothing.
+        """
+        own, overall = (counts["classes"].cpu().numpy() + 1.0 for counts in (self.tally(known), everyone))
+        adjustment: np.ndarray = np.log(own / own.sum()) - np.log(overall / overall.sum())
+        return answers + adjustment.astype(answers.dtype)
+
+
+@dataclass(frozen=True)
+class Regression(Classification):
+    """A score for a text: mean squared error; answers are scores [n, 1], predictions scores [n]."""
+
+    outputs: int = 1
+
+    def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
+        return functional.mse_loss(outputs_NC.squeeze(-1), targets_N)
+
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        return answers[:, 0].astype(np.float64), subset.labels
+
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+        """The mean score."""
+        return np.full((len(subset), 1), known.labels.mean(), dtype=np.float32)
+
+    def tally(self, known: Subset) -> Params:
+        """Nothing: a client's own scores are enough."""
+        return {}
+
+    def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
+        """The analogue: a prior that is uniform over the range of the client's own scores; outputs are cut to it."""
+        return answers.clip(known.labels.min(), known.labels.max())
+
+
+def most_frequent(ids: np.ndarray, classes: int) -> np.ndarray:
+    """A row of logits, float32 [C]: 1 at the most frequent id, of equals the smallest."""
+    row = np.zeros(classes, dtype=np.float32)
+    row[np.bincount(ids, minlength=classes).argmax()] = 1
+    return row
+
+
+class OfTokens(Objective):
+    """Each token has a target; those that are IGNORED are left out."""
+
+    of_tokens: ClassVar[bool] = True
+
+    def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
+        return functional.cross_entropy(outputs_NC, targets_N, reduction="sum") / max(1, len(targets_N))
+
+    def asked_of(self, tokens: int) -> int:
+        return tokens
+
+    def placed(self, values_N: np.ndarray, batch: Batch) -> np.ndarray:
+        """Values of the tokens with a target, at their positions: [B, S, …]; 0 elsewhere."""
+        asked_BS = (batch["labels"] != IGNORED).numpy()
+        found = np.zeros((*asked_BS.shape, *values_N.shape[1:]), dtype=values_N.dtype)
+        found[asked_BS] = values_N
+        return found
+
+
+class TokenClassification(OfTokens):
+    """One of C tags for some tokens: cross-entropy; answers are logits [n, S, C], predictions ids [n, S]."""
+
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        return len(subset), subset.longest, self.outputs
+
+    def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
+        return self.placed(outputs_NC.cpu().numpy(), batch)
+
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        references = subset.references
+        return np.where(references == IGNORED, IGNORED, answers.argmax(axis=2)), references
+
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+        """The most frequent tag."""
+        tags = known.references
+        return np.tile(most_frequent(tags[tags != IGNORED], self.outputs), (len(subset), subset.longest, 1))
+
+
+@dataclass(frozen=True)
+class TokenRecovery(OfTokens):
+    """The tokens themselves, from a model's estimate of the word embedding of each, [N, E].
+
+    A token is the one whose embedding has the largest product with the estimate. Learned by cross-entropy over the
+    tokens that occur in training; answered with any token of the vocabulary. Answers are ids [n, S].
+    words_VE: the public word embeddings. occurring_C: ids of the tokens in the training texts, ascending.
+    """
+
+    words_VE: Tensor | None = None
+    occurring_C: Tensor | None = None
+
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        return len(subset), subset.longest
+
+    def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
+        words_VE, occurring_C = self._words()
+        return super().loss(outputs_NC @ words_VE[occurring_C].T, torch.searchsorted(occurring_C, targets_N))
+
+    def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
+        words_VE, _ = self._words()
+        ids_N = torch.cat([(rows @ words_VE.T).argmax(1) for rows in outputs_NC.split(ROWS)])
+        return self.placed(ids_N.cpu().numpy(), batch)
+
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        return answers, subset.references
+
+    def _words(self) -> tuple[Tensor, Tensor]:
+        if self.words_VE is None or self.occurring_C is None:
+            raise FederationError("token recovery: expected a method that reads tokens off features, as inversion does")
+        return self.words_VE, self.occurring_C
+
+
+class _LanguageModel(OfTokens):
+    """Answers are a text's summed log-likelihood in nats and its number of predicted tokens: float64 [n, 2]."""
+
+    own_words: ClassVar[bool] = False
+
+    def weight(self, batch: Batch) -> int:
+        """The number of tokens with a target, so that a round's mean loss is per token."""
+        return int((batch["labels"] != IGNORED).sum())
+
+    def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
+        labels_BS = batch["labels"]
+        asked_BS = labels_BS != IGNORED
+        targets_N = labels_BS[asked_BS].to(outputs_NC.device)
+        parts = zip(outputs_NC.split(ROWS), targets_N.split(ROWS), strict=True)
+        losses = [functional.cross_entropy(logits, targets, reduction="none") for logits, targets in parts]
+        found = np.zeros((len(labels_BS), 2))
+        rows_N = asked_BS.nonzero()[:, 0].numpy()
+        np.add.at(found[:, 0], rows_N, -torch.cat(losses).double().cpu().numpy() if losses else 0.0)
+        found[:, 1] = asked_BS.sum(1).numpy()
+        return found
+
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        return len(subset), 2
+
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        return answers[:, 0], answers[:, 1].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class MaskedLM(_LanguageModel):
+    """Masked tokens of a text, from those around them (Devlin et al. 2019, section 3.1 and appendix A.1).
+
+    In each batch a random `share` of the ordinary tokens is masked, at least one: most become the mask token, some
+    (`random_share`) any ordinary token, and the rest stay. Only masked tokens have a target.
+    """
+
+    vocabulary: Vocabulary = NO_WORDS
+    share: float = 0.15
+    mask_share: float = 0.8
+    random_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.vocabulary.mask_id is None:
+            raise FederationError("masked language modelling: expected a tokenizer with a mask token, found none")
+        if not 0 < self.share < 1:
+            raise FederationError(f"masked language modelling: expected a share in (0, 1), found {self.share}")
+
+    def asked_of(self, tokens: int) -> int:
+        return round(self.share * (tokens - SPECIAL))
+
+    def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
+        ids_BS = batch["input_ids"].numpy().copy()
+        flat, targets = ids_BS.reshape(-1), np.full(ids_BS.size, IGNORED, dtype=np.int64)
+        ordinary_ids = self.vocabulary.ordinary_ids
+        candidates = np.flatnonzero(np.isin(flat, ordinary_ids))
+        masked = min(len(candidates), max(1, round(self.share * len(candidates))))
+        places = np.sort(rng.choice(candidates, size=masked, replace=False)) if masked else candidates
+        targets[places] = flat[places]
+        fate = rng.random(len(places))
+        drawn = rng.choice(ordinary_ids, size=len(places))
+        flat[places] = np.where(fate < self.mask_share + self.random_share, drawn, flat[places])
+        flat[places[fate < self.mask_share]] = self.vocabulary.mask_id
+        labels_BS = torch.from_numpy(targets.reshape(ids_BS.shape))
+        return {**batch, "input_ids": torch.from_numpy(ids_BS), "labels": labels_BS}
+
+
+class CausalLM(_LanguageModel):
+    """Each token from those before it (Radford et al. 2018, equation 1); the first one is given."""
+
+    def asked_of(self, tokens: int) -> int:
+        return tokens - 1
+
+    def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
+        labels_BS = torch.full_like(batch["input_ids"], IGNORED)
+        present_BS = batch["attention_mask"][:, 1:].bool()
+        labels_BS[:, :-1] = torch.where(present_BS, batch["input_ids"][:, 1:], IGNORED)
+        return {**batch, "labels": labels_BS}
+
+
+OBJECTIVES: Mapping[str, type[Objective]] = {
+    "classification": Classification,
+    "regression": Regression,
+    "token_classification": TokenClassification,
+    "token_recovery": TokenRecovery,
+    "masked_lm": MaskedLM,
+    "causal_lm": CausalLM,
+}
+LANGUAGE_MODELS = tuple(name for name, kind in OBJECTIVES.items() if not kind.own_words)
+
+
+def build_objective(
+    name: str, classes: int = 1, vocabulary: Vocabulary | None = None, options: Mapping[str, Any] | None = None
+) -> Objective:
+    """The objective of that name.
+
+    classes: number of labels or tags. vocabulary: for a language model. options: of the objective, such as `share`.
+    FederationError where the name or an option is unknown.
+    """
+    if name not in OBJECTIVES:
+        raise FederationError(f"unknown objective {name!r}: expected one of {', '.join(OBJECTIVES)}")
+    kind, given = OBJECTIVES[name], dict(options or {})
+    vocabulary = vocabulary or NO_WORDS
+    if kind is MaskedLM:
+        given["vocabulary"] = vocabulary
+    known = {each.name for each in fields(kind)}
+    if unknown := sorted(set(given) - known):
+        raise FederationError(f"objective {name}: unknown options {unknown}; it takes {', '.join(sorted(known))}")
+    return kind(**{"outputs": 1 if kind is Regression else classes if kind.own_words else vocabulary.words, **given})

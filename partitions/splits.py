@@ -1,0 +1,117 @@
+"""Training and test parts: by example, or by whole groups, such as all examples with the same first text; overlap.
+
+Suffixes of names: G groups, S strata.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitions.checks import PartitionError, require_classes, require_labels, require_share
+from partitions.drawing import deal, deal_by_label, largest_remainder
+
+
+def split_train_test(
+    labels: np.ndarray, test_share: float, rng: np.random.Generator, stratify: bool, option: str = "test_share"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw round(test_share * n) of n examples for testing; the others are for training.
+
+    stratify: each label's test count is within one example of test_share times its count (classes only).
+    option: what messages call the share.
+    Returns positions in `labels` (train, test), int64, each ascending.
+    Raises PartitionError where a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
+    """
+    labels = require_classes(labels, "a stratified split") if stratify else require_labels(labels)
+    test_share = require_share(test_share, option, whole=False)
+    n_test = round(test_share * labels.size)
+    n_train = labels.size - n_test
+    if n_test < 1 or n_train < 1:
+        raise PartitionError(
+            f"{labels.size} examples at {option} {test_share:g} give {n_train} for training and {n_test} "
+            f"for testing, both must be at least 1: give this client more examples or change {option}"
+        )
+    if stratify:
+        label_ids, sizes = np.unique(labels, return_counts=True)
+        tested = largest_remainder(test_share * sizes, n_test)
+        train, test = deal_by_label(labels, label_ids, np.stack([sizes - tested, tested]), rng)
+    else:
+        train, test = deal(np.arange(labels.size), np.array([n_train, n_test]), rng)
+    return np.sort(train), np.sort(test)
+
+
+def split_by_group(
+    parts: Sequence[np.ndarray],
+    groups: np.ndarray,
+    labels: np.ndarray,
+    test_share: float,
+    rng: np.random.Generator,
+    stratify: bool,
+    option: str = "test_share",
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Put whole groups aside for testing, for all clients at once: no group is on both sides, even across clients.
+
+    parts: each client's positions in the dataset, disjoint. groups: int64 [n], labels: [n], of the whole dataset.
+    option: what messages call the share. Groups come twice, in one random order, and each changes sides where that
+    brings the numbers put aside of each client, and of each of its labels where stratify, nearer to test_share of them
+    (in least squares). So the numbers are exact to half an example where every group is one example, and else as near
+    as whole groups allow. A group may still be split between clients, as requested label shares may require.
+    Returns each client's positions for training, and those for testing, each ascending.
+    Raises PartitionError where a client would have nothing left on one side.
+    """
+    test_share = require_share(test_share, option, whole=False)
+    held = np.concatenate(parts)
+    client_of = np.repeat(np.arange(len(parts)), [part.size for part in parts])
+    strata = client_of
+    if stratify:
+        label_ids, codes = np.unique(labels[held], return_inverse=True)
+        strata = client_of * label_ids.size + codes
+    group_ids, group_of = np.unique(groups[held], return_inverse=True)
+    counts_GS = np.zeros((group_ids.size, int(strata.max(initial=0)) + 1), dtype=np.int64)
+    np.add.at(counts_GS, (group_of, strata), 1)
+    missing_S = test_share * counts_GS.sum(axis=0)
+    aside_G = np.zeros(group_ids.size, dtype=bool)
+    for group in np.tile(rng.permutation(group_ids.size), 2):
+        moved_S = -counts_GS[group] if aside_G[group] else counts_GS[group]
+        change = float((moved_S * (moved_S - 2 * missing_S)).sum())  # |missing - moved|² - |missing|²
+        if round(change, 9) < 0:  # rounded, or noise in the last bits would decide a tie
+            aside_G[group] = not aside_G[group]
+            missing_S -= moved_S
+    is_test = aside_G[group_of]
+    train, test = ([np.sort(held[(client_of == k) & side]) for k in range(len(parts))] for side in (~is_test, is_test))
+    for client, (rest, own) in enumerate(zip(train, test, strict=True)):
+        if not rest.size or not own.size:
+            raise PartitionError(
+                f"{option} {test_share:g}: whole groups of examples leave client {client} {rest.size} for training "
+                f"and {own.size} held back, both must be at least 1: use fewer clients, another share, or no groups"
+            )
+    return train, test
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many of some examples that are scored belong to a group that is trained on as well.
+
+    examples: all that are scored. shared: those whose group also occurs in training. opposite: of these, those to whose
+    group more than half of its training examples give another label; None where labels are scores.
+    """
+
+    examples: int
+    shared: int
+    opposite: int | None = None
+
+
+def measure_overlap(
+    train_groups: np.ndarray, train_labels: np.ndarray, groups: np.ndarray, labels: np.ndarray
+) -> Overlap:
+    """The overlap of examples that are scored with those that are trained on. Groups: int64 ids from 0; all [n]."""
+    size = int(max(train_groups.max(initial=-1), groups.max(initial=-1))) + 1
+    trained = np.bincount(train_groups, minlength=size)[groups]
+    shared = int((trained > 0).sum())
+    if labels.dtype.kind == "f":
+        return Overlap(int(groups.size), shared)
+    label_ids, codes = np.unique(np.concatenate([train_labels, labels]), return_inverse=True)
+    train_codes, own_codes = np.split(codes, [train_labels.size])
+    alike = np.bincount(train_groups * label_ids.size + train_codes, minlength=size * label_ids.size)
+    agreeing = alike[groups * label_ids.size + own_codes]
+    return Overlap(int(groups.size), shared, int((2 * agreeing < trained).sum()))

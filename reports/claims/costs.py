@@ -1,0 +1,152 @@
+"""What rows cost: bytes and FLOPs by the shapes of the paper's encoder, bytes of our runs, and times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.claims import At, CostBound, Sends
+from benchmarks.experiment import Benchmark, Column, Row
+from benchmarks.run_config import RunConfig
+from reports.claims.cells import Pair, Runs, Tables, once
+from reports.claims.criterion import Evidence, derived
+from reports.evidence.equations import Costs
+from reports.evidence.records import PAPER, Derive, request_for
+from reports.evidence.traffic import Cost, derived_cost
+from reports.pages.text import number
+from reports.views.resources import Resources
+from reports.views.split import SplitCosts, way_of
+
+ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
+MODELLED = "times are not comparable: they are modelled from times on one machine"
+BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
+DeriveFlops = Callable[[RunConfig], float | None]  # a run -> FLOPs of one client's training on a text
+
+
+@dataclass(frozen=True)
+class RowCosts:
+    """Costs of rows at one scale; the fields are those of MeasuredNumbers."""
+
+    runs: Runs
+    derive: Callable[[Benchmark], Derive] | None
+    derive_flops: DeriveFlops | None
+
+    @property
+    def tables(self) -> Tables:
+        return self.runs.tables
+
+    @property
+    def is_paper(self) -> bool:
+        return self.runs.scale.id == PAPER
+
+    def compared(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """Two rows' costs compared; what training takes in seconds depends on what else a machine did."""
+        rows, task = (pair.row, pair.other), pair.task
+        if relation.of == "flops":
+            flops = [self._flops(at, task) for at in rows]
+            return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
+        if relation.of == "seconds":
+            return self._seconds(relation, pair)
+        if relation.of == "epoch":
+            return self._modelled(relation, pair)
+
+        def compare(*costs: Cost) -> float:
+            quotient: float = relation.compare(*(getattr(cost, f"{relation.of}_bytes") for cost in costs))
+            return quotient
+
+        return self._by_bytes(rows, task, compare, " %" if relation.share else " ×", relation.texts)
+
+    def _seconds(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """Seconds of training, timed side by side with the paper's encoder where that was done, and in our runs."""
+        rows, task = (pair.row, pair.other), pair.task
+        costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
+        times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
+        ours = relation.compare(*times) if len(times) == len(rows) else None
+        n, name = min((cost.seeds for cost in costs), default=0), self.tables.task(pair.row, task)
+        timed = self._timed(pair)
+        if timed is None:
+            return None if ours is None else Evidence(ours, None, n, reasons=((name, BESIDE_OTHERS),))
+        in_runs = "no run" if ours is None else f"{number(ours)} % in our runs"
+        note = f"timed side by side on a CPU {self._by_shapes(pair.row).replace('by', 'with', 1)}; {in_runs}"
+        return Evidence(timed, None, n, note, reasons=((name, ONE_MACHINE),))
+
+    def _timed(self, pair: Pair) -> float | None:
+        """The row's seconds in percent of its table's baseline, from the run that timed both; None without one."""
+        table = self.tables.benchmark(pair.row)
+        if table.costing is None or table.costing.baseline != pair.other.row:
+            return None
+        timed = Resources(request_for(table, table.scale(PAPER), ())).timed
+        return None if timed is None else timed.percent.get(pair.row.row)
+
+    def _modelled(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """All clients' epoch as the table of split learning models it: the largest quotient, all of them in a note."""
+        table = self.tables.benchmark(pair.row)
+        if self.derive is None or table.view.name != "split":
+            return None
+        split = SplitCosts(request_for(table, table.scale(PAPER), (), derive=self.derive(table)))
+        ways = [way_of(self.tables.row(at)) for at in (pair.row, pair.other)]
+        cases = [
+            (relation.compare(*(times[way] for way in ways)), ", ".join(case)) for case, times in split.modelled.items()
+        ]
+        if not cases:
+            return None
+        note = "; ".join(f"{case}: {number(quotient)}" for quotient, case in sorted(cases, reverse=True))
+        return Evidence(max(cases)[0], None, 0, note, reasons=((self.tables.task(pair.row, pair.task), MODELLED),))
+
+    def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
+        """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
+        if not self.is_paper and self._derived(row, task) is None:
+            return None
+        gigabyte = self.tables.benchmark(row).paper.gigabyte
+        return self._by_bytes((row,), task, lambda cost: relation.rounds * cost.round_bytes / gigabyte, " GB")
+
+    def _by_bytes(
+        self, rows: Sequence[At], task: str, compare: Callable[..., float], unit: str, texts: int | None = None
+    ) -> Evidence | None:
+        """By the paper's own encoder: measured at its scale, else by its shapes, with our runs' value as a note."""
+        costs = [cost for at in rows if (cost := self.runs.cost(*self.tables.costed(at, task))) is not None]
+        is_run = len(costs) == len(rows)
+        measured, n = (compare(*costs), min(cost.seeds for cost in costs)) if is_run else (None, 0)
+        shapes = [cost for at in rows if (cost := self._derived(at, task, texts)) is not None]
+        has_own_runs = self.is_paper and not any(self.tables.benchmark(at).stage for at in rows)
+        if len(shapes) < len(rows) or (measured is not None and has_own_runs):
+            return None if measured is None else derived(measured, n)
+        ours = "no run" if measured is None else f"{number(measured)}{unit} in our runs"
+        return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
+
+    def _flops(self, at: At, task: str) -> float | None:
+        """Of one client's training on a text, with the paper's own encoder."""
+        costed = self._costed(at, task)
+        if self.derive_flops is None or costed is None:
+            return None
+        table, row, column = costed
+        return self.derive_flops(table.cell(row, column, table.scale(PAPER), 0))
+
+    def _by_shapes(self, at: At) -> str:
+        return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
+
+    def _costed(self, at: At, task: str) -> tuple[Benchmark, Row, Column] | None:
+        """The runs whose cost is a row's at the paper's scale: its own, or earlier ones with its table's encoder."""
+        table, column = self.tables.benchmark(at), self.tables.column(at, task)
+        if column is None or PAPER not in {scale.id for scale in table.scales}:
+            return None
+        if table.stage is None:
+            return table, self.tables.row(at), column
+        scale, (earlier_at, earlier_task) = table.scale(PAPER), self.tables.costed(at, task)
+        earlier = self.tables.benchmark(earlier_at)
+        at_paper = replace(earlier.scale(PAPER), backbone=scale.backbone, depth=scale.depth)
+        scales = tuple(at_paper if each.id == PAPER else each for each in earlier.scales)
+        column = self.tables.column(earlier_at, earlier_task)
+        return None if column is None else (replace(earlier, scales=scales), self.tables.row(earlier_at), column)
+
+    @once
+    def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:
+        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+        costed = self._costed(at, task)
+        if self.derive is None or costed is None:
+            return None
+        table, row, column = costed
+        request = request_for(replace(table, columns=(column,)), table.scale(PAPER), (), derive=self.derive(table))
+        if texts is None and row.id in table.closed_forms:
+            return Costs(request).derived_run(row)
+        return derived_cost(request, row, texts)

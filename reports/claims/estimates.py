@@ -1,0 +1,282 @@
+"""Estimates over seeds that claims need: relative and average differences, and what runs need to reach targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.claims import MAJORITY, At, AverageBetter, Target
+from benchmarks.measures import metric
+from benchmarks.results import RunResult
+from reports.claims.cells import Runs
+from reports.claims.criterion import Evidence, evidence, median_evidence
+from reports.claims.hypothesis import is_majority
+from reports.evidence.inference import average_of, average_together, is_flat, resampled, scaled, with_sampling
+from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
+from reports.evidence.records import PAPER
+from reports.evidence.scores import best_by_seed, known, round_scores, scores_of
+from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
+from reports.evidence.targets import attempt
+from reports.pages.text import number
+
+NO_MAJORITY = "target not checked: the majority-class baseline was not run"
+MEANS_NOTHING = "vacuous target: with another encoder all methods reach some level"
+
+# ---- differences -------------------------------------------------------------------------------------------------
+
+
+def relative_difference(pairs: Pairs, score: str) -> Estimate:
+    """By how much the first records of pairs are better, in percent of the second ones' mean, taken as exact."""
+    estimate, values = difference(pairs, score), known(scores_of([second for _, second in pairs], score).at())
+    level = abs(mean(values)) if values else 0.0
+    if not level:
+        return Estimate(None, None, estimate.n, estimate.note)
+    by = 100 / level
+    return replace(
+        estimate,
+        value=None if estimate.value is None else estimate.value * by,
+        interval=None if estimate.interval is None else (estimate.interval[0] * by, estimate.interval[1] * by),
+        components=None if estimate.components is None else scaled(estimate.components, by),
+    )
+
+
+def difference_of_gains(pairs: Pairs, before: Pairs, score: str) -> Estimate | None:
+    """By how much more the first records of pairs have improved on a state before training than the second ones.
+
+    Args:
+        pairs: After training, one pair a seed.
+        before: Before training, on the same held-out data as the same side of `pairs`.
+        score: The score, whose gains are in percent of the score before training.
+
+    Returns:
+        The mean over the seeds of both, in percentage points; None without a shared seed.
+    """
+    start, measured = {first.cell.seed: pair for pair in before for first in pair[:1]}, metric(score)
+    values = []
+    for pair in pairs:
+        if (first := start.get(pair[0].cell.seed)) is None:
+            continue
+        scores = [[scores_of([record], score).at()[0] for record in side] for side in zip(pair, first, strict=True)]
+        gain = [100 * measured.sign * (after / at_start - 1) for after, at_start in scores if after and at_start]
+        values.append(gain[0] - gain[1] if len(gain) == len(scores) else None)
+    return resampled(values, resplit_ratio([first for first, _ in pairs])) if values else None
+
+
+def unpaired_p(pairs: Pairs, score: str) -> Estimate:
+    """Two-sided p of Welch's t test of both sides' scores at the chosen round, with seeds as independent draws.
+
+    Papers do it so. No value below two seeds, or if no score varies.
+    """
+    first, second = (known(scores_of([pair[side] for pair in pairs], score).at()) for side in (0, 1))
+    sds, n = [sample_sd(first), sample_sd(second)], [len(first), len(second)]
+    spread = [sd for sd in sds if sd is not None]
+    if len(spread) < 2 or not any(spread):
+        return Estimate(None, None, min(n))
+    t, freedom, p = welch_test(mean(first) - mean(second), spread, n)
+    note = f"p = {number(p, places=4)}: Welch's t = {number(t)} with {number(freedom)} degrees of freedom"
+    return Estimate(p, None, min(n), note)
+
+
+def unpaired_error(records: Sequence[RunResult], score: str) -> float | None:
+    """The sampling error of a difference to another score on the same test sets, as if that had other examples."""
+    scores = scores_of(records, score)
+    return None if scores.error is None or None in scores.errors else scores.error * 2**0.5
+
+
+def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
+    """By how much several rows are better than one rival on average, over the seeds that all of them have.
+
+    Redrawn splits are averaged seed by seed. Where seeds share their test set, errors are added as if they were fully
+    correlated, which is wider. None without a shared seed.
+    """
+    shared = set.intersection(*({first.cell.seed for first, _ in pairs} for pairs in of_rows))
+    if not shared:
+        return None
+    kept = [[pair for pair in pairs if pair[0].cell.seed in shared] for pairs in of_rows]
+    if len(kept) == 1:
+        return difference(kept[0], score)
+    if ratio := resplit_ratio([first for pairs in kept for first, _ in pairs]):
+        by_row = [gains(pairs, score) for pairs in kept]
+        values = [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)]
+        estimate = resampled(values, ratio)
+        if not is_flat(estimate):
+            return estimate
+        floors = [paired_error(pairs, score) for pairs in kept]
+        return resampled(values, ratio, floor=None if None in floors else mean(known(floors)))
+    return average_together([difference(pairs, score) for pairs in kept])
+
+
+def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
+    """The average above one rival of each table: mean over the table's rows, then over the tables.
+
+    Columns that cannot be judged are left out. There is no interval unless every other task of the tables was run, and
+    nothing is concluded unless all of them are evidence. Tables share data seed by seed: their errors are taken as
+    fully correlated. rivals: benchmark id -> one of the relation's choices.
+    """
+    averages, texts, closed, is_complete = [], [], {}, True
+    for name, rival in rivals.items():
+        rows = tuple(row for row in relation.rows if row.benchmark == name)
+        every = runs.tables.tasks(rows[0])
+        judged = tuple(task for task in every if not runs.gate(rows[0], task).is_settled)
+        counted = judged if is_majority(judged, every) else every
+        gains_by_task = {task: gain for task in counted if (gain := _gain(runs, rows, rival, task)) is not None}
+        is_complete = is_complete and len(gains_by_task) == len(counted)
+        if gains_by_task:
+            averages.append(average_of(tuple(gains_by_task.values())))
+            texts.append(_part(runs, rows[0], every, counted, gains_by_task))
+        for task in (*(task for task in counted if runs.gate(rows[0], task).is_settled), *gains_by_task):
+            failed = "" if relation.over_failed else runs.failed(rival, task)
+            if why := runs.gate(rows[0], task).why or failed or runs.untuned((*rows, rival), task):
+                closed[runs.tables.task(rows[0], task)] = why
+    reasons = tuple(closed.items())
+    if not averages:
+        return evidence(None, reasons=reasons) if closed else None
+    whole = average_together(averages, ", ".join(texts))
+    if is_complete or closed:
+        return evidence(whole, reasons=reasons)
+    return evidence(whole, interval=None, components=None)
+
+
+def _gain(runs: Runs, rows: Sequence[At], rival: At, task: str) -> Estimate | None:
+    """The rows' mean gain on a task, paired by seed; None unless all of them ran."""
+    column = runs.tables.column(rows[0], task)
+    if column is None or runs.tables.column(rival, task) is None:
+        return None
+    pairs = [runs.paired(row, rival, task) for row in rows]
+    return mean_difference(pairs, column.averaged) if all(pairs) else None
+
+
+def _part(
+    runs: Runs, row: At, every: Sequence[str], counted: Sequence[str], gains_by_task: Mapping[str, Estimate]
+) -> str:
+    """A table's part of the sum in words, with the tasks that it is of."""
+    place, value = runs.tables.benchmark(row).place, mean([gain.value or 0.0 for gain in gains_by_task.values()])
+    left_out = ", ".join(runs.tables.task(row, task) for task in every if task not in counted)
+    part = f" without {left_out}" if left_out else ""
+    if len(gains_by_task) < len(counted):
+        part = f" on {len(gains_by_task)} of {len(every)} tasks"
+    return f"{place} {number(value, '+')}{part}"
+
+
+# ---- targets -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A target. by_seed: as recorded; text: in words; reason: why nothing may be concluded from reaching it."""
+
+    by_seed: Mapping[int, float]
+    text: str
+    reason: str = ""
+
+
+def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:
+    """The paper's target at its scale; elsewhere, for each seed, the best that a baseline scores after any round.
+
+    None if no seed has all baselines.
+    """
+    measured, sets_target = metric(score), runs.scale.id != PAPER or task not in target.percent
+    by_seed, text = _levels(runs, target, task, score, tuple(seeds), sets_target)
+    if not by_seed:
+        return None
+    if runs.scale.id != PAPER and target.only_published:
+        return Goal(by_seed, text, MEANS_NOTHING)
+    majority = _majority(runs, target, task, score)
+    with_majority = {seed: value for seed, value in by_seed.items() if seed in majority}
+    if not with_majority:
+        return Goal(by_seed, text, NO_MAJORITY)
+    met = sum(
+        level is not None and measured.reaches(level, by_seed[seed])
+        for seed, level in majority.items()
+        if seed in with_majority
+    )
+    in_seeds = f"{met} of {len(with_majority)} seeds"
+    why = f"vacuous target: the majority-class baseline, which sends nothing, meets it in {in_seeds}"
+    if not met and sets_target:  # a baseline that has learned nothing sets no target
+        idle = [runs.failed(at, task) for at in target.baselines]
+        return Goal(with_majority, text, idle[0] if all(idle) else runs.untuned(target.baselines, task))
+    return Goal(with_majority, text, why if met else "")
+
+
+def _levels(
+    runs: Runs, target: Target, task: str, score: str, seeds: Sequence[int], sets_target: bool
+) -> tuple[dict[int, float], str]:
+    """Seed -> what is to be reached, as recorded, and the same in words. sets_target: whether baselines' runs do."""
+    measured = metric(score)
+    if not sets_target:
+        wanted = target.percent[task]
+        return dict.fromkeys(seeds, wanted / measured.factor), f"target {wanted:g}"
+    best = [best_by_seed(runs.of(at, task), score) for at in target.baselines]
+    values = {seed: measured.best(each[seed] for each in best) for seed in seeds if all(seed in each for each in best)}
+    by_seed = {seed: value for seed, value in values.items() if value is not None}
+    level = number(measured.shown(mean(list(by_seed.values())))) if by_seed else ""
+    names = [runs.tables.row(at).name for at in target.baselines]
+    return by_seed, f"target {level}, {names[0] if len(names) == 1 else 'the best baseline'}'s best round"
+
+
+def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, float | None]:
+    """What the local majority scores, by seed; None if undefined, as a constant answer's correlation is."""
+    table = runs.tables.benchmark(target.baselines[0])
+    if MAJORITY not in {row.id for row in table.rows}:
+        return {}
+    records = runs.of(At(table.id, MAJORITY), task)
+    return {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
+
+
+def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Evidence:
+    """Rounds that the other needs to the target, minus those that the row needs."""
+    bounds, is_late = [], False
+    for first, second in _with_goal(pairs, wanted):
+        (low, high), (least, most) = (_rounds(run, score, wanted) for run in (second, first))
+        bounds.append((low - most, high - least))
+        is_late = is_late or math.isinf(most)
+    note = f"not within {len(pairs[0][0].rounds)} rounds; {wanted.text}" if is_late else wanted.text
+    return median_evidence(bounds, _ratio(pairs), note)
+
+
+def _rounds(record: RunResult, score: str, wanted: Goal) -> tuple[float, float]:
+    """The least and the largest number of rounds until the target."""
+    run = attempt(record, score, wanted.by_seed[record.cell.seed])
+    return (run.rounds, run.rounds) if run.is_reached else (run.rounds + 1, math.inf)
+
+
+def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]) -> Evidence:
+    """The other's bytes until the target over the row's; a bound for runs that never reach it."""
+    bounds: list[tuple[float, float]] = []
+    when: dict[str, list[str]] = {"row": [], "other": []}
+    for first, second in _with_goal(pairs, wanted):
+        mine, theirs = (attempt(run, score, wanted.by_seed[run.cell.seed], directions) for run in (first, second))
+        ratio = theirs.bytes / mine.bytes if mine.bytes else math.inf
+        bounds.append((ratio if mine.is_reached else 0.0, ratio if theirs.is_reached else math.inf))
+        when["row"].append(mine.when)
+        when["other"].append(theirs.when)
+    note = f"{_once(when['other'])} against {_once(when['row'])}; {wanted.text}"
+    return median_evidence(bounds, _ratio(pairs), note)
+
+
+def above(runs: Sequence[RunResult], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
+    """By how much the best score within so many rounds of each run is better than the target, in its unit."""
+    measured, values, when = metric(score), [], []
+    for run, limit in zip(runs, limits, strict=True):
+        target = wanted.by_seed[run.cell.seed]
+        best = measured.best(round_scores(run, score)[:limit])
+        values.append(None if best is None else measured.shown(measured.gain(best, target)))
+        when.append(attempt(run, score, target).when)
+    note, ratio = f"{_once(when)}; {wanted.text}", resplit_ratio(runs)
+    if ratio:
+        return resampled(values, ratio, note, floor=unpaired_error(runs, score))
+    return with_sampling(resampled(values, 0.0, note, floor=0.0), unpaired_error(runs, score))
+
+
+def _ratio(pairs: Pairs) -> float:
+    return resplit_ratio([first for first, _ in pairs])
+
+
+def _with_goal(pairs: Pairs, wanted: Goal) -> Pairs:
+    return [(first, second) for first, second in pairs if first.cell.seed in wanted.by_seed]
+
+
+def _once(texts: Iterable[str]) -> str:
+    """Each text once."""
+    return ", ".join(dict.fromkeys(texts))

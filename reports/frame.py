@@ -1,0 +1,131 @@
+"""A view: what a table or figure shows, as one long frame, and its tables, notes and figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, NamedTuple, TypeVar
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchmarks.experiment import Row
+from benchmarks.run_config import JSON
+from fedsim.files import read_json
+from reports import ReportError
+from reports.evidence.records import Request
+from reports.pages.page import Grid, long_form, one_line
+from reports.pages.text import NOTHING, notes_under, number, row_name
+
+FrameLine = Mapping[str, JSON]  # one line of a frame: field -> value
+Parsed = TypeVar("Parsed")
+
+
+class TableView:
+    """A benchmark's records as a frame, tables, notes and a figure.
+
+    fields: the frame's columns, of which some are integers or floats where they have a value. ranks: whether it shows
+    the methods' scores, so that one method is the best.
+    """
+
+    fields: ClassVar[Sequence[str]]
+    integers: ClassVar[Sequence[str]] = ()
+    floats: ClassVar[Sequence[str]] = ()
+    ranks: ClassVar[bool] = True
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+    def lines(self) -> Iterable[FrameLine]:
+        """The frame's lines."""
+        raise NotImplementedError
+
+    def frame(self) -> pd.DataFrame:
+        """The long form of everything that the tables show."""
+        return long_form(self.lines(), self.fields, {"Int64": self.integers, "Float64": self.floats})
+
+    def grids(self) -> Iterable[Grid]:
+        """The tables."""
+        raise NotImplementedError
+
+    def method(self) -> Iterator[str]:
+        """How the numbers were obtained, as notes."""
+        yield from ()
+
+    def notes(self) -> Iterable[str]:
+        """Every note under the tables."""
+        return notes_under(self.request, self.method())
+
+    def plot(self) -> Figure:
+        """The figure."""
+        raise NotImplementedError
+
+    def finding(self) -> tuple[str, str] | None:
+        """For the first page: what was measured, and its numbers."""
+        return None
+
+    def title(self, about: str) -> str:
+        """A title of numbers that hold at every scale."""
+        return f"{self.request.benchmark.paper.name}, {self.request.benchmark.place} · {about}"
+
+
+Place = tuple[str, ...]  # such as how a quantity is counted, its name, and what a ratio is over, where it is one
+
+
+class Shown(NamedTuple):
+    """A column of a table of quantities. field: of the frame, "value" or "published"."""
+
+    header: tuple[str, ...]
+    place: Place
+    text: Callable[[float], str] = number
+    field: str = "value"
+
+
+class Quantities(TableView):
+    """A view whose lines are quantities of rows. place_fields: what tells a row's lines apart."""
+
+    ranks = False
+    place_fields: ClassVar[Sequence[str]] = ("counted", "quantity", "over")
+
+    @cached_property
+    def by_place(self) -> dict[tuple[str, Place], FrameLine]:
+        """(row id, place) -> the frame's line."""
+
+        def place(line: FrameLine) -> Place:
+            return tuple(line[name] for name in self.place_fields if line.get(name))
+
+        return {(line.get("row", ""), place(line)): line for line in self.lines()}
+
+    def value(self, row: Row, place: Place, field: str = "value") -> float | None:
+        """One number of the frame; None where it is missing."""
+        value: float | None = self.by_place.get((row.id, place), {}).get(field)
+        return value
+
+    def values(self, rows: Iterable[Row], place: Place, field: str = "value") -> dict[str, float]:
+        """Row's name -> its number, without the missing ones, as a series of a plot."""
+        known = {row_name(row): self.value(row, place, field) for row in rows}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def cells(self, row: Row, columns: Iterable[Shown]) -> tuple[str, ...]:
+        """A row's numbers as texts, a dash where the frame has none."""
+        values = [(self.value(row, column.place, column.field), column.text) for column in columns]
+        return tuple(NOTHING if value is None else text(value) for value, text in values)
+
+    def table(self, title: str, rows: Iterable[Row], columns: Sequence[Shown]) -> Grid:
+        """Rows are methods, columns quantities."""
+        groups = tuple(one_line(row_name(row), self.cells(row, columns)) for row in rows)
+        return Grid(title, tuple(column.header for column in columns), groups)
+
+
+def read_timings(path: Path | None, parse: Callable[[JSON], Parsed]) -> Parsed | None:
+    """What a result of `make bench` holds; None where there is none. ReportError where the file is damaged."""
+    if path is None or not path.is_file():
+        return None
+    try:
+        return parse(read_json(path))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReportError(
+            f"{path}: expected a file of timings, found a damaged one ({type(error).__name__}: {error}). "
+            "Restore the file."
+        ) from None

@@ -1,0 +1,165 @@
+"""The parts of README files that are rendered from records, and a page for each table, the claims and the audit."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.results import write_text
+from fedsim.files import FileError, read_text
+from reports import ReportError
+from reports.audit.statements import Finding, audit_markdown
+from reports.audit.statements import summary as audit_summary
+from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, counted
+from reports.claims.tables import claims_markdown
+from reports.front.state import deviations_of
+from reports.pages.page import Page
+from reports.pages.render import escape, table_line, titled_table
+from reports.pages.text import NOTHING, human_seconds
+
+PAGE_WIDTH = 92  # characters of a table, so that GitHub's 838 points hold it
+BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
+FOLDER = "pages"  # next to a paper's README
+GENERATED = "<!-- written by `make readme` -->"
+
+
+def update_readme(path: Path, text: str) -> None:
+    """Replace the part between the markers; ReportError without markers."""
+    try:
+        old = read_text(path, "a Markdown file")
+    except FileError as error:
+        raise ReportError(f"{error}. Name a Markdown file with the markers.") from None
+    before, _, rest = old.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if (old.count(BEGIN), rest.count(END), old.count(END)) != (1, 1, 1):
+        raise ReportError(
+            f"{path}: expected the markers {BEGIN} and {END}, each once and in this order, found "
+            f"{old.count(BEGIN)} and {old.count(END)}. Put them where the state belongs."
+        )
+    write_text(path, f"{before}{BEGIN}\n{text.strip()}\n{END}{after}")
+
+
+def write_paper(
+    readme: Path,
+    pages: Sequence[Page],
+    pictures: Mapping[str, Path],
+    claims: Sequence[Sequence[Judgement]],
+    findings: Sequence[Finding],
+    sweeps: Iterable[str] = (),
+) -> None:
+    """Write a paper's state into its README, and a page for each table, the claims, the audit and the sweeps.
+
+    Args:
+        readme: With the markers.
+        pages: Of the paper's tables and figures.
+        pictures: Benchmark id -> its picture.
+        claims: The judged claims of each scale.
+        findings: Of the audit.
+        sweeps: Sections whose links start from the README's folder.
+    """
+    folder = readme.parent / FOLDER
+    judged = [each for judgements in claims for each in judgements]
+    leads = [lead(page, judged) for page in pages]
+    texts = {
+        f"{page.request.benchmark.id}.md": _table_page(page, shown, pictures.get(page.request.benchmark.id), folder)
+        for page, shown in zip(pages, leads, strict=True)
+    }
+    if any(claims):
+        texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1) for judged in claims if judged)
+    if findings:
+        texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
+    deviations = deviations_of(page.request.benchmark for page in pages)
+    listed = (f"- {escape(d.text)} ({', '.join(places)}; {', '.join(d.scales)})" for d, places in deviations.items())
+    texts["deviations.md"] = "\n".join(["# Deviations, and choices where the paper is silent\n", *listed])
+    if sections := [section.replace("](sweeps/", "](../sweeps/") for section in sweeps]:
+        texts["sweeps.md"] = "\n\n".join(["# Sweeps", *sections])
+    for name, text in texts.items():
+        write_text(folder / name, f"{GENERATED}\n{text.strip()}\n")
+    for path in folder.glob("*.md"):
+        if path.name not in texts and path.read_text(encoding="utf-8").startswith(GENERATED):
+            path.unlink()
+    update_readme(readme, _state(list(zip(pages, leads, strict=True)), judged, findings, texts))
+
+
+def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> str:
+    """The sentence that a table shows, its picture, its numbers and the notes."""
+    heading, notes = escape(page.request.heading), "\n".join(f"- {escape(note)}" for note in page.notes)
+    link = Path(os.path.relpath(picture, folder)).as_posix() if picture else ""
+    parts = [
+        f"# {heading}",
+        f"**{escape(shows)}**",
+        f"{escape(page.request.benchmark.title)}: {page.request.coverage}. [Back](../README.md)",
+        f"![{heading}]({link})" if picture else "",
+        *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),
+        f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
+    """What a table shows, in a sentence.
+
+    Its finding; or on how many columns each method is among the best; or a decided claim about it.
+    """
+    if page.finding:
+        return f"{page.finding[0]}; {page.finding[1]}."
+    best, columns = Counter[str](), 0
+    for grid in page.grids[:1]:
+        marks = {group.name: line.best for group in grid.groups for line in group.lines if line.best}
+        columns = sum(any(any(each[place]) for each in marks.values()) for place in range(len(grid.headers)))
+        best.update({name: count for name, each in marks.items() if (count := sum(map(any, each)))})
+    if columns:
+        what = f"{columns} columns with results" if columns > 1 else "one column with results"
+        if len(best) > 1 and set(best.values()) == {columns}:
+            return f"None of {', '.join(best)} is distinguishable from the best in {what}."
+        named = ", ".join(f"{name} on {count}" for name, count in best.most_common(4))
+        return f"Best of the paper's methods, or not distinguishable from the best, of {what}: {named}."
+    about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
+    decided = [each for each in about if each.measured.is_decided]
+    if decided:
+        judged = min(decided, key=lambda each: len(each.claim.benchmarks))
+        return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
+    open_claims = f"; none of the {len(about)} claims about it is decided" if about else ""
+    return f"{page.request.coverage}{open_claims}."
+
+
+def _state(
+    tables: Sequence[tuple[Page, str]], judged: Sequence[Judgement], findings: Sequence[Finding], files: Iterable[str]
+) -> str:
+    """What reproduces and what does not, and a line for each table. tables: with the sentence that each shows."""
+    if not tables:
+        return "Nothing has been run yet."
+    parts = []
+    for title, words in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
+        if found := [each for each in judged if each.word in words]:
+            parts += [f"**{title}**", "\n".join(map(_claim_line, found))]
+    if judged:
+        counts = ", ".join(f"{count} {word}" for word, count in counted(judged).items())
+        parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
+    if findings:
+        parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
+    lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
+    for page, shows in tables:
+        name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
+        lines.append(table_line((name, "{} of {}".format(*page.request.run), _trained(page), escape(shows))))
+    scales = groupby(sorted({(page.request.scale.id, page.request.label) for page, _ in tables}), lambda pair: pair[0])
+    labels = "; ".join(f"{scale}: {'; '.join(label for _, label in group)}" for scale, group in scales)
+    parts += [f"Scale {labels}.", "\n".join(lines)]
+    parts.append(f"[Deviations]({FOLDER}/deviations.md) from the paper, and choices where it is silent.")
+    parts += [f"[Sweeps]({FOLDER}/sweeps.md): what was tried on validation data."] if "sweeps.md" in files else []
+    return "\n\n".join(parts)
+
+
+def _trained(page: Page) -> str:
+    """How long all runs of a table trained, without the runs from which they start."""
+    records = [record for selection in page.request.selections.values() for record in selection.records]
+    seconds = sum(record.timing.get("train_seconds", 0.0) for record in records)
+    return human_seconds(seconds) if seconds else NOTHING
+
+
+def _claim_line(judged: Judgement) -> str:
+    quotation = escape(judged.claim.quotation)
+    return f"- “{quotation}”: {escape(judged.verdict)}; {escape(judged.effect)} (claim {judged.claim.id})"

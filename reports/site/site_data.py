@@ -1,0 +1,109 @@
+"""What the site shows: papers, their tables with the records behind them, and what was written about both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+
+from benchmarks.experiment import Benchmark, Column, Row
+from benchmarks.publication import Deviation, Paper
+from benchmarks.results import Find, RunResult, among
+from reports.evidence.records import Request
+from reports.front.state import Headline, Standing, deviations_of, headlines
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The paragraphs of a paper's reproducibility report; empty where nobody has written them."""
+
+    scope: tuple[str, ...] = ()
+    methodology: tuple[str, ...] = ()
+    easy: tuple[str, ...] = ()
+    difficult: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """A paper. standings: scale -> how far it is reproduced there; requests: its tables, each at its scales."""
+
+    paper: Paper
+    summary: Summary
+    standings: Mapping[str, Standing]
+    requests: tuple[Request, ...]
+
+    @property
+    def tables(self) -> tuple[Benchmark, ...]:
+        return tuple({request.benchmark.id: request.benchmark for request in self.requests}.values())
+
+    @property
+    def standing_scale(self) -> str:
+        """The first scale: the one of the headlines."""
+        return next(iter(self.standings))
+
+    @property
+    def standing(self) -> Standing:
+        """How far the paper is reproduced at the first scale."""
+        return self.standings[self.standing_scale]
+
+    @property
+    def deviations(self) -> Mapping[Deviation, list[str]]:
+        """Every deviation once, with the places that have it."""
+        return deviations_of(self.tables)
+
+    @property
+    def headlines(self) -> tuple[Headline, ...]:
+        return tuple(headlines(self.standing))
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A cell of a table that shows a record. records: of all seeds."""
+
+    request: Request
+    row: Row
+    column: Column
+    records: tuple[RunResult, ...]
+
+
+@dataclass(frozen=True)
+class SiteData:
+    """Everything that the site shows.
+
+    Args:
+        scales: The first one comes first on every page.
+        coverage: What has been run, in a sentence.
+        labels: Scale -> what it means, in words.
+        sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
+    """
+
+    dossiers: tuple[Dossier, ...]
+    records: tuple[RunResult, ...]
+    scales: tuple[str, ...]
+    coverage: str = ""
+    revision: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    sweeps: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        return tuple(request for dossier in self.dossiers for request in dossier.requests)
+
+    @cached_property
+    def find(self) -> Find:
+        """Finds the records of earlier runs."""
+        return among(self.records)
+
+    @cached_property
+    def places(self) -> Mapping[str, tuple[TableCell, ...]]:
+        """Cell id -> every place of the tables that shows it."""
+        places: dict[str, tuple[TableCell, ...]] = {}
+        for request in self.requests:
+            for row, column in product(request.rows, request.columns):
+                cell = request.selections[row.id, column.task]
+                records = tuple(sorted((*cell.records, *cell.diverged), key=lambda record: record.cell.seed))
+                for record in records:
+                    place = TableCell(request, row, column, records)
+                    places[record.cell_id] = (*places.get(record.cell_id, ()), place)
+        return places

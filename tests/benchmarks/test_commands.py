@@ -1,0 +1,267 @@
+"""The command line: help, tables outside the tree, what a machine has, wrong inputs, closed outputs, make."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import registry
+from benchmarks.cli.arguments import COMMANDS
+from benchmarks.cli.main import main
+from benchmarks.errors import UserError
+from benchmarks.results import read_results
+from benchmarks.running import federation
+from benchmarks.running.run_options import RunOptions
+from benchmarks.selection import tables_of
+from benchmarks.tasks import task
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = "fedsplitbert-table3"
+RUN = ["run", TABLE, "--no-tracking"]
+FULL = Path("/dev/full")
+OWN = """from dataclasses import replace
+
+from benchmarks.fedsplitbert import tables
+
+BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
+"""
+Refusal = Callable[..., str]
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A user's folder with a table; forgotten after the test."""
+    monkeypatch.setattr(registry, "_INCLUDED", {})
+    monkeypatch.setattr(registry, "_FILES", {})
+    folder = tmp_path / "own tables"
+    folder.mkdir()
+    (folder / "whatever.py").write_text(OWN.format(id="mine-first"), encoding="utf-8")
+    (folder / "notes.py").write_text("X = 1\n", encoding="utf-8")
+    return folder
+
+
+def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert all(f"    {command}" in out for command in COMMANDS)
+
+
+def test_a_papers_name_means_all_of_its_tables() -> None:
+    assert tables_of("fedfreezebert") == [name for name in registry.benchmark_ids() if "fedfreezebert" in name]
+    assert tables_of("fedfreezebert-table3") == ["fedfreezebert-table3"]
+    with pytest.raises(UserError, match="unknown benchmark 'nobody'"):
+        registry.benchmark(*tables_of("nobody"))
+
+
+def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (own / "second.py").write_text(OWN.format(id="mine-second"), encoding="utf-8")
+    places = ["--include", str(own), "--results-dir", str(own / "results")]
+    assert main(["list", *places]) == 0
+    out = capsys.readouterr().out
+    assert "mine-first" in out
+    assert "whatever" not in out
+    assert main(["run", "mine", *places, "--no-tracking", "--workers", "1", "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("1 of 1 cells run") == 2  # the same cell, once computed
+    assert len(list(read_results(own / "results" / "records"))) == 1
+
+
+def test_doctor_and_data_say_what_a_machine_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results, folder = ["--results-dir", str(tmp_path / "results")], tmp_path / "data" / "RTE"
+    assert main(["data", *results]) == 0
+    assert "nyu-mll/glue" in capsys.readouterr().out
+    folder.mkdir(parents=True)
+    for part in ("train", "dev"):
+        rows = "\n".join(f"{number}\tA man sleeps {part} {number}.\tHe rests.\tentailment" for number in range(5))
+        (folder / f"{part}.tsv").write_text(f"index\tsentence1\tsentence2\tlabel\n{rows}\n", encoding="utf-8")
+    places = [*results, "--data-dir", str(folder.parent)]
+    assert main(["data", *places]) == 0
+    assert any(line.startswith("ok   rte: 10 examples") for line in capsys.readouterr().out.splitlines())
+    assert main(["doctor", *places]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "ok   scale demo: ready" in lines
+    assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
+    (missing,) = (line for line in lines if line.startswith("none scale paper: missing encoders "))  # not downloaded
+    encoders, data = missing.split("; data ")
+    assert "bert-base-uncased" in encoders
+    assert {"qnli", "rte-central"} & set(data.split(", ")) == {"qnli"}  # RTE is here
+    assert sum(line.startswith(("none scale ", "ok   scale ")) for line in lines) == 4
+
+
+# ---- wrong inputs ------------------------------------------------------------------------------------------------
+
+# Twelve that end in the command line itself, before any library is loaded or a file written.
+WRONG: dict[str, tuple[list[str], str]] = {
+    "misspelled benchmark": (["plan", "fedsplitbert-tabel3"], "Did you mean 'fedsplitbert-table3'?"),
+    "unknown flag": ([*RUN, "--sacle", "lite"], "unrecognized arguments: --sacle"),
+    "unknown task": ([*RUN, "--tasks", "squad"], "unknown task 'squad': expected one of mrpc, cola"),
+    "misspelled method": ([*RUN, "--methods", "fedavgg"], "Did you mean 'fedavg'?"),
+    "unknown scale": ([*RUN, "--scale", "huge"], "unknown scale 'huge': expected one of demo, lite, literal, paper"),
+    "no seeds": ([*RUN, "--seeds", "0"], "--seeds: expected a number of seeds from 1 to 10,000"),
+    "seeds backwards": ([*RUN, "--seeds=10-5"], "'10-5'"),
+    "too many seeds": ([*RUN, "--seeds=0-10000"], "'0-10000'"),
+    "unknown field": ([*RUN, "--set", "training.round=2"], "training.round"),
+    "another type": ([*RUN, "--set", "training.rounds=two"], "training.rounds"),
+    "no such device": ([*RUN, "--tasks", "mrpc", "--device", "toaster"], "device 'toaster': expected cpu, cuda"),
+    "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder that holds"),
+    "no data folder": ([*RUN, "--data-dir", "/no/such/folder"], "expected a folder, found nothing. Set DATA_DIR"),
+    "no records": (["report", TABLE, "--tasks", "rte"], "belongs to what was asked for: run it first"),
+}
+WRONG_VALUES = {
+    "options.critical_layer=13": "critical layer 13: expected 0 to 12, of the paper's 12 layers",
+    "options.dropout=0.5": "fedsplitbert: unknown options ['dropout']",
+    "training.precision=fp16": "precision fp16 needs a GPU",
+    "clients=100000": "100000 clients cannot share 240 examples",
+    'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical', known are",
+}
+WRONG_TABLES = {
+    OWN.format(id="fedsplitbert-table1"): "the id fedsplitbert-table1 is taken",
+    "BENCHMARK = 1\n": "expected BENCHMARK to be a Benchmark, found int",
+    "import no_such_module\nBENCHMARK = 1\n": "cannot be imported",
+    "": "found none there",
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_input_ends_with_one_message(case: str, refusal: Refusal, results: Path) -> None:
+    arguments, expected = WRONG[case]
+    assert expected in refusal([*arguments, "--results-dir", str(results)])
+
+
+@pytest.mark.parametrize("assignment", WRONG_VALUES)
+def test_a_wrong_value_ends_with_one_message(assignment: str, refusal: Refusal, results: Path, run_words: Any) -> None:
+    words = run_words(results, "fedsplitbert", "training.rounds=1", assignment)
+    assert WRONG_VALUES[assignment] in refusal(words)
+
+
+def test_a_folder_without_a_usable_table_is_refused(own: Path, refusal: Refusal) -> None:
+    for text, expected in WRONG_TABLES.items():
+        (own / "whatever.py").write_text(text, encoding="utf-8")
+        assert expected in refusal(["list", "--include", str(own)])
+
+
+def test_a_results_folder_below_a_file_is_refused(refusal: Refusal, tmp_path: Path, run_words: Any) -> None:
+    (tmp_path / "file").touch()
+    message = refusal(run_words(tmp_path / "file" / "results", "fedavg"))
+    assert "cannot be written (Not a directory). Set RESULTS_DIR" in message
+
+
+def test_a_damaged_record_is_named_and_nothing_is_lost(
+    refusal: Refusal,
+    finished_results: Path,
+    tmp_path: Path,
+    run_words: Any,
+    contents: Callable[[Path], dict[str, bytes]],
+) -> None:
+    copy = tmp_path / "results"
+    shutil.copytree(finished_results, copy)
+    (record,) = (copy / "records").glob("*.json")
+    record.write_text(record.read_text().replace('"seed": 0', '"seed": 7'))
+    before = contents(copy)
+    for arguments in (
+        run_words(copy, "fedsplitbert", "training.rounds=1"),
+        ["report", "--results-dir", str(copy)],
+        ["import", str(copy / "records"), "--results-dir", str(tmp_path / "other")],
+    ):
+        message = refusal(arguments)
+        assert message.startswith(f"{record}: expected a record of a finished cell, found a damaged one")
+        assert "move it away to compute the cell again; other records are not touched" in message
+    assert contents(copy) == before
+    assert not list((tmp_path / "other").rglob("*.json"))
+
+
+def test_a_task_without_generated_examples_has_no_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(federation, "task", lambda name: replace(task(name), generate=None))
+    federation._task_data.cache_clear()
+    with pytest.raises(UserError, match="task mrpc: expected one that makes examples for the demo scale"):
+        federation._task_data("mrpc", "generated", RunOptions())
+
+
+# ---- closed outputs ----------------------------------------------------------------------------------------------
+
+
+def started(results: Path, stdout: Any, stderr: Any) -> subprocess.Popen[str]:
+    words = ["--tasks", "wnli", "--methods", "local-majority", "--workers", "1", "--device", "cpu", "--no-tracking"]
+    command = [sys.executable, "-u", "-m", "benchmarks", "run", TABLE, *words, "--results-dir", str(results)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=stderr, text=True)
+
+
+def assert_complete(results: Path) -> None:
+    assert {record.cell.task for record in read_results(results / "records")} == {"wnli"}
+    table = (results / "reports" / TABLE / "demo" / "table.md").read_text(encoding="utf-8")
+    assert "Majority-class baseline, by client" in table
+
+
+@pytest.mark.slow
+def test_a_reader_may_stop_after_a_line(tmp_path: Path) -> None:
+    """As `2>&1 | head -1` does: every further write is refused."""
+    with started(tmp_path, subprocess.PIPE, subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=240) == 0
+    assert_complete(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_stdout_is_reported(tmp_path: Path) -> None:
+    with FULL.open("w") as full, started(tmp_path, full, subprocess.PIPE) as process:
+        _, stderr = process.communicate(timeout=240)
+    assert process.returncode == 2
+    assert "Traceback" not in stderr
+    assert stderr.splitlines()[-1].startswith("error: stdout cannot be written ([Errno 28] No space left on device)")
+    assert_complete(tmp_path)
+
+
+# ---- make --------------------------------------------------------------------------------------------------------
+
+
+def dry(*words: str) -> subprocess.CompletedProcess[str]:
+    """What make would do."""
+    if shutil.which("make") is None:
+        pytest.skip("needs make")
+    clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, env=clean)
+
+
+def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path: Path) -> None:
+    refused = dry(TABLE, "SCALE=lite", f"DATA_DIR={tmp_path / 'no'}")
+    assert refused.returncode == 2
+    assert "expected a folder of your datasets" in refused.stderr
+    assert "pip" not in refused.stdout
+    assert dry("lint", f"DATA_DIR={tmp_path / 'no'}").returncode == 0
+
+
+def test_make_refuses_unknown_variables_and_passes_those_of_its_tools() -> None:
+    for given, meant in {"TASK=a": "TASKS", "tasks=a": "TASKS", "SEED=1": "SEEDS", "data=/d": "DATA_DIR"}.items():
+        refused = dry(TABLE, "VENV=none", given)
+        assert refused.returncode == 2
+        assert f"unknown variable {given.partition('=')[0]}: did you mean {meant}?" in refused.stderr
+    assert "the variables are SCALE" in dry(TABLE, "VENV=none", "COLOUR=red").stderr
+    tools = "CUDA_VISIBLE_DEVICES PIP_INDEX_URL HF_HOME MLFLOW_TRACKING_URI OMP_NUM_THREADS TORCH_HOME SEEDS"
+    assert dry(TABLE, "VENV=none", *(f"{name}=1" for name in tools.split())).returncode == 0
+
+
+def test_make_uses_ones_own_environment_and_installs_nothing() -> None:
+    shown = dry("fedfreezebert", "SCALE=lite", "VENV=none", "PYTHON=my-python")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.split()[:5] == ["my-python", "-m", "benchmarks", "run", "'fedfreezebert'"]
+    assert "pip" not in shown.stdout
+
+
+def test_make_readme_renders_every_page_that_has_records() -> None:
+    said = dry("readme", "INSTALLED=").stdout
+    folders = sorted(path.parent.name for path in ROOT.glob("benchmarks/*/records"))
+    assert "front --scale lite --records" in said
+    for paper in folders:
+        assert f"report {paper} --readme benchmarks/{paper}/README.md" in said
+        assert said.count(f"--records benchmarks/{paper}/records") == 1 + len(folders)

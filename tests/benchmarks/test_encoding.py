@@ -1,0 +1,199 @@
+"""Tokens: from the cache they are those of the tokenizer, and long texts are read whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from benchmarks.encoders import encoding
+from benchmarks.encoders.encoding import TokenCache, encode, key_of, record_batches
+from benchmarks.encoders.loading import build_tokenizer, locate
+from benchmarks.encoders.tokenization import word_tokenizer
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.running.federation import build_clients, load_inputs, training_examples
+from benchmarks.running.runner import run_cell
+from benchmarks.tasks import TextExamples, task
+from fedsim.stored import Chunks
+
+WORDS = ("one", "two", "three", "four", "five")
+TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
+RNG = np.random.default_rng(0)
+TEXTS = tuple((" ".join(RNG.choice(WORDS, 5)), " ".join(RNG.choice(WORDS, 9))) for _ in range(11))
+PAIRS = TextExamples(TEXTS, RNG.integers(0, 2, 11))
+SENTENCES = tuple(WORDS[: 1 + number % 5] * 3 for number in range(11))
+TAGS = tuple(tuple(range(len(words))) for words in SENTENCES)
+TAGGED_SENTENCES = TextExamples(SENTENCES, np.zeros(11, dtype=np.int64), TAGS)
+CASES = {  # examples, the most tokens of one, and the task, for each form of tokens
+    "cut": (PAIRS, 12, None),
+    "scored": (replace(PAIRS, labels=np.linspace(0, 5, 11)), 12, None),
+    "blocks": (TAGGED_SENTENCES, 6, TAGGED),
+    "packed": (TextExamples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
+}
+
+CELL = RunConfig(
+    scale="demo",
+    task="corpus-biology",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=6,
+    partition={"scheme": "equal"},
+    algorithm="fedavg",
+    options={"embeddings": "global"},
+    training=TrainConfig(rounds=3, learning_rate=3e-3, batch_size=16, local_epochs=1, max_length=32, precision="fp32"),
+    seed=0,
+    head="masked-lm",
+    test_share=0.05,
+)
+MASKED = replace(CELL, task="wikitext", clients=2, test_share=0.0)
+CAUSAL = replace(MASKED, task="wikitext-causal", backbone="tiny-gpt2-fresh", head="causal-lm")
+
+
+@pytest.fixture
+def tokenizer():
+    return word_tokenizer(WORDS)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """One item for each file that is written."""
+    calls, new_file = [], pa.ipc.new_file
+    monkeypatch.setattr(encoding.pa.ipc, "new_file", lambda *args: calls.append(1) or new_file(*args))
+    return calls
+
+
+def assert_same(found, expected):
+    one, other = found.examples, expected.examples
+    for name in ("tokens", "types", "offsets", "labels", "targets", "spans", "places", "cuts"):
+        array = getattr(other, name, None)
+        assert (array is None) == (getattr(one, name, None) is None)
+        assert array is None or (getattr(one, name).dtype == array.dtype and np.array_equal(getattr(one, name), array))
+    assert one.padding_id == other.padding_id
+    assert np.array_equal(found.starts, expected.starts) if expected.starts is not None else found.starts is None
+    for width in (None, 20):
+        batch, same = (each.collate(np.array([3, 1]), width) for each in (one, other))
+        assert all(torch.equal(batch[name], same[name]) for name in same)
+        assert all(tensor.data_ptr() % 16 == 0 for tensor in batch.values())  # copies, in aligned memory
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("at_once", [1, 4, 8192])
+def test_the_cache_gives_the_tokens_of_the_tokenizer(tokenizer, calls, tmp_path, monkeypatch, case, at_once):
+    examples, *rest = CASES[case]
+    expected = encode(examples, tokenizer, *rest)
+    monkeypatch.setattr(encoding, "AT_ONCE", at_once)
+    assert_same(encode(examples, tokenizer, *rest), expected)
+    for _ in range(2):
+        found = TokenCache(tmp_path).encode(examples, tokenizer, *rest)
+        assert isinstance(found.examples.tokens, Chunks)
+        assert_same(found, expected)
+    assert calls == [1]
+
+
+def test_a_row_of_the_file_is_an_example_and_long_texts_are_read_in_small_batches(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 60)
+    assert len(list(record_batches(PAIRS, tokenizer, 12, None))) == 11
+    TokenCache(tmp_path).encode(PAIRS, tokenizer, 12)
+    (path,) = tmp_path.glob("*.arrow")
+    rows = pa.ipc.open_file(path).read_all().to_pylist()
+    columns = map(list, zip(*TEXTS, strict=True))
+    assert [row["tokens"] for row in rows] == tokenizer(*columns, max_length=12, truncation=True)["input_ids"]
+    assert [row["labels"] for row in rows] == PAIRS.labels.tolist()
+
+
+def test_everything_that_decides_the_tokens_decides_the_key(tokenizer):
+    changed = (("two one", *TEXTS[0][1:]), *TEXTS[1:])
+    keys = [
+        key_of(PAIRS, tokenizer, 12, None),
+        key_of(PAIRS, tokenizer, 13, None),
+        key_of(PAIRS, word_tokenizer(WORDS[::-1]), 12, None),
+        key_of(replace(PAIRS, texts=changed), tokenizer, 12, None),
+        key_of(replace(PAIRS, labels=1 - PAIRS.labels), tokenizer, 12, None),
+        key_of(TAGGED_SENTENCES, tokenizer, 12, None),
+        key_of(TAGGED_SENTENCES, tokenizer, 12, TAGGED),
+        key_of(TAGGED_SENTENCES, tokenizer, 12, replace(TAGGED, long_texts="cut")),
+        key_of(TAGGED_SENTENCES, tokenizer, 12, replace(TAGGED, long_texts="packed")),
+        key_of(replace(TAGGED_SENTENCES, tags=tuple(row[::-1] for row in TAGS)), tokenizer, 12, TAGGED),
+    ]
+    assert len(set(keys)) == len(keys)
+    encode(PAIRS, tokenizer, 7)
+    assert key_of(PAIRS, tokenizer, 12, None) == keys[0]  # the tokenizer's last call does not count
+
+
+def test_a_disk_that_is_full_or_read_only_costs_only_the_cache(tokenizer, tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").write_text("in the way")
+    expected = encode(PAIRS, tokenizer, 12)
+    assert_same(TokenCache(tmp_path / "file" / "tokens").encode(PAIRS, tokenizer, 12), expected)
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(encoding.pa.ipc, "new_file", full)
+    assert_same(TokenCache(tmp_path / "tokens").encode(PAIRS, tokenizer, 12), expected)
+    assert "No space left" in caplog.text
+    assert list((tmp_path / "tokens").iterdir()) == []
+
+
+# ---- texts without labels ----------------------------------------------------------------------------------------
+
+
+def test_long_passages_are_trained_on_whole_and_notes_are_in_the_record(settings):
+    folder = settings.results_dir.parent / "data" / "corpora"
+    folder.mkdir(parents=True)
+    words = " ".join(["the", "cold", "cat", "sees"] * 2000)
+    (folder / "biology.txt").write_text(f"{words}\n\n" + "the cat sees\n" * 20)
+    settings = replace(settings, data_dir=folder.parent)
+    cell = replace(CELL, source="corpora", clients=1, algorithm="central")
+    clients, report = build_clients(cell, load_inputs(cell, settings), settings)
+    parts = [clients[0].train, clients[0].evaluation["test"]]
+    tokens = sum(int(part.examples.lengths[part.indices].sum()) - 2 * len(part) for part in parts)
+    assert tokens == 8000 + 3 * 20
+    assert report.sizes == (21,)
+    assert np.concatenate([part.indices for part in parts]).size > 250
+    record = run_cell(replace(cell, training=replace(cell.training, rounds=1)), settings, lambda _: None)
+    assert (record.inputs["data"]["notes"], record.inputs["data"]["examples"]) == (["empty lines: 1"], 21)
+
+
+def test_a_generated_domain_is_learnt_in_a_few_rounds(settings):
+    rounds = run_cell(replace(CELL, task="corpus-wikipedia"), settings, lambda _: None).rounds
+    assert set(rounds[0].scores) == {"test", "valid"}
+    values = [entry.scores["test"]["perplexity"] for entry in rounds]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 512 / 2  # words of the vocabulary
+
+
+def test_each_article_is_tokenised_whole_and_closed(data_dir):
+    """By [SEP] after blocks that open with [CLS]; by GPT-2's end of text, and nothing opens its blocks."""
+    texts = tuple(("\n".join([" ".join(WORDS[count % 3 :])] * (1 + count % 3)),) for count in range(9))
+    articles = TextExamples(texts, np.zeros(9, dtype=np.int64))
+    tokenizer = word_tokenizer(WORDS)
+    part = encode(articles, tokenizer, 7, task("wikitext")).subset(np.array([4, 1]))
+    batch = part.examples.collate(part.indices)
+    stream = [token for text in (4, 1) for token in (*tokenizer(*texts[text]).input_ids[1:-1], tokenizer.sep_token_id)]
+    assert batch["input_ids"][:, 1:].flatten().tolist() == stream[: len(stream) // 6 * 6]
+    assert (batch["input_ids"][:, 0] == tokenizer.cls_token_id).all()
+    assert batch["attention_mask"].all()
+    tokenizer = build_tokenizer(locate("gpt2-fresh", data_dir=data_dir))
+    part = encode(articles, tokenizer, 8, task("wikitext")).subset(np.array([2]))
+    whole = [*tokenizer(*texts[2]).input_ids, 50256]
+    assert part.examples.collate(part.indices)["input_ids"].flatten().tolist() == whole[: len(whole) // 8 * 8]
+
+
+@pytest.mark.parametrize("cell", [MASKED, CAUSAL], ids=["masked", "causal"])
+def test_clients_divide_the_articles(cell, settings):
+    inputs = load_inputs(cell, settings)
+    clients, report = build_clients(cell, inputs, settings)
+    assert report.sizes == (180, 180)
+    words = sum(len(text.split()) + 1 for (text,) in inputs.data.pool.texts)
+    parts = [client.train for client in clients]
+    assert {id(part.examples) for part in parts} == {id(parts[0].examples)}  # one set, for training on all together
+    assert set(parts[0].examples.lengths) == {32}
+    assert words - 2 * 31 < 31 * sum(map(len, parts)) <= words
+    test = clients[0].evaluation["test"]
+    assert test is clients[1].evaluation["test"]
+    assert len(test) > 0
+    assert training_examples(cell, settings) == [len(part) for part in parts]

@@ -1,0 +1,217 @@
+"""`report` and `import`: pages from several folders, a part of a table, and records computed elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cli import report
+from benchmarks.cli.main import main
+from benchmarks.predictions import write_predictions
+from benchmarks.registry import benchmark, benchmark_ids, folder_of
+from benchmarks.results import CHECKSUM, checksum, read_result, read_results
+from benchmarks.run_config import digest
+from benchmarks.tracking.store import connect, default_tracking_uri
+from reports.front.readme import BEGIN, END
+
+TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"
+Refusal = Callable[..., str]
+Contents = Callable[[Path], dict[str, bytes]]
+
+
+@pytest.fixture(scope="module")
+def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with one finished demo cell of FedFreezeBERT."""
+    results = tmp_path_factory.mktemp("frozen") / "results"
+    words = ["--workers", "1", "--device", "cpu", "--no-tracking", "--results-dir", str(results)]
+    assert main(["run", FROZEN, "--methods", "c-ordinary", *words]) == 0
+    return results
+
+
+@pytest.mark.slow
+def test_one_page_from_several_folders(
+    finished_results: Path, frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+    folders = [word for results in (finished_results, frozen_results) for word in ("--records", f"{results}/records")]
+    places = ["--readme", str(readme), "--pictures", str(tmp_path / "pictures"), "--results-dir", str(tmp_path)]
+    # The rounds of the finished cell were changed, so it is one of Table III with that change alone.
+    words = ["report", TABLE, FROZEN, "--set", "training.rounds=1", *folders, *places]
+    assert main(words) == 0
+    assert f"| [Table III](pages/{TABLE}.md) | 1 of " in readme.read_text(encoding="utf-8")
+    for name, heading in ((TABLE, "FedSplitBERT, Table III"), (FROZEN, "FedFreezeBERT, Table 3")):
+        assert f"# {heading} · scale demo" in (tmp_path / "pages" / f"{name}.md").read_text(encoding="utf-8")
+    pictures = {path.name for path in (tmp_path / "pictures").iterdir() if "-sweep-" not in path.name}
+    assert pictures == {f"{TABLE}-demo.png", f"{FROZEN}-demo.png"}
+    out = capsys.readouterr().out.splitlines()
+    assert [line for line in out if line.startswith(f"{TABLE} @ demo: 1 of ")]
+    assert len(out) < 10  # a line for each table, claims, audit and page
+    assert main([*words, "--tables"]) == 0
+    assert "Method" in capsys.readouterr().out
+
+
+def test_tables_without_the_scale_are_skipped(finished_results: Path, tmp_path: Path, refusal: Refusal) -> None:
+    places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    assert "belongs to what was asked for: run it first" in refusal(["report", "--scale", "literal", *places])
+    assert "unknown scale 'huge'" in refusal(["report", "--scale", "huge", *places])
+
+
+@pytest.mark.slow
+def test_a_run_of_a_part_keeps_the_files_of_the_whole_table(
+    tmp_path: Path, run_words: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for method, shown, other in (
+        ("local-majority", "by client", "overall"),
+        ("overall-majority", "overall", "by client"),
+    ):
+        assert main(run_words(tmp_path, method)) == 0
+        out = capsys.readouterr().out
+        assert f"Majority-class baseline, {shown}" in out
+        # What was run before is not repeated, but for the reference rows.
+        assert (f"Majority-class baseline, {other}" in out) == (method == "overall-majority")
+    assert main(["report", TABLE, "--methods", "local-majority", "--results-dir", str(tmp_path)]) == 0
+    with (tmp_path / "reports" / TABLE / "demo" / "table.csv").open(encoding="utf-8") as file:
+        run = {row["row"] for row in csv.DictReader(file) if row["status"] == "run"}
+    assert run == {"local-majority", "overall-majority"}
+
+
+@pytest.mark.slow
+def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = folder_of("fedbert") / "records"
+    assert main(["report", "fedsplitbert-table6", "--records", str(other), "--results-dir", str(tmp_path)]) == 0
+    assert "fedsplitbert-table6 @ lite: 7 of 7 cells run" in capsys.readouterr().out
+
+
+# ---- import ------------------------------------------------------------------------------------------------------
+
+
+def forged(value: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A record whose cell was changed, with the id and the checksum that fit it."""
+    value = {name: entry for name, entry in value.items() if name != "sha256"}
+    value["cell"] = {**value["cell"], **changes}
+    inputs = {name: entry["digest"] for name, entry in value["inputs"].items()}
+    value["cell_id"] = digest({"cell": value["cell"], "inputs": inputs})
+    return {**value, "sha256": checksum(value)}
+
+
+@pytest.fixture
+def given_folder(finished_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a record and its predictions; MLflow is left out."""
+    monkeypatch.setattr(report, "_with_records", lambda *_: [])
+    return Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
+
+
+def import_from(folder: Path, results: Path) -> int:
+    return main(["import", str(folder), "--results-dir", str(results)])
+
+
+@pytest.mark.parametrize("field", ["scale", "seed"])
+@pytest.mark.parametrize("name", ["../../outside", "{here}/outside", "", "a\x00b", "x" * 300, 0.5, 10**300])
+def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(
+    field: str, name: Any, given_folder: Path, refusal: Refusal, tmp_path: Path
+) -> None:
+    (path,) = given_folder.glob("*.json")
+    name = name.format(here=tmp_path) if isinstance(name, str) else name
+    record = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(forged(record, seed=7)), encoding="utf-8")
+    (given_folder / "z.json").write_text(json.dumps(forged(record, **{field: name})), encoding="utf-8")
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "some" / "results")])
+    assert f"{given_folder / 'z.json'}: expected a record of a finished cell" in message
+    assert f"{field}: expected a " in message
+    assert repr(name)[:20] in message
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
+
+
+@pytest.mark.slow
+def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_nothing(tmp_path: Path) -> None:
+    given, results, seen = tmp_path / "given", tmp_path / "results", []
+    given.mkdir()
+    shutil.copy(min((folder_of("fedsplitbert") / "records").glob("lite-mrpc-fedavg-s0-*.json")), given)
+    (record,) = read_results(given)
+    for _ in range(2):
+        assert import_from(given, results) == 0
+        client = connect(default_tracking_uri(results))
+        (experiment,) = [each for each in client.search_experiments() if each.name != "Default"]
+        runs = client.search_runs([experiment.experiment_id], "tags.`_kind` = 'run'")
+        seen.append((experiment.tags, {run.info.run_id: run.to_dictionary() for run in runs}))
+    assert seen[0] == seen[1]
+    at_lite = [
+        (table, scale) for table in map(benchmark, benchmark_ids()) for scale in table.scales if scale.id == "lite"
+    ]
+    ids = [{cell.definition_id for *_, cell in table.cells(lite, [0])} for table, lite in at_lite]
+    assert len(seen[0][1]) == sum(record.cell.definition_id in of_table for of_table in ids) > 1
+    for run in seen[0][1].values():
+        assert run["data"]["tags"]["status"] == "finished"
+        assert run["data"]["metrics"]["test/f1"] == record.score("test/f1")
+    artifacts = (results / "mlartifacts" / experiment.name).rglob("clients.csv")
+    assert len(list(artifacts)) == len(seen[0][1])
+
+
+def test_predictions_are_imported_at_once_or_later(
+    given_folder: Path, tmp_path: Path, contents: Contents, capsys: Any
+) -> None:
+    results, (path,) = tmp_path / "results", given_folder.glob("*.safetensors.xz")
+    content = path.read_bytes()
+    path.unlink()
+    assert import_from(given_folder, results) == 0
+    (record,) = read_results(results / "records")
+    out = capsys.readouterr().out
+    assert "1 records taken in, 0 were there already" in out
+    assert f"without predictions, which are not in {given_folder}: {record.file_name}" in out
+    path.write_bytes(content)
+    for _ in range(2):
+        assert import_from(given_folder, results) == 0
+        out = capsys.readouterr().out
+        assert "0 records taken in, 1 were there already" in out
+        assert "without predictions" not in out
+        assert contents(results / "records") == contents(given_folder)
+
+
+def test_damaged_predictions_are_refused_and_nothing_is_taken_in(
+    given_folder: Path, tmp_path: Path, refusal: Refusal
+) -> None:
+    (path,) = given_folder.glob("*.safetensors.xz")
+    path.write_bytes(path.read_bytes()[:-1])
+    message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "results")])
+    assert f"{path}: expected the predictions of" in message
+    assert not list((tmp_path / "results").rglob("*.*"))
+
+
+def test_an_existing_record_keeps_its_predictions(given_folder: Path, tmp_path: Path, contents: Contents) -> None:
+    """Another machine's run of the same cell has other predictions."""
+    results = tmp_path / "results"
+    assert import_from(given_folder, results) == 0
+    kept = contents(results / "records")
+    (path,) = given_folder.glob("*.json")
+    record = read_result(path)
+    other = b"of another machine"
+    value = replace(record, predictions={"sha256": hashlib.sha256(other).hexdigest()}).to_json()
+    path.write_text(json.dumps({**value, CHECKSUM: checksum(value)}))
+    write_predictions(given_folder, record, other)
+    assert import_from(given_folder, results) == 0
+    assert contents(results / "records") == kept
+
+
+@pytest.mark.slow
+def test_a_table_of_closed_forms_needs_no_run(
+    frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Table 4 of FedFreezeBERT is shown next to a run of its Table 3: its sizes and gains follow from shapes."""
+    places = ["--records", str(frozen_results / "records"), "--results-dir", str(tmp_path)]
+    assert main(["report", "fedfreezebert", *places]) == 0
+    assert f"{tmp_path}/reports/fedfreezebert-table4/demo" in " ".join(capsys.readouterr().out.split())
+    text = (tmp_path / "reports" / "fedfreezebert-table4" / "demo" / "table.md").read_text(encoding="utf-8")
+    assert "SizeOf(BERT) 651.37 MB" in text.replace("\\_", "_")
+    assert all(size in text for size in ("113.44 MB", "28.35 MB"))

@@ -1,0 +1,91 @@
+"""Missing data and encoders end a run at once: one message, nothing in MLflow, one short request to the hub."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import datasets
+import huggingface_hub
+import pytest
+
+from benchmarks.encoders import fetched
+from benchmarks.encoders.fetched import OFFLINE
+from benchmarks.encoders.loading import locate
+
+RUN = ["run", "fedsplitbert-table3", "--tasks", "mrpc"]
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A hub out of reach; every request to it, and every call of its libraries that is not local."""
+    calls: list[str] = []
+    for name in OFFLINE:
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(fetched, "_request", lambda answers: calls.append("request"))
+
+    def snapshot_download(name: str, local_files_only: bool, **_: object) -> str:
+        if not local_files_only:
+            calls.append(name)
+        raise OSError("not cached")
+
+    def load_dataset(name: str, *_: object, **__: object) -> None:
+        if not datasets.config.HF_HUB_OFFLINE:
+            calls.append(name)
+        raise ConnectionError("not cached")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    fetched.hub_answers.cache_clear()
+    locate.cache_clear()
+    return calls
+
+
+@pytest.fixture
+def refused(refusal: Callable[[list[str]], str], tmp_path: Path) -> Callable[..., str]:
+    """Runs at a scale with a data directory, which has to fail before MLflow is opened; returns the message."""
+
+    def run(scale: str, data_dir: Path | None) -> str:
+        places = ["--data-dir", str(data_dir)] if data_dir else []
+        message = refusal([*RUN, "--scale", scale, "--results-dir", str(tmp_path / "results"), *places])
+        assert not (tmp_path / "results" / "mlflow.db").exists()
+        assert not list((tmp_path / "results" / "records").glob("*"))
+        return message
+
+    return run
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    (tmp_path / "data" / "MRPC").mkdir(parents=True)
+    (tmp_path / "data" / "MRPC" / "train.tsv").touch()
+    return tmp_path / "data"
+
+
+def test_missing_data_are_named_once_and_the_hub_is_not_asked(
+    hub: list[str], refused: Callable[..., str], data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)  # an import would fail
+    assert "data directory /nonexistent: expected a folder, found nothing" in refused("lite", Path("/nonexistent"))
+    message = refused("lite", data_dir)
+    assert message.startswith(f"{data_dir}/MRPC: MRPC lacks dev.tsv; add what is missing, or accept")
+    (data_dir / "MRPC" / "train.tsv").unlink()
+    message = refused("lite", data_dir)
+    assert message.startswith(f"no data of MRPC: looked in {data_dir}/ for glue_data/MRPC/train.tsv, MRPC/train.tsv, ")
+    assert message.count("MRPC:") == 1
+    assert hub == []
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(hub: list[str], refused: Callable[..., str], data_dir: Path) -> None:
+    (data_dir / "MRPC" / "dev.tsv").touch()
+    message = refused("paper", data_dir)
+    assert message.startswith("encoder google-bert/bert-base-uncased: the Hugging Face hub does not answer, and its")
+    assert "set BACKBONE to a folder" in message
+    assert message.count("encoder ") == 1
+    data, encoder = refused("paper", None).split("\n")
+    assert data.startswith("cannot load 'mrpc' of nyu-mll/glue")
+    assert encoder.startswith("encoder google-bert/bert-base-uncased")
+    assert hub == ["request"]

@@ -1,0 +1,155 @@
+"""Partitioners and reports as plain data, and requests that are refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from partitions import (
+    Dirichlet,
+    Equal,
+    LabelTable,
+    Overlap,
+    PartitionError,
+    PartitionReport,
+    Sizes,
+    SortedByScore,
+    describe,
+    from_description,
+)
+
+PARTITIONERS = [
+    Dirichlet(0.5, min_size=10, max_redraws=7, capped=True),
+    Equal(share=0.75),
+    LabelTable(((0.5, 0.5), (0.1, 0.9)), size=12),
+    Sizes((0.25, 0.75), share=0.8),
+    SortedByScore(),
+]
+CLASSES, THREE = np.repeat([0, 1], [30, 50]), np.zeros(9, int)
+
+
+@pytest.mark.parametrize("partitioner", PARTITIONERS, ids=repr)
+def test_round_trip_through_json(partitioner):
+    description = describe(partitioner)
+    restored = from_description(json.loads(json.dumps(description)))
+    assert restored == partitioner
+    assert hash(restored) == hash(partitioner)
+    assert json.dumps(describe(restored)) == json.dumps(description)
+
+
+def test_a_share_is_described_where_it_is_no_whole():
+    """So the descriptions, and ids, of cells that came before the field stay what they were."""
+    assert describe(Equal(share=1)) == {"scheme": "equal"}
+    assert describe(Sizes((3, 4), share=1.0)) == {"scheme": "sizes", "sizes": [3, 4]}
+    assert describe(Equal(share=0.02)) == {"scheme": "equal", "share": 0.02}
+    assert describe(Sizes((3, 4), share=0.5)) == {"scheme": "sizes", "sizes": [3, 4], "share": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ({"scheme": "pathological"}, "'pathological', known are dirichlet, equal, label-table, sizes, sorted"),
+        ({"scheme": "dirichlet", "beta": 1}, "no field beta, known are alpha, min_size, max_redraws, capped"),
+        ({"scheme": "dirichlet", "alpha": 0.0}, "alpha must be > 0, found 0"),
+        ({"scheme": "dirichlet", "alpha": "much"}, "alpha must be a finite number"),
+        ({"scheme": "equal", "share": 0}, "share must be above 0 and at most 1, found 0"),
+        ({"scheme": "sizes", "sizes": [0.5, 0.6]}, r"found \[0\.5, 0\.6\], which sum to 1\.1"),
+        ({"scheme": "sizes", "sizes": [5, 1]}, "integers > 1"),
+        ({"scheme": "sizes", "sizes": 12}, "one number a client"),
+        ({"scheme": "label-table", "size": 3}, "also needs shares"),
+        ({"scheme": "label-table", "shares": [[0.5, 0.4]]}, r"client 0: .* sum to 0\.9"),
+        ({"scheme": "label-table", "shares": [[1.2, -0.2]]}, "client 0: shares must be >= 0"),
+        ({"scheme": "label-table", "shares": [[0.5, 0.5], [1.0]]}, r"found \[2, 1\] shares"),
+    ],
+)
+def test_wrong_descriptions(description, message):
+    with pytest.raises(PartitionError, match=message):
+        from_description(description)
+
+
+@pytest.mark.parametrize("partitioner", PARTITIONERS, ids=repr)
+@pytest.mark.parametrize(
+    ("labels", "n_clients", "message"),
+    [
+        (np.array([0, 1]), 0, "n_clients must be an integer of at least 1, found 0"),
+        (np.array([0]), 2, "2 clients cannot share 1 examples"),
+        (np.array([[0, 1]]), 1, r"found shape \(1, 2\)"),
+        (np.array([0.5, np.nan]), 1, r"found 1 that are not, the first \(nan\) at position 1"),
+        (np.array(["yes", "no"]), 1, "labels must be integers"),
+    ],
+)
+def test_bad_arguments_are_refused_by_all(partitioner, labels, n_clients, message):
+    with pytest.raises(PartitionError, match=message):
+        partitioner(labels, n_clients, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "labels", "n_clients", "message"),
+    [
+        (Dirichlet(1.0, min_size=4), THREE, 3, "12 in all; 9 are available"),
+        (Dirichlet(1e308), THREE, 3, "overflows with 3 clients"),
+        (Dirichlet(1e-9, 2, 3, True), THREE, 4, r"capped, 4 clients: in 4 draws the smallest client had at most 0"),
+        (Sizes((6, 5)), THREE, 2, r"\[6, 5\] want 11 examples, 9 are available"),
+        (Sizes((5, 4), share=0.5), THREE, 2, r"\[5, 4\] want 9 examples, 4 are available"),
+        (Sizes((2, 2, 2)), THREE, 2, "given for 3 clients, but 2"),
+        # Two clients of 30 want 2 * 27 = 54 of label 1; its 50 allow 50 / 1.8 = 27 each.
+        (LabelTable(((0.1, 0.9),) * 2, size=30), CLASSES, 2, r"label 1 \(54 wanted, 50 .* at most 27"),
+        (LabelTable(((0.7, 0.3, 0), (0.4, 0.4, 0.2))), CLASSES, 2, r"label 2: .*0\.2.* 0 examples"),
+        # With one example each, all three clients take label 1.
+        (LabelTable(((0.1, 0.9),) * 3), np.array([0, 0, 1, 1]), 3, r"no size .* label 1 \(3 wanted, 2 available\)"),
+        (LabelTable(((1.0,),)), CLASSES, 1, r"labels 0 to 0, the data also label 1 \(50 examples\)"),
+    ],
+)
+def test_impossible_requests_name_the_numbers(partitioner, labels, n_clients, message):
+    with pytest.raises(PartitionError, match=message):
+        partitioner(labels, n_clients, np.random.default_rng(0))
+
+
+@pytest.fixture
+def written():
+    return LabelTable(((0.25, 0.74), (0.5, 0.5)))(CLASSES, 2, np.random.default_rng(0)).report.to_json()
+
+
+def test_json_of_classes(written):
+    """By hand: 25/99 + 1/2 of label 0 and 74/99 + 1/2 of label 1 allow min(40, 39.9, 40.08) = 39 each."""
+    assert written == {
+        "scheme": "label-table",
+        "n_examples": 80,
+        "n_clients": 2,
+        "sizes": [39, 39],
+        "unused": 2,
+        "unused_share": 0.025,
+        "label_ids": [0, 1],
+        "requested_shares": [[0.25 / 0.99, 0.74 / 0.99], [0.5, 0.5]],
+        "obtained_counts": [[10, 29], [20, 19]],  # 9.85 | 29.15 and 19.5 | 19.5, the tie goes to label 0
+        "scores": None,
+        "notes": ["client 0: shares [0.25, 0.74] sum to 0.99, normalised to 0.2525, 0.7475"],
+    }
+
+
+def test_overlap_is_written_where_there_is_some(written):
+    report = PartitionReport.from_json(written)
+    assert "overlap" not in written
+    found = replace(report, overlap={"test": Overlap(40, 30, 24), "mismatched": Overlap(9, 1, None)}).to_json()
+    assert found["overlap"] == {
+        "test": {"examples": 40, "shared": 30, "opposite": 24},
+        "mismatched": {"examples": 9, "shared": 1, "opposite": None},
+    }
+    assert PartitionReport.from_json(json.loads(json.dumps(found))).to_json() == found
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"unused": 3}, "unused"),
+        ({"colour": "red"}, "colour"),
+        ({"sizes": 39}, "TypeError"),
+        ({"n_examples": 0}, "ZeroDivisionError"),
+        ({"overlap": 3}, "AttributeError"),
+        ({"overlap": {"test": {"examples": 3, "shared": 1, "some": 2}}}, "some"),
+    ],
+)
+def test_contradictory_json_is_refused(written, change, message):
+    with pytest.raises(PartitionError, match=message):
+        PartitionReport.from_json({**written, **change})

@@ -1,0 +1,151 @@
+"""Training and test parts, by example and by whole groups; overlap counted."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partitions import Overlap, PartitionError, measure_overlap, split_by_group, split_train_test
+
+# (group, label, client); client 3 is none: nobody holds these examples
+EXAMPLES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2), st.integers(0, 3)), min_size=3, max_size=120)
+
+
+def held(clients: np.ndarray) -> list[np.ndarray]:
+    return [np.flatnonzero(clients == client) for client in range(3)]
+
+
+@given(examples=EXAMPLES, percent=st.integers(5, 95), stratify=st.booleans(), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=200, deadline=None)
+def test_no_group_is_on_both_sides_and_nothing_is_lost(examples, percent, stratify, seed):
+    groups, labels, clients = np.array(examples).T
+    parts = held(clients)
+
+    def split():
+        return split_by_group(parts, groups, labels, percent / 100, np.random.default_rng(seed), stratify)
+
+    try:
+        train, test = split()
+    except PartitionError:
+        return  # a side would be empty
+    assert not {*groups[np.concatenate(train)]} & {*groups[np.concatenate(test)]}
+    for part, rest, own in zip(parts, train, test, strict=True):
+        assert rest.size
+        assert own.size
+        assert sorted([*rest, *own]) == part.tolist()
+        assert (np.diff(rest) > 0).all()
+        assert (np.diff(own) > 0).all()
+    for one, other in zip([*train, *test], [*split()[0], *split()[1]], strict=True):
+        assert np.array_equal(one, other)
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=4),
+    percent=st.integers(1, 99),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=100, deadline=None)
+def test_groups_of_one_are_split_to_half_an_example(sizes, percent, seed):
+    """Each client's examples of each label, as a stratified split does it."""
+    strata = [
+        (client, label) for client, own in enumerate(sizes) for label, size in enumerate(own) for _ in range(size)
+    ]
+    clients, labels = np.array(strata, dtype=int).reshape(-1, 2).T
+    parts = [np.flatnonzero(clients == client) for client in range(len(sizes))]
+    groups = np.random.default_rng(0).permutation(len(strata))
+    try:
+        _, test = split_by_group(parts, groups, labels, percent / 100, np.random.default_rng(seed), stratify=True)
+    except PartitionError:
+        return
+    for own, wanted in zip(test, sizes, strict=True):
+        for label in (0, 1):
+            assert abs(int((labels[own] == label).sum()) - percent / 100 * wanted[label]) <= 0.5 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("groups", "share", "message"),
+    [
+        ([0, 0, 0, 0], 0.5, "validation_share 0.5: whole groups of examples leave client 0 4 for training and 0 held"),
+        ([0, 1, 2, 3], 0.0, "validation_share must be between 0 and 1, both excluded, found 0"),
+        ([0, 1, 2, 3], np.nan, "validation_share must be a finite number"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_the_options_name(groups, share, message):
+    parts = [np.array([0, 1]), np.array([2, 3])] if groups[-1] else [np.arange(4)]
+    with pytest.raises(PartitionError, match=message):
+        split_by_group(
+            parts, np.array(groups), np.zeros(4, int), share, np.random.default_rng(0), True, "validation_share"
+        )
+
+
+@given(
+    train=st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 2)), max_size=40),
+    scored=st.lists(st.tuples(st.integers(0, 9), st.integers(-1, 2)), max_size=20),
+)
+def test_overlap_is_what_one_counts_by_hand(train, scored):
+    shared = [(group, label) for group, label in scored if any(own == group for own, _ in train)]
+    votes = Counter(train)
+    of_group = Counter(group for group, _ in train)
+    opposite = sum(2 * votes[group, label] < of_group[group] for group, label in shared)
+    arrays = [np.array(examples, dtype=np.int64).reshape(-1, 2).T for examples in (train, scored)]
+    assert measure_overlap(*arrays[0], *arrays[1]) == Overlap(len(scored), len(shared), opposite)
+
+
+def test_scores_have_no_opposite():
+    found = measure_overlap(np.array([3, 3]), np.array([0.5, 4.0]), np.array([3, 4]), np.array([0.5, 0.5]))
+    assert found == Overlap(examples=2, shared=1, opposite=None)
+
+
+CLASSES = st.lists(st.integers(-1, 3), min_size=1, max_size=80).map(np.array)
+SCORES = st.lists(st.floats(0, 5), min_size=1, max_size=80).map(np.array)
+
+
+@given(
+    case=st.one_of(
+        st.tuples(CLASSES, st.just(True)),
+        st.tuples(CLASSES, st.just(False)),
+        st.tuples(SCORES, st.just(False)),
+    ),
+    percent=st.integers(1, 99),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=150, deadline=None)
+def test_split_is_complete_and_within_one_of_each_share(case, percent, seed):
+    labels, stratify = case
+    share = percent / 100
+    n_test = round(share * labels.size)
+    if n_test in (0, labels.size):
+        message = f"{labels.size} examples .* {labels.size - n_test} for training and {n_test} for testing"
+        with pytest.raises(PartitionError, match=message):
+            split_train_test(labels, share, np.random.default_rng(seed), stratify)
+        return
+    train, test = split_train_test(labels, share, np.random.default_rng(seed), stratify)
+    assert test.size == n_test
+    assert train.dtype == test.dtype == np.int64
+    assert (np.diff(train) > 0).all()
+    assert (np.diff(test) > 0).all()
+    assert sorted([*train, *test]) == list(range(labels.size))
+    if stratify:
+        for label in np.unique(labels):
+            wanted = Fraction(percent, 100) * int((labels == label).sum())
+            assert abs(int((labels[test] == label).sum()) - wanted) < 1
+    again = split_train_test(labels, share, np.random.default_rng(seed), stratify)
+    assert np.array_equal(again[0], train)
+    assert np.array_equal(again[1], test)
+
+
+@pytest.mark.parametrize(
+    ("labels", "share", "stratify", "message"),
+    [
+        (np.array([0, 1]), 0.0, True, "test_share must be between 0 and 1"),
+        (np.array([0, 1]), float("nan"), True, "test_share must be a finite number"),
+        (np.array([0.5, 1.5]), 0.5, True, "stratified split needs integer labels"),
+        (np.array([], int), 0.5, True, "0 examples .* 0 for training and 0 for testing"),
+    ],
+)
+def test_bad_arguments(labels, share, stratify, message):
+    with pytest.raises(PartitionError, match=message):
+        split_train_test(labels, share, np.random.default_rng(0), stratify)

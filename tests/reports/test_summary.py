@@ -1,0 +1,108 @@
+"""A run ends with one matrix of methods and tasks, what the scores are worth, and what was sent."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from benchmarks.cli.summary import summary
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
+from reports.evidence.records import request_for
+from reports.pages.text import in_one_unit
+from reports.views import page
+
+RecordOf = Callable[..., RunResult]
+SCORES = {"fedavg": 0.5, "fedprox": 0.6, "fedadam": 0.4, "fedsplitbert": 0.75, "fedsplitbert-qat": 0.7}
+
+
+@pytest.fixture(scope="module")
+def whole(table3: Benchmark, record_of: RecordOf) -> list[RunResult]:
+    """Every row on every task with two seeds; what no paper prints scores best of all."""
+    return [
+        record_of(
+            row.id,
+            column.task,
+            dict.fromkeys(column.scores, SCORES.get(row.id, 0.9) + seed / 100),
+            seed=seed,
+            scale="demo",
+            up=(1_500_000, 1_500_000) if row.id == "fedavg" else (500_000, 500_000),
+        )
+        for row, column, seed in itertools.product(table3.rows, table3.columns, (0, 1))
+    ]
+
+
+def lines(table3: Benchmark, records: list[RunResult], width: int = 110) -> list[str]:
+    return summary(page(request_for(table3, table3.scale("demo"), records)), width)
+
+
+def test_a_whole_table_is_one_matrix(table3: Benchmark, whole: list[RunResult]) -> None:
+    found = lines(table3, whole, width=200)
+    assert len(found) == 1 + 2 + len(table3.rows) + 3
+    assert found[0].endswith("63 of 63 cells run")
+    assert (
+        found[1]
+        == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that are not in the paper."
+    )
+    assert found[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
+    assert found[2].split()[-1] == "Average"
+    (split,) = (line for line in found if line.startswith("FedSplitBERT  "))
+    assert split.split()[1:] == ["75.50", "±", "0.71"] * len(table3.columns) + ["75.50"]
+    assert found[-3] == "Generated data: the scores say nothing about the methods."
+    assert "; FedSplitBERT 500.0 kB; " in found[-2]
+    assert found[-1] == "All runs together: uplink 162.0 MB, downlink 0.20 MB."
+
+
+def test_a_wide_matrix_is_cut_between_tasks(table3: Benchmark, whole: list[RunResult]) -> None:
+    found = lines(table3, whole, width=80)
+    headings = [line for line in found if line.startswith("    ")]
+    assert len(headings) > 1
+    assert " ".join(" ".join(headings).split()) == " ".join(lines(table3, whole, width=200)[2].split())
+    assert max(len(line) for line in found[2 : -3 - len(table3.rows)]) <= 80
+
+
+def test_one_seed_orders_nothing_and_other_numbers_of_seeds_are_shown(
+    table3: Benchmark, whole: list[RunResult]
+) -> None:
+    single = [record for record in whole if record.cell.seed == 0]
+    assert "1 seed: no ordering." in lines(table3, single)
+    mixed = [*single, *(record for record in whole if record.cell.seed == 1 and record.cell.task == "mrpc")]
+    found = "\n".join(lines(table3, mixed))
+    assert "75.50 ± 0.71 (2)" in found
+    assert "75.00 (1)" in found
+    assert "no ordering" not in found
+
+
+def test_nothing_run_says_so(table3: Benchmark) -> None:
+    assert lines(table3, []) == ["FedSplitBERT, Table III · scale demo: generated data, tiny BERT: 0 of 63 cells run"]
+
+
+def test_a_table_of_bytes_ends_with_the_gain_that_was_measured(table3: Benchmark, whole: list[RunResult]) -> None:
+    measured = [
+        {"row": row, "counted": counted, "quantity": quantity, "over": "fedavg", "value": value}
+        for row, counted, quantity, value in (
+            ("fedavg", "wire, measured", "gain", 1.0),
+            ("fedsplitbert", "wire, measured", "gain", 6.0),
+            ("fedsplitbert", "equation, as printed", "gain", 5.7),
+            ("fedsplitbert", "wire, measured", "up_bytes", 5e5),
+        )
+    ]
+    scores = page(request_for(table3, table3.scale("demo"), whole))
+    of_bytes = replace(scores, ranks=False, frame=lambda: pd.DataFrame(measured))
+    *_, said, heading, fedavg, split = summary(of_bytes, 110)
+    assert said == "Gain: the bytes of the baseline divided by those of the method."
+    assert [line.split() for line in (heading, fedavg, split)] == [
+        ["over", "FedAvg"],
+        ["FedAvg", "1.00"],
+        ["FedSplitBERT", "6.00"],
+    ]
+
+
+def test_sizes_of_one_comparison_share_a_unit() -> None:
+    assert in_one_unit([127.77e6, 63.88e6, 24]) == ["127.77 MB", "63.88 MB", "24 B"]
+    assert in_one_unit([3.5e9, 43.41e6], places=1) == ["3.5 GB", "0.043 GB"]
+    assert in_one_unit([417.76 * 2**20, 29.41 * 2**20], 2**30) == ["417.76 MiB", "29.41 MiB"]

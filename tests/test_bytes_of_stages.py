@@ -1,0 +1,123 @@
+"""A run that starts from FedAvg has FedAvg's bytes on every surface; the bytes of its own stage are apart.
+
+By hand: the tiny encoder has 4 layers, three clients exchange them and the head in both directions in 2 rounds. Then
+local fine-tuning sends nothing, and the label prior sends one number of 8 bytes a label up and down.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmarks import api
+from benchmarks.cli.main import main
+from benchmarks.experiment import with_settings
+from benchmarks.registry import benchmark
+from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes, stage_bytes
+from benchmarks.tracking.entries import round_points
+from reports.evidence.records import request_for
+from reports.evidence.traffic import measured_cost
+from reports.front.picture import marks_of
+from reports.site.cells import _costs
+
+H, INNER = 64, 128
+LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
+HEAD = 4 * ((H * H + H) + (H * 2 + 2))
+FEDAVG = 2 * 3 * (4 * LAYER + HEAD)
+TABLE = benchmark("fedsplitbert-table3")
+METHODS = {
+    "fedavg": "FedAvg",
+    "fedavg-finetuned": "FedAvg + local fine-tuning",
+    "fedavg-prior": "FedAvg + local label prior",
+}
+CHOICE = [TABLE.id, "--tasks", "mrpc", "--set", "training.rounds=2", "--set", "training.local_epochs=1"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the three methods, without FedAvg among those that are chosen."""
+    folder = tmp_path_factory.mktemp("stages")
+    options = ["--methods", "fedavg-finetuned,fedavg-prior", "--workers", "1", "--device", "cpu", "--no-tracking"]
+    assert main(["run", *CHOICE, *options, "--results-dir", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(results: Path) -> dict[str, RunResult]:
+    """Method -> its record."""
+    rows = {"fedavg": "fedavg", "fedsplitbert": "fedavg-finetuned", "local_prior": "fedavg-prior"}
+    return {rows[record.cell.algorithm]: record for record in api.load(results / "records")}
+
+
+def whole(record: RunResult) -> RunBytes:
+    own = stage_bytes(record)
+    return RunBytes(FEDAVG + own.up, FEDAVG + own.down) if record.cell.initial else own
+
+
+def test_records(results: Path, records: dict[str, RunResult]) -> None:
+    assert stage_bytes(records["fedavg"]) == (FEDAVG, FEDAVG)
+    assert stage_bytes(records["fedavg-finetuned"]) == (0, 0)
+    assert 0 < stage_bytes(records["fedavg-prior"]).up < 100
+    for find in (among(records.values()), in_folder(results / "records")):
+        assert [run_bytes(record, find) for record in records.values()] == list(map(whole, records.values()))
+    assert run_bytes(records["fedavg-prior"], among([])) is None  # unknown, not 0
+
+
+def test_api(records: dict[str, RunResult]) -> None:
+    frame = api.scores(records.values()).drop_duplicates("cell").set_index("cell")
+    for record in records.values():
+        line = frame.loc[record.cell_id]
+        assert (line["uplink"], line["downlink"], line["uplink_stage"]) == (*whole(record), stage_bytes(record).up)
+
+
+def test_mlflow(records: dict[str, RunResult]) -> None:
+    record = records["fedavg-prior"]
+    points = round_points(record.rounds, RunBytes(FEDAVG, FEDAVG))
+    own = stage_bytes(record)
+    assert (points["bytes/uplink", 1], points["bytes/downlink", 1]) == whole(record)
+    assert (points["bytes/uplink_stage", 1], points["bytes/downlink_stage", 1]) == own
+
+
+def test_tables_csv_and_terminal(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--methods", ",".join(METHODS), "--results-dir", str(results)]
+    assert main(["report", *CHOICE, *options]) == 0
+    files = [file for file in (results / "reports").rglob("*.csv") if "up_bytes" in file.read_text().partition("\n")[0]]
+    assert files
+    for file in files:
+        frame = pd.read_csv(file)
+        ours = frame[frame["up_bytes"].notna()].drop_duplicates("row").set_index("row")["up_bytes"]
+        assert ours["fedavg"] == ours["fedavg-finetuned"] == FEDAVG
+        assert FEDAVG < ours["fedavg-prior"] < FEDAVG + 100
+    out = " ".join(capsys.readouterr().out.split())
+    for name in METHODS.values():
+        assert f"{name} {FEDAVG / 2 / 1e3:.1f} kB" in out.replace(" †", "")
+    assert f"uplink {FEDAVG / 1e3:.1f} kB" in out  # of all runs together: FedAvg's once
+
+
+def test_site(records: dict[str, RunResult]) -> None:
+    find = among(records.values())
+    costs = [list(_costs(records[name], find))[:2] for name in METHODS]
+    assert costs[1][0][0] == costs[0][0][0] != "0 B"
+    assert costs[1][0][2].endswith("0 B in this stage")
+    changed = with_settings(TABLE, ["training.rounds=2", "training.local_epochs=1"])
+    request = request_for(changed, changed.scale("demo"), records.values())
+    marks = {mark.row.id: mark for mark in marks_of(request, TABLE.columns[0], "test/f1")}
+    assert {(marks[name].up_bytes, marks[name].round_bytes) for name in ("fedavg", "fedavg-finetuned")} == {
+        (FEDAVG, FEDAVG / 2)
+    }
+    cost = measured_cost(TABLE, TABLE.columns[0], [records["fedavg-finetuned"]], find)
+    assert cost is not None
+    assert (cost.up_bytes, cost.run_bytes, cost.round_bytes) == (FEDAVG, FEDAVG, FEDAVG / 2)
+
+
+def test_plan(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *CHOICE, "--methods", ",".join(METHODS), "--json", "--results-dir", str(results)]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    rows = {row["method"]: row for row in plan["rows"]}
+    assert rows["fedavg"]["up_bytes"] == rows["fedavg-finetuned"]["up_bytes"] == FEDAVG
+    assert rows["fedavg-prior"]["up_bytes"] == FEDAVG + rows["fedavg-prior"]["up_bytes_stage"]
+    assert (rows["fedavg-finetuned"]["up_bytes_stage"], rows["fedavg"]["up_bytes_stage"]) == (0, FEDAVG)
+    assert plan["sum"]["up_bytes"] == FEDAVG + rows["fedavg-prior"]["up_bytes_stage"]  # FedAvg's once
