@@ -39,8 +39,8 @@ def load_tokenizer(folder: Path) -> Any:
         raise UserError(f"{folder}: expected a tokenizer ({', '.join(FILES)}), found none")
     if pieces := [name for name in PIECES if (folder / name).is_file() and not (folder / "tokenizer.json").is_file()]:
         raise UserError(
-            f"{folder}: expected tokenizer.json, found {pieces[0]} alone. Convert it to tokenizer.json on a machine that "
-            f"has the sentencepiece package: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
+            f"{folder}: expected tokenizer.json, found {pieces[0]} alone. Convert to tokenizer.json where the package "
+            f"sentencepiece is installed: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
         )
     require_files(folder, (*FILES, "tokenizer*", "vocab*", "merges.txt", "*.json", "*.model"), "a file of a tokenizer")
     try:
