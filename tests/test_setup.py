@@ -25,7 +25,7 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "pages": ("evidence",),
     "frame": ("evidence", "pages"),
     "views": ("evidence", "pages", "frame"),
-    "claims": ("evidence", "pages"),
+    "claims": ("evidence", "pages", "views"),
     "audit": ("evidence", "pages", "claims"),
     "front": ("evidence", "pages", "claims", "audit"),
     "sweeps": ("pages",),
