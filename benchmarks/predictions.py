@@ -79,7 +79,7 @@ def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], 
             for part, subset in parts.items()
         }
         for what in next(iter(packed.values())):
-            by_part = {f"{part}/{what}": own[what] for part, own in packed.items()}
+            by_part = {f"{part}/{what}": arrays_of[what] for part, arrays_of in packed.items()}
             first, *others = by_part.values()
             shared = common and all(np.array_equal(first, other) for other in others)
             arrays |= {f"{evaluation}/{what}": first} if shared else by_part

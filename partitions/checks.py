@@ -24,19 +24,12 @@ def require_number(value: object, name: str) -> float:
     return float(value)
 
 
-def require_share(value: object, name: str) -> float:
-    """`value` as a float in (0, 1]."""
+def require_share(value: object, name: str, whole: bool = True) -> float:
+    """`value` as a float in (0, 1], or in (0, 1) unless it may be the `whole`."""
     share = require_number(value, name)
-    if not 0 < share <= 1:
-        raise PartitionError(f"{name} must be above 0 and at most 1, found {share:g}")
-    return share
-
-
-def require_test_share(value: object, name: str) -> float:
-    """`value` as a float in (0, 1), which leaves something on both sides."""
-    share = require_number(value, name)
-    if not 0 < share < 1:
-        raise PartitionError(f"{name} must be between 0 and 1, both excluded, found {share:g}")
+    if not 0 < share <= 1 or (share == 1 and not whole):
+        expected = "above 0 and at most 1" if whole else "between 0 and 1, both excluded"
+        raise PartitionError(f"{name} must be {expected}, found {share:g}")
     return share
 
 

@@ -80,16 +80,10 @@ class PartitionReport:
     def from_json(cls, data: Mapping[str, Any]) -> "PartitionReport":
         """The report that `to_json` wrote; PartitionError if `data` is incomplete or contradicts itself."""
         try:
-            scores = data["scores"]
+            names = ("scheme", "n_examples", "sizes", "label_ids", "requested_shares", "obtained_counts", "notes")
             report = cls(
-                scheme=data["scheme"],
-                n_examples=data["n_examples"],
-                sizes=tuple(data["sizes"]),
-                label_ids=tuples(data["label_ids"]),
-                requested_shares=tuples(data["requested_shares"]),
-                obtained_counts=tuples(data["obtained_counts"]),
-                scores=None if scores is None else tuple(ScoreSummary(*row) for row in scores),
-                notes=tuple(data["notes"]),
+                **{name: tuples(data[name]) for name in names},
+                scores=data["scores"] and tuple(ScoreSummary(*row) for row in data["scores"]),
                 overlap={name: Overlap(**found) for name, found in data.get("overlap", {}).items()},
             )
             written = report.to_json()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitions.checks import PartitionError, require_classes, require_labels, require_test_share
+from partitions.checks import PartitionError, require_classes, require_labels, require_share
 from partitions.drawing import deal, deal_by_label, largest_remainder
 
 
@@ -23,7 +23,7 @@ def split_train_test(
     Raises PartitionError where a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
     """
     labels = require_classes(labels, "a stratified split") if stratify else require_labels(labels)
-    test_share = require_test_share(test_share, option)
+    test_share = require_share(test_share, option, whole=False)
     n_test = round(test_share * labels.size)
     n_train = labels.size - n_test
     if n_test < 1 or n_train < 1:
@@ -59,7 +59,7 @@ def split_by_group(
     Returns each client's positions for training, and those for testing, each ascending.
     Raises PartitionError where a client would have nothing left on one side.
     """
-    test_share = require_test_share(test_share, option)
+    test_share = require_share(test_share, option, whole=False)
     held = np.concatenate(parts)
     client_of = np.repeat(np.arange(len(parts)), [part.size for part in parts])
     strata = client_of

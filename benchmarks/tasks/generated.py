@@ -189,7 +189,7 @@ def tagged(kinds: int, examples: int, rng: np.random.Generator) -> TextExamples:
     texts, tags = [], []
     for _ in range(examples):
         text: list[str] = []
-        own: list[int] = []
+        text_tags: list[int] = []
         for _ in range(rng.integers(1, 4, endpoint=True)):
             kind = int(rng.integers(kinds))
             is_entity = rng.random() < 0.7
@@ -197,9 +197,9 @@ def tagged(kinds: int, examples: int, rng: np.random.Generator) -> TextExamples:
             adjective = [rng.choice(ADJECTIVES)] * rng.integers(0, 2)
             text += ["the", *adjective, "-".join(rng.choice(nouns, size=1 + (rng.random() < 0.2)))]
             inside = [1 + 2 * kind, 2 + 2 * kind] if is_entity else [0, 0]
-            own += [0, *inside[: 1 + len(adjective)]]
+            text_tags += [0, *inside[: 1 + len(adjective)]]
             text.append(rng.choice(VERBS))
-            own.append(0)
+            text_tags.append(0)
         texts.append(tuple(map(str, text)))
-        tags.append(tuple(own))
+        tags.append(tuple(text_tags))
     return TextExamples(tuple(texts), np.zeros(examples, dtype=np.int64), tuple(tags))

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.costs import ClosedForm, SplitTerms
 from benchmarks.dry_run.client_costs import client_flops
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.encoders.backbones import architecture
+from benchmarks.encoders.files import architecture
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.experiment import Benchmark
 from benchmarks.fedbert import finetuning

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from reports.pages.styles import colour_of
 
 from benchmarks.experiment import Benchmark
-from reports.pages.plots import Dots, Panel, dot_plot, panels_of, render
+from reports.pages.plots import Dots, Panel, colour_of, dot_plot, panels_of, render
 from reports.sweeps import figures
 
 
