@@ -17,6 +17,7 @@ from reports.pages.text import human_bytes, number
 from reports.site import html
 
 Chart = dict[str, JSON]
+MANY = 5  # methods that send, from which on a panel is not shown earlier for having more
 VIEWS = ("scores", "crossed")  # tables whose numbers are scores of whole runs
 MEASURES = {
     "round": "uplink bytes per round, all clients",
@@ -111,7 +112,7 @@ def front_scale(scales: Sequence[str]) -> str:
 def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | None:
     """Score against bytes at the scale of the first page; None without marks.
 
-    One panel for each task of a table, the most runs per method first; no panel where nothing is sent.
+    One panel for each task of a table, those of many methods and seeds first; no panel where nothing is sent.
     """
     scale = front_scale(scales)
     panels: dict[str, list[Chart]] = {}
@@ -127,12 +128,13 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
             name = f"{request.benchmark.paper.name}, {request.benchmark.place}: {column.name}, {label}"
             panels[name] = list(_values(name, marks, column.averaged))
             titles[name] = f"{column.name}, {label}" + (f" ({by.unit})" if by.unit else "")
-            runs[name] = sum(len(mark.scores) for mark in marks if mark.round_bytes) / len(marks)
+            sending = [len(mark.scores) for mark in marks if mark.round_bytes]
+            runs[name] = min(len(sending), MANY), mean(sending)
             exponential += [name] if by.is_exponential else []
     values = [value for name in panels for value in panels[name]]
     if not values:
         return None
-    choices = [(name, name) for name in sorted(panels, key=lambda name: (-runs[name], name))]
+    choices = [(name, name) for name in sorted(panels, key=runs.__getitem__, reverse=True)]
     measures = list(map(list, MEASURES.items()))
     return chart_of(_spec(), values, choices, titles=titles, exponential=exponential, measures=measures)
 
