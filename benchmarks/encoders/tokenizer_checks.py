@@ -91,6 +91,6 @@ def _case(tokenizer: Any) -> str:
             f"its vocabulary has capital letters ({', '.join(sorted(capitals, key=len)[-3:])}), and it lower-cases "
             f"every text; {_FLAG.format(value='false')}"
         )
-    if not lowers and not capitals and any(token.isascii() and token.isalpha() for token in tokens):
+    if not lowers and not capitals and any(token.startswith("##") for token in tokens):  # word pieces
         return f"its vocabulary has no capital letter, and it keeps those of texts; {_FLAG.format(value='true')}"
     return ""
