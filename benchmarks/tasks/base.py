@@ -36,6 +36,7 @@ class Skipped:
     file: str
     line: int
     reason: str
+    lines: int = 1
 
 
 @dataclass(frozen=True)

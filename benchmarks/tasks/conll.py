@@ -20,7 +20,7 @@ from benchmarks.tasks.sources import OFFICIAL, official
 if TYPE_CHECKING:
     from datasets import Dataset
 
-DOCUMENT = "-DOCSTART-"  # opens a document; it is not a word
+DOCUMENTS = ("-DOCSTART-", "###MEDLINE:")  # open a document; they are not words
 GENERATED_EXAMPLES = {"pool": 240, "validation": 80, "test": 80}
 
 
@@ -85,7 +85,7 @@ class SentenceReader:
 
 
 def _has_word(line: tuple[int, str, str]) -> bool:
-    return bool(line[1].strip(BLANKS)) and not line[1].startswith(DOCUMENT)
+    return bool(line[1].strip(BLANKS)) and not line[1].startswith(DOCUMENTS)
 
 
 def _is_word(word: Any) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 BLANKS = " \t\r\n\x0b\x0c"
+MOST_LINES, MOST_RATIO = 20, 10  # of a CSV record
 T = TypeVar("T")
 
 
@@ -30,6 +31,7 @@ class RawRow(NamedTuple):
     texts: tuple[Any, ...] = ()
     label: Any = None
     fault: str = ""
+    lines: int = 1  # that it spans
 
 
 class RowError(ValueError):
@@ -52,11 +54,11 @@ class Log:
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
-    def reject(self, location: Location, line: int, fault: str) -> None:
-        """Skip a malformed row; UserError unless lenient."""
+    def reject(self, location: Location, line: int, fault: str, lines: int = 1) -> None:
+        """Skip a malformed row of so many lines; UserError unless lenient."""
         if not self.lenient:
             raise UserError(f"{location.path}:{line}: {fault}; mend the row, or skip malformed rows with --lenient")
-        self.skipped.append(Skipped(location.name, line, fault))
+        self.skipped.append(Skipped(location.name, line, fault, lines))
 
 
 class Reader(Protocol):
@@ -102,6 +104,8 @@ class TableReader:
     def read_file(self, file: Path) -> Iterator[RawRow]:
         """The rows of a UTF-8 file. A row's line is that on which it begins; empty lines are ignored."""
         records, columns = self._records(file), (*self.texts, self.label)
+        if not self.tabs:
+            records = iter(without_runaways(list(records)))
         header = RawRow(1, self.header) if self.header else next(records, RawRow(1))
         if header.fault or any(header.texts.count(column) != 1 for column in columns):
             raise UserError(
@@ -113,10 +117,11 @@ class TableReader:
             if record.fault:
                 yield record
             elif len(record.texts) != len(header.texts):
-                yield RawRow(record.line, fault=f"expected {len(header.texts)} columns, found {len(record.texts)}")
+                fault = f"expected {len(header.texts)} columns, found {len(record.texts)}"
+                yield RawRow(record.line, fault=fault, lines=record.lines)
             else:
                 *texts, label = (record.texts[position] for position in positions)
-                yield RawRow(record.line, tuple(texts), label)
+                yield record._replace(texts=tuple(texts), label=label)
 
     def _records(self, file: Path) -> Iterator[RawRow]:
         """All columns of each row, including the header's, as its texts."""
@@ -129,12 +134,14 @@ class TableReader:
                     fields = next(reader, None)
                 except csv.Error as error:
                     end = f"up to line {reader.line_num} ({error})"
-                    yield RawRow(line, fault=f"expected CSV, found a malformed record {end}")
+                    fault = f"expected CSV, found a malformed record {end}"
+                    yield RawRow(line, fault=fault, lines=reader.line_num - line + 1)
                     continue
                 if fields is None:
                     return
                 if fields and not (self.comment and fields[0].startswith(self.comment)):
-                    yield RawRow(line, tuple(fields), fault=utf8_fault("".join(fields)))
+                    lines = reader.line_num - line + 1
+                    yield RawRow(line, tuple(fields), fault=utf8_fault("".join(fields)), lines=lines)
 
     def read_split(self, split: Dataset, place: str) -> Iterator[RawRow]:
         """The rows of a split of the hub, or of a parquet file. place: for error messages."""
@@ -144,6 +151,10 @@ class TableReader:
     def examples(self, rows: Iterable[RawRow], location: Location, log: Log) -> TextExamples:
         """The sound rows as examples, in their order."""
         checked = list(sound_rows(rows, self._label_id, location, log))
+        if long := [row for row, _ in checked if row.lines > 1]:
+            longest = max(long, key=lambda row: row.lines)
+            found = f"{len(long)} over several lines, the longest over {longest.lines} (line {longest.line})"
+            log.notes.append(f"{location.name}: records: {found}")
         return TextExamples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))
 
     def _label_id(self, row: RawRow) -> int | float:
@@ -197,6 +208,28 @@ def open_text(file: Path, newline: str | None = None) -> io.TextIOWrapper:
     return io.TextIOWrapper(open_file(file), encoding="utf-8-sig", errors="surrogateescape", newline=newline)
 
 
+def without_runaways(records: list[RawRow]) -> list[RawRow]:
+    """The rows, with a fault for each that spans so many lines that a quote cannot have been closed.
+
+    A record may span `MOST_LINES` lines, and less than `MOST_RATIO` times the lines of the next longest one.
+    """
+    longest, following, *_ = [*sorted((record.lines for record in records), reverse=True), 1, 1]
+
+    def is_runaway(record: RawRow) -> bool:
+        return record.lines > MOST_LINES or record.lines == longest >= MOST_RATIO * following
+
+    def fault(record: RawRow) -> str:
+        last = record.line + record.lines - 1
+        return (
+            f"expected a record of at most {MOST_LINES} lines and less than {MOST_RATIO} times the next longest, found "
+            f"one of {record.lines} lines, up to line {last}: a quote is not closed"
+        )
+
+    return [
+        record._replace(fault=record.fault or fault(record)) if is_runaway(record) else record for record in records
+    ]
+
+
 def read_lines(file: Path, newline: str | None = None) -> Iterator[tuple[int, str, str]]:
     """Each line of a UTF-8 file: its number, its text without the end of the line, and the fault of its bytes."""
     with open_text(file, newline) as stream:
@@ -224,7 +257,7 @@ def sound_rows(
                 raise RowError(row.fault)
             checked = check(row)
         except RowError as error:
-            log.reject(location, row.line, str(error))
+            log.reject(location, row.line, str(error), row.lines)
         else:
             passed += 1
             yield row, checked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -71,15 +71,17 @@ class Files:
 
         A lenient source skips malformed rows, and notes a missing part if the dataset may be partial.
         """
-        log, files = Log(source.lenient), dict[Part, Path]()
+        log, files = Log(source.lenient), dict[Part, list[Path]]()
         if source.folder is None:
             rows = self._splits()
             revision = f"@{self.revision}" if self.revision else ""
             origin = f"{self.repository}{revision}{f', {self.config}' if self.config else ''}"
         else:
             files = self.find(source)
-            locations = {part: Location(str(path), f"{path.parent.name}/{path.name}") for part, path in files.items()}
-            rows = {part: (self._rows(path), locations[part]) for part, path in files.items()}
+            locations = {
+                part: Location(str(path), f"{path.parent.name}/{path.name}") for part, (path, *_) in files.items()
+            }
+            rows = {part: (self._rows(paths), locations[part]) for part, paths in files.items()}
             origin = f"folder: {', '.join(location.name for location in locations.values())}"
         examples = {part: self.reader.examples(*each, log) for part, each in rows.items()}
         missing = ", ".join(part.file for part in self.parts if part not in examples)
@@ -89,17 +91,25 @@ class Files:
             held_out={part.evaluation: each for part, each in examples.items() if part.evaluation and not part.central},
             central={part.evaluation: each for part, each in examples.items() if part.central},
             skipped=tuple(log.skipped),
-            notes=((f"partial: {missing} not found",) if missing else ()) + self.notes(list(examples.values())),
-            files=tuple(files.values()),
+            notes=(
+                *((f"partial: {missing} not found",) if missing else ()),
+                *log.notes,
+                *self.notes(list(examples.values())),
+            ),
+            files=tuple(path for paths in files.values() for path in paths),
         )
 
-    def _rows(self, path: Path) -> Iterator[RawRow]:
-        if path.suffix == ".parquet":
-            return self.reader.read_split(load_parquet(path), str(path))
-        return self.reader.read_file(path)
+    def _rows(self, paths: list[Path]) -> Iterator[RawRow]:
+        if paths[0].suffix == ".parquet":
+            return self.reader.read_split(load_parquet(paths), str(paths[0]))
+        return self.reader.read_file(paths[0])
 
-    def find(self, source: DataSource) -> dict[Part, Path]:
-        """The files of the parts in a data directory, in the first layout with a required part; {} for the hub."""
+    def find(self, source: DataSource) -> dict[Part, list[Path]]:
+        """The files of the parts in a data directory, in the first layout with a required part; {} for the hub.
+
+        A part is one file, or the parquet files into which the hub has divided it. UserError if one of these is
+        missing, or if the training set is, also for a lenient source.
+        """
         if source.folder is None:
             self._require_repository()
             return {}
@@ -113,12 +123,14 @@ class Files:
         ]
         pools = [[path for part, path in paths.items() if not part.evaluation] for paths in layouts]
         for paths, pool in zip(layouts, pools, strict=True):
-            if any(map(Path.is_file, pool if self.partial else paths.values())):
-                missing = ", ".join(path.name for path in paths.values() if not path.is_file())
-                if missing and not (self.partial and source.lenient):
-                    accept = ", or accept a partial dataset with --lenient" if self.partial else ""
+            if any(map(shards_of, pool if self.partial else paths.values())):
+                files = {part: shards_of(path) for part, path in paths.items()}
+                missing = ", ".join(paths[part].name for part, shards in files.items() if not shards)
+                may_lack = self.partial and bool(files[first])
+                if missing and not (may_lack and source.lenient):
+                    accept = ", or accept a partial dataset with --lenient" if may_lack else ""
                     raise UserError(f"{pool[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
-                return {part: path for part, path in paths.items() if path.is_file()}
+                return {part: shards for part, shards in files.items() if shards}
         hub = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""
         candidates = ", ".join(str(pool[0].relative_to(folder)) for pool in pools)
         raise NoDataError(f"no data of {self.name}: looked in {folder}/ for {candidates}; put {self.wanted} there{hub}")
@@ -191,17 +203,38 @@ def stream_texts(repository: str, files: str, revision: str | None, log: Log) ->
         raise _unavailable(repository, files, revision, error) from error
 
 
-def load_parquet(file: Path) -> Dataset:
-    """The rows of a parquet file, without a cache on the disk; UserError if it is not a parquet file."""
-    datasets = _library()
-    open_file(file, "a parquet file").close()
-    try:
-        return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
-    except Exception as error:
-        raise UserError(
-            f"{file}: expected a parquet file ({_first_line(error)}); get it again. "
-            "A clone made without git-lfs holds pointers only: `git lfs pull` fetches the files"
-        ) from error
+def shards_of(file: Path) -> list[Path]:
+    """A file, or the parquet files into which it is divided ("train-00000-of-00002.parquet", …); [] if absent.
+
+    UserError if one of these is missing.
+    """
+    if file.is_file():
+        return [file]
+    stem, divided, _ = file.name.partition("-00000-of-")
+    shards = sorted(file.parent.glob(f"{stem}-?????-of-?????.parquet")) if divided else []
+    if shards:
+        count = shards[0].stem.rpartition("-of-")[2]
+        names = [f"{stem}-{number:05}-of-{count}.parquet" for number in range(int(count))]
+        found = [shard.name for shard in shards]
+        if found != names:
+            missing = ", ".join(name for name in names if name not in found) or "one count of files"
+            raise UserError(f"{file.parent}: expected {', '.join(names)}, found {', '.join(found)}; add {missing}")
+    return shards
+
+
+def load_parquet(files: Sequence[Path]) -> Dataset:
+    """The rows of parquet files, without a cache on the disk; UserError if one is not a parquet file."""
+    datasets, tables = _library(), []
+    for file in files:
+        open_file(file, "a parquet file").close()
+        try:
+            tables.append(datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file))))
+        except Exception as error:
+            raise UserError(
+                f"{file}: expected a parquet file ({_first_line(error)}); get it again. "
+                "A clone made without git-lfs holds pointers only: `git lfs pull` fetches the files"
+            ) from error
+    return datasets.concatenate_datasets(tables)
 
 
 def _library() -> ModuleType:

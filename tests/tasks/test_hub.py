@@ -197,7 +197,8 @@ def test_tweets_are_unchanged_and_masked_ones_are_distinct(tmp_path):
     name = next(iter(files))
     rows = '"سطر\nوآخر",NEU,\n"",NEU,\n"",POS,\nb,NEG,\n'
     data = load("arsarcasm", write(tmp_path, {**files, name: files[name] + rows}))
-    assert data.notes == ("empty texts: 2",)
+    assert data.notes[0].endswith("records: 1 over several lines, the longest over 2 (line 8)")
+    assert data.notes[1:] == ("empty texts: 2",)
     assert data.pool.texts[6:8] == (("سطر\nوآخر",), ("",))
     masked = load("arsarcasm-masked", tmp_path)
     assert masked.pool.texts == tuple(texts for texts in data.pool.texts if texts != ("",))

@@ -40,7 +40,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "passages": lambda file: texts_of("passages", file),
     "sentences": lambda file: texts_of("sentences", file),
     "articles": lambda file: texts_of("articles", file),
-    "parquet": load_parquet,
+    "parquet": lambda file: load_parquet([file]),
     "s2orc": lambda file: list(papers([file], file.parent, "Biology", Log(False))),
     "s2orc.jsonl.gz": lambda file: list(papers([file], file.parent, "Biology", Log(False))),
 }
@@ -109,7 +109,7 @@ def read(tmp_path):
 def test_a_fault_has_its_line_and_the_next_record_is_read(read, reader, record, fault, after):
     mark = "\t" if reader is TSV else ","
     lines = ("id,text,label".replace(",", mark), "a,good,0".replace(",", mark), record, "a,good,1".replace(",", mark))
-    expected = [RawRow(2, ("good",), "0"), RawRow(3, fault=fault), RawRow(after, ("good",), "1")]
+    expected = [RawRow(2, ("good",), "0"), RawRow(3, fault=fault, lines=after - 3), RawRow(after, ("good",), "1")]
     assert read(reader, "\n".join(lines)) == expected
 
 
@@ -157,4 +157,4 @@ def test_a_pointer_of_git_lfs_is_an_error_that_says_so(tmp_path):
     file = tmp_path / "train.parquet"
     file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
     with pytest.raises(UserError, match=r"train\.parquet: expected a parquet file .*git lfs pull"):
-        load_parquet(file)
+        load_parquet([file])
