@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from benchmarks.dry_run.shapes import derive_client, derive_for
+from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.frames import curves, pareto, payloads, plot, scores
@@ -83,6 +84,7 @@ def select(
     seeds = range(seeds) if isinstance(seeds, int) else tuple(seeds)
     require_at_most("seeds", MOST_SEEDS, len(seeds))
     assignments = [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
+    backbone = requested_backbone(backbone) if backbone is not None else None
     return part_of(id, scale, methods, tasks, seeds, assignments, backbone)
 
 

@@ -114,7 +114,7 @@ class Column:
         if own is None:
             return scale
         named = own if scale.backbone == table.backbone else scale
-        return replace(own, backbone=named.backbone, depth=named.depth, changes=scale.changes)
+        return replace(own, backbone=named.backbone, depth=named.depth, material=named.material, changes=scale.changes)
 
     @property
     def evaluation(self) -> str:

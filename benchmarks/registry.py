@@ -178,7 +178,9 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
     from benchmarks.encoders.files import depth  # loads numpy
 
     name = backbone_name(requested)
-    return replace(scale, backbone=name, depth=depth(requested), changes=(*scale.changes, f"on {name}"))
+    layers, data = depth(requested), scale.material.partition(",")[0]
+    material = f"{data}, {name} ({layers} layers)"
+    return replace(scale, backbone=name, depth=layers, material=material, changes=(*scale.changes, f"on {name}"))
 
 
 def rows_of(table: Benchmark, ids: Sequence[str], scale: Scale | None = None) -> list[Row]:

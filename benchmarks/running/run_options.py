@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks.encoders.backbones import is_folder
 from benchmarks.errors import UserError
 
 MOST_THREADS, MOST_WORKERS, MOST_SEEDS = 1024, 1024, 10_000  # a larger number is a typing error
@@ -61,8 +62,8 @@ class RunOptions:
     def absolute(self) -> RunOptions:
         """The same options with absolute paths, for processes in other working directories."""
         backbone = self.backbone
-        if backbone is not None and Path(backbone).is_dir():
-            backbone = str(Path(backbone).resolve())
+        if backbone is not None and is_folder(backbone):
+            backbone = str(Path(backbone).expanduser().resolve())
         data_dir = self.data_dir and self.data_dir.resolve()
         include = tuple(folder.resolve() for folder in self.include)
         return replace(

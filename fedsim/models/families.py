@@ -1,10 +1,16 @@
-"""The families of encoders: what each does differently from BERT, in one table."""
+"""The families of encoders: what each does differently from BERT, in one table; and the files of their weights."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from fedsim.errors import FederationError
+from fedsim.files import read_json, require_files
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 # A part of a head, such as "transform.weight" -> the names that it has in checkpoints, without the encoder's prefix.
 HeadNames = Mapping[str, tuple[str, ...]]
@@ -119,4 +125,25 @@ def has_packed_layers(config: Mapping[str, Any]) -> bool:
     fields = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
     return FAMILIES[config["model_type"]].has_bert_layers and all(
         (config.get(name) or value) == value for name, value in fields.items()
+    )
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of an encoder's weights: one, or those that an index names; FederationError if one is missing."""
+    require_files(folder, (WEIGHTS, INDEX), "the weights of an encoder")
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    if (folder / INDEX).is_file():
+        index = read_json(folder / INDEX, "an index of weights")
+        files = index.get("weight_map") if isinstance(index, dict) else None
+        if not isinstance(files, dict) or not files or not all(isinstance(name, str) for name in files.values()):
+            raise FederationError(f"{folder / INDEX}: expected a weight_map of tensors to files, found none")
+        paths = [folder / Path(name).name for name in sorted(set(files.values()))]
+        if missing := [path.name for path in paths if not path.is_file()]:
+            raise FederationError(f"{folder}: expected the files that {INDEX} names, found no {', '.join(missing)}")
+        return paths
+    others = sorted(path.name for path in folder.glob("*.safetensors"))
+    raise FederationError(
+        f"{folder}: expected weights as {WEIGHTS}, found {', '.join(others) or 'none'}. Other formats are not read, "
+        f"as they can run code; transformers can convert them (save_pretrained)."
     )

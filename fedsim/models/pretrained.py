@@ -13,10 +13,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from fedsim.errors import FederationError
-from fedsim.files import read_json, require_files
-from fedsim.models.families import FAMILIES, Family, HeadNames
+from fedsim.models.families import FAMILIES, Family, HeadNames, weight_files
 
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 FLOATS = ("F64", "F32", "F16", "BF16")
 # Constants that older versions of the library stored; today's compute them.
 _BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$")
@@ -36,27 +34,6 @@ class Ledger:
     used: tuple[str, ...]
     heads: Mapping[str, tuple[str, ...]]
     unused: tuple[str, ...]
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """The files of an encoder's weights: one, or those that an index names; FederationError if one is missing."""
-    require_files(folder, (WEIGHTS, INDEX), "the weights of an encoder")
-    if (folder / WEIGHTS).is_file():
-        return [folder / WEIGHTS]
-    if (folder / INDEX).is_file():
-        index = read_json(folder / INDEX, "an index of weights")
-        files = index.get("weight_map") if isinstance(index, dict) else None
-        if not isinstance(files, dict) or not files or not all(isinstance(name, str) for name in files.values()):
-            raise FederationError(f"{folder / INDEX}: expected a weight_map of tensors to files, found none")
-        paths = [folder / Path(name).name for name in sorted(set(files.values()))]
-        if missing := [path.name for path in paths if not path.is_file()]:
-            raise FederationError(f"{folder}: expected the files that {INDEX} names, found no {', '.join(missing)}")
-        return paths
-    others = sorted(path.name for path in folder.glob("*.safetensors"))
-    raise FederationError(
-        f"{folder}: expected weights as {WEIGHTS}, found {', '.join(others) or 'none'}. Other formats are not read, "
-        f"as they can run code; transformers can convert them (save_pretrained)."
-    )
 
 
 def read_ledger(folder: Path, config: Mapping[str, Any], parameters: Sequence[str]) -> Ledger:
