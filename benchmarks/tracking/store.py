@@ -95,9 +95,15 @@ def connect(uri: str) -> MlflowClient:
 
 
 def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str) -> str:
-    """The id of the experiment of that name, which is created if necessary."""
+    """The id of the experiment of that name, which is created if necessary; UserError if it was deleted."""
     if experiment := client.get_experiment_by_name(name):
-        return str(experiment.experiment_id)
+        number = str(experiment.experiment_id)
+        if experiment.lifecycle_stage == "deleted":
+            raise UserError(
+                f"the experiment {name!r} was deleted in MLflow. Restore it: "
+                f"MLFLOW_TRACKING_URI={without_password(uri)} mlflow experiments restore --experiment-id {number}"
+            )
+        return number
     # a server chooses where it keeps artifacts
     location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / name).as_uri()
     return str(client.create_experiment(name, artifact_location=location))

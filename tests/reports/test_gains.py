@@ -27,7 +27,7 @@ def test_one_round_for_the_reference_and_the_part(table3: Benchmark, record_of: 
         )
         return replace(record, rounds=rounds, chosen_by="validation/accuracy")
 
-    view = View("gains", {"reference": "fedavg", "part": "fedprox", "told": "fedsplitbert"})
+    view = View("gains", {"reference": "fedavg", "part": "fedprox", "headline": "fedsplitbert"})
     column = next(column for column in table3.columns if column.task == "qqp")
     table = replace(table3, columns=(column,), view=view)
     records = [run("fedavg", 0.80, 0.70), run("fedprox", 0.75), run("fedsplitbert", 0.78, 0.77)]

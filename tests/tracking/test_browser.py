@@ -71,7 +71,7 @@ def test_the_first_screens_show_the_winner_with_its_score_and_uplink_and_the_sco
             assert page.locator("h1, h2, h3").filter(has_text="Traces").count() == 0
             page = chromium.new_page(viewport={"width": 1440, "height": 720})
             page.goto(f"http://127.0.0.1:{port}{curves}")
-            chart = page.get_by_text("Score by round (1)")
+            chart = page.get_by_text("Score by round", exact=True)
             chart.wait_for(timeout=120_000)
             assert chart.bounding_box()["y"] < 720  # without scrolling
             chromium.close()

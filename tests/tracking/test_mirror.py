@@ -214,7 +214,7 @@ def test_a_deleted_experiment_is_named_and_filled_once_it_is_restored(store: Any
     store.client.delete_experiment(number)
     store.sync(record_of(seed=1))
     (warning,) = store.warnings
-    assert "Current state is deleted" in warning
+    assert f"mlflow experiments restore --experiment-id {number}" in warning
     store.warnings.clear()
     store.client.restore_experiment(number)
     store.sync(record_of(seed=1))

@@ -12,7 +12,7 @@ from benchmarks.fedsplitbert import paper, studies
 from benchmarks.fedsplitbert.tables import TABLE3
 from benchmarks.run_config import RunConfig
 
-TASKS = ("mrpc", "cola", "sst2", "qqp", "qnli", "stsb")
+COMPARED = ("mrpc", "cola", "sst2", "qqp", "qnli", "stsb")
 _LAYERS = tuple(
     paper.FEDSPLITBERT.changed({"options.critical_layer": c}, id=f"c{c}", name=f"c = {c}", printed=False)
     for c in (0, 6, 8, 10)  # of 12
@@ -40,7 +40,7 @@ BENCHMARK = replace(
         *(replace(row, printed=False) for row in (paper.FEDAVG, paper.FEDPROX)),
         *(EVEN, paper.FEDPER, paper.FEDAVG_FINETUNED, *_LAYERS, _FP16),
     ),
-    columns=tuple(column for column in TABLE3.columns if column.task in TASKS),
+    columns=tuple(column for column in TABLE3.columns if column.task in COMPARED),
     scales=tuple(replace(scale, search=_SEARCH) for scale in paper.SCALES if scale.id in ("demo", "lite")),
     base=_base,
     tuned={},
