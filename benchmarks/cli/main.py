@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +30,14 @@ ENVIRONMENT = {
     # Compiled kernels, one for each shape of a product; the packed layers keep the shapes few (fedsim.models.packed).
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512",
 }
+FIXED = {"MPLBACKEND": "agg"}  # figures are only written to files, so no display and no user's backend is needed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    os.environ |= FIXED
     with lasting_output() as streams:
         status = _run(sys.argv[1:] if arguments is None else arguments)
         for name, stream in zip(("stdout", "stderr"), streams, strict=True):
@@ -119,7 +122,13 @@ class Lasting:
 
 @contextmanager
 def lasting_output() -> Iterator[tuple[Lasting, Lasting]]:
-    """Wrap stdout and stderr while the block runs, and return both."""
+    """Wrap stdout and stderr while the block runs, and return both.
+
+    A character that their encoding lacks is written as "?", so that no run ends for want of it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
     out, err = (Lasting(stream or open(os.devnull, "w")) for stream in (sys.stdout, sys.stderr))  # noqa: SIM115,PTH123
     with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
         try:
