@@ -69,7 +69,8 @@ def test_missing_data_are_named_once_and_the_hub_is_not_asked(
     hub: list[str], refused: Callable[..., str], data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)  # an import would fail
-    assert "data directory /nonexistent: expected a folder, found nothing" in refused("lite", Path("/nonexistent"))
+    absent = data_dir / "absent"
+    assert f"data directory {absent}: expected a folder, found nothing" in refused("lite", absent)
     message = refused("lite", data_dir)
     assert message.startswith(f"{data_dir}/MRPC: MRPC lacks dev.tsv; add what is missing, or accept")
     (data_dir / "MRPC" / "train.tsv").unlink()
