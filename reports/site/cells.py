@@ -15,7 +15,7 @@ from reports.evidence.traffic import carried
 from reports.pages.text import NOTHING, human_bytes, human_seconds, number
 from reports.site import html
 from reports.site.charts import LINES, Chart, chart_of
-from reports.site.site_data import SiteData, TableCell
+from reports.site.site_data import CellInTable, SiteData
 
 MOST_SEEDS = 24  # that a page names next to its own
 Shown = tuple[str, str, str]  # text, name, note
@@ -49,7 +49,11 @@ def _curves(every: Sequence[RunResult]) -> Chart:
     return chart_of(LINES, values, list(titles.items()), titles=titles)
 
 
-def _page(record: RunResult, places: Sequence[TableCell], every: Sequence[RunResult], data: str, site: SiteData) -> str:
+def _page(
+    record: RunResult, places: Sequence[CellInTable], every: Sequence[RunResult], data: str, site: SiteData
+) -> str:
+    record: RunResult, places: Sequence[CellInTable], every: Sequence[RunResult], data: str, site: SiteData
+) -> str:
     place, cell = (places[0] if places else None), record.cell
     name = f"{place.row.name} on {place.column.name}" if place else f"{cell.algorithm} on {cell.task}"
     others = {other.request.benchmark.id: other for other in reversed(places) if other.request is not places[0].request}
@@ -190,7 +194,7 @@ def _details(record: RunResult) -> dict[str, str]:
     return {name: json.dumps(part, indent=1, ensure_ascii=False, default=dict) for name, part in parts.items()}
 
 
-def _command(place: TableCell, record: RunResult) -> str:
+def _command(place: CellInTable, record: RunResult) -> str:
     """The command that computes this record again."""
     words = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
     words += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]

@@ -58,7 +58,7 @@ class Dossier:
 
 
 @dataclass(frozen=True)
-class TableCell:
+class CellInTable:
     """A cell of a table that shows a record. records: of all seeds."""
 
     request: Request
@@ -96,14 +96,14 @@ class SiteData:
         return among(self.records)
 
     @cached_property
-    def places(self) -> Mapping[str, tuple[TableCell, ...]]:
+    def places(self) -> Mapping[str, tuple[CellInTable, ...]]:
         """Cell id -> every place of the tables that shows it."""
-        places: dict[str, tuple[TableCell, ...]] = {}
+        places: dict[str, tuple[CellInTable, ...]] = {}
         for request in self.requests:
             for row, column in product(request.rows, request.columns):
                 cell = request.selections[row.id, column.task]
                 records = tuple(sorted((*cell.records, *cell.diverged), key=lambda record: record.cell.seed))
                 for record in records:
-                    place = TableCell(request, row, column, records)
+                    place = CellInTable(request, row, column, records)
                     places[record.cell_id] = (*places.get(record.cell_id, ()), place)
         return places
