@@ -52,8 +52,6 @@ def _curves(every: Sequence[RunResult]) -> Chart:
 def _page(
     record: RunResult, places: Sequence[CellInTable], every: Sequence[RunResult], data: str, site: SiteData
 ) -> str:
-    record: RunResult, places: Sequence[CellInTable], every: Sequence[RunResult], data: str, site: SiteData
-) -> str:
     place, cell = (places[0] if places else None), record.cell
     name = f"{place.row.name} on {place.column.name}" if place else f"{cell.algorithm} on {cell.task}"
     others = {other.request.benchmark.id: other for other in reversed(places) if other.request is not places[0].request}
