@@ -108,7 +108,7 @@ class Files:
         """The files of the parts in a data directory, in the first layout with a required part; {} for the hub.
 
         A part is one file, or the parquet files into which the hub has divided it. UserError if one of these is
-        missing, or if the training set is, also for a lenient source.
+        missing, also for a lenient source; a part that is absent as a whole is accepted there, and noted.
         """
         if source.folder is None:
             self._require_repository()
@@ -126,9 +126,8 @@ class Files:
             if any(map(shards_of, pool if self.partial else paths.values())):
                 files = {part: shards_of(path) for part, path in paths.items()}
                 missing = ", ".join(paths[part].name for part, shards in files.items() if not shards)
-                may_lack = self.partial and bool(files[first])
-                if missing and not (may_lack and source.lenient):
-                    accept = ", or accept a partial dataset with --lenient" if may_lack else ""
+                if missing and not (self.partial and source.lenient):
+                    accept = ", or accept a partial dataset with --lenient" if self.partial else ""
                     raise UserError(f"{pool[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
                 return {part: shards for part, shards in files.items() if shards}
         hub = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""

@@ -109,7 +109,8 @@ def test_the_bytes_of_a_run_include_those_of_the_run_from_which_it_starts(site: 
     """The label prior sends a few numbers, and FedAvg before it whole models."""
     text = cell_of(site, "lite-mrpc-local_prior-s0").read_text(encoding="utf-8")
     assert re.search(
-        r"<b>[\d.]+ GB</b> <span>uplink</span> <small>all rounds and clients, with the earlier run from which it starts; \d+ B in this stage</small>", text
+        r"<b>[\d.]+ GB</b> <span>uplink</span> <small>all rounds and clients, with the earlier run from which it starts; \d+ B in this stage</small>",
+        text,
     )
 
 
