@@ -108,10 +108,8 @@ def test_a_cells_page_has_its_ledger_settings_and_what_repeats_it(site: Path) ->
 def test_the_bytes_of_a_run_include_those_of_the_run_from_which_it_starts(site: Path) -> None:
     """The label prior sends a few numbers, and FedAvg before it whole models."""
     text = cell_of(site, "lite-mrpc-local_prior-s0").read_text(encoding="utf-8")
-    assert re.search(
-        r"<b>[\d.]+ GB</b> <span>uplink</span> <small>all rounds and clients, with the earlier run from which it starts; \d+ B in this stage</small>",
-        text,
-    )
+    note = r"all rounds and clients, with the earlier run from which it starts; \d+ B in this stage"
+    assert re.search(rf"<b>[\d.]+ GB</b> <span>uplink</span> <small>{note}</small>", text)
 
 
 def test_another_folder_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
