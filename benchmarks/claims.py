@@ -202,7 +202,7 @@ class Claim:
 
     is_source: whether published values were derived from the sentence; they cannot confirm it and are left out.
     otherwise: other readings by name, which are judged and shown too but do not decide the verdict.
-    caveats: scale -> what a reader of the verdict has to know there.
+    caveats: scale -> what to know when reading the verdict at that scale.
     headline: the finding in words for the first page, where {value} is ours and {published} the paper's; "" for none.
     """
 

@@ -116,8 +116,8 @@ def _with_records(
 ) -> list[Selection]:
     """Each benchmark, at each scale that has some of the records, as a table's id and a scale choose it.
 
-    A scale that was named is skipped for benchmarks without it, unless none of them has it. A table of closed forms
-    needs no run: shapes give its sizes wherever its paper has a record.
+    Benchmarks without the named scale are skipped, unless none of them has it. A table of closed forms needs no run:
+    shapes give its sizes wherever its paper has a record.
     """
     at = {record.cell.scale for record in records}
     places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))

@@ -25,7 +25,7 @@ from benchmarks.selection import Selection, tables_of
 
 
 def run_command(args: argparse.Namespace) -> int:
-    """Compute what is not finished, then show the results and write the table; for a paper, table by table."""
+    """Compute the unfinished runs, show the results and write the table; for a paper, table by table."""
     tables = tables_of(args.id)
     if tables == [args.id]:
         _run_table(args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import IO, Any, cast
@@ -21,6 +21,7 @@ from benchmarks.run_config import RunConfig
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState
+from fedsim.models.families import FAMILIES
 from fedsim.models.model import Model
 from fedsim.objectives import Objective
 from fedsim.split import encoder_layers
@@ -28,21 +29,6 @@ from fedsim.train_config import TrainConfig
 
 SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have embeddings and head alone
 MOMENTS = 2  # that AdamW keeps of each parameter
-# The transformers library's names of the encoder and of the parts of a masked language model's head.
-LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
-    "bert": {
-        "encoder": "bert",
-        "head.transform": "cls.predictions.transform.dense",
-        "head.norm": "cls.predictions.transform.LayerNorm",
-        "head.bias": "cls.predictions.bias",
-    },
-    "distilbert": {
-        "encoder": "distilbert",
-        "head.transform": "vocab_transform",
-        "head.norm": "vocab_layer_norm",
-        "head.bias": "vocab_projector.bias",
-    },
-}
 # ClientCosts that are means over the trainings of clients.
 MEANS = (
     "forward", "backward", "trained", "saved_bytes", "parameters_bytes", "gradients_bytes", "moments_bytes",
@@ -135,7 +121,7 @@ class _ClientRun(FlopRun):
 
 
 def client_costs(cell: RunConfig) -> ClientCosts | None:
-    """The mean cost of a client's training over rounds and clients; None for a method with a training loop of its own.
+    """The mean cost of a client's training over rounds and clients; None for a method with another training loop.
 
     UserError without the configuration of the run's encoder.
     """
@@ -162,7 +148,7 @@ def client_costs(cell: RunConfig) -> ClientCosts | None:
 def client_flops(cell: RunConfig) -> float | None:
     """FLOPs of one client's training on a text: of split training those of its side, embeddings and head.
 
-    None for another method with a training loop of its own.
+    None for other methods with another training loop.
     """
     if cell.algorithm not in SPLIT:
         costs = client_costs(cell)
@@ -228,11 +214,11 @@ def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
 
 
 def library_name(name: str, family: str) -> str:
-    """The transformers library's name of a masked language model's parameter; our name in other families.
+    """The transformers library's name of a parameter of an encoder or of its masked-LM head; ours for other heads.
 
     family: The model type, such as "bert".
     """
-    for ours, theirs in LIBRARY_NAMES.get(family, {}).items():
-        if name == ours or name.startswith(f"{ours}."):
-            return theirs + name.removeprefix(ours)
-    return name
+    part, _, rest = name.partition(".")
+    if part == "encoder":
+        return f"{FAMILIES[family].prefix}.{rest}"
+    return FAMILIES[family].stored_heads.get("masked-lm", {}).get(rest, (name,))[0]

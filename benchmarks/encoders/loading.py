@@ -25,7 +25,7 @@ from fedsim.rng import SERVER, torch_seeded
 class Located:
     """A backbone with its files; `digest` identifies its content.
 
-    folder: None for weights that are drawn here. tokenizer: the tokenizer's folder, if it is another one; bpe: it is a
+    folder: None for random weights. tokenizer: the tokenizer's folder, if it is another one; bpe: it is a
     byte-level BPE, without special tokens. heads: the pooler and the masked-LM head of the files are used.
     """
 
@@ -48,7 +48,7 @@ def locate(
     Args:
         requested: A known id, a folder, or a name on the hub.
         local_only: Download nothing.
-        data_dir: May hold the tokenizer of an encoder whose weights are drawn here, or the text to train it on.
+        data_dir: May hold the tokenizer of an encoder with random weights, or the text to train it on.
         results_dir: For a tokenizer that is trained here; the default one if None.
 
     Raises:

@@ -24,7 +24,7 @@ def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished:
     Args:
         cells: The runs; earlier runs from which they begin count too.
         options: Folders and machine.
-        is_finished: Says which runs are finished and need nothing.
+        is_finished: Whether a run is finished, so that it needs no input.
     """
     unfinished = [cell for cell in cells if not is_finished(cell, False)]
     needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]

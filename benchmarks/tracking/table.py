@@ -74,7 +74,8 @@ class Table:
     def views(self, task: str, created: int) -> dict[str, str]:
         """Experiment tags: the views in which a result on a task appears.
 
-        A task's view leaves out references, so that its first row is the winner; other views are sorted by task.
+        A view of one task leaves out reference rows, so its first row is the best method. Other views are sorted by
+        task.
 
         Args:
             task: A task that has a result.

@@ -45,14 +45,12 @@ def read_ledger(folder: Path, config: Mapping[str, Any], parameters: Sequence[st
         parameters: The names of the encoder's parameters.
 
     Raises:
-        FederationError: A tensor holds integers, or is neither the encoder's nor a known head's.
+        FederationError: A tensor is neither the encoder's nor a known head's.
     """
-    require_floats(folder, config)
-    family = FAMILIES[config["model_type"]]
-    names = [name for name, _ in _types(folder)]
-    encoder = set(parameters)
-    used = [name for name in names if _in_encoder(name, family) in encoder]
-    rest = [name for name in names if name not in set(used)]
+    family, encoder = FAMILIES[config["model_type"]], set(parameters)
+    used, rest = list[str](), list[str]()
+    for name, _ in _types(folder):
+        (used if _in_encoder(name, family) in encoder else rest).append(name)
     heads = {
         kind: tuple(name for name in rest if _bare(name, family) in _all_names(stored))
         for kind, stored in family.stored_heads.items()
@@ -72,7 +70,7 @@ def read_ledger(folder: Path, config: Mapping[str, Any], parameters: Sequence[st
 
 
 def require_floats(folder: Path, config: Mapping[str, Any]) -> None:
-    """Raise FederationError if weights are quantised, or an adapter lies next to them."""
+    """Raise FederationError if weights are integers, or an adapter lies next to them."""
     if "quantization_config" in config:
         raise FederationError(f"{folder}: expected float weights, found quantization_config; convert them to floats")
     if (folder / "adapter_config.json").is_file():

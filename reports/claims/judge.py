@@ -125,15 +125,22 @@ class Judgement:
         return [*texts, *wording.full_reasons(self.measured)]
 
     @property
-    def elsewhere(self) -> str:
-        """The readings that decide the claim in another way, or decide it where it is open."""
+    def readings(self) -> list[tuple[str, str, str]]:
+        """The name, verdict and different effect of each reading that decides the claim in another way.
+
+        The first is the page's own, if the verdict depends on the reading.
+        """
         readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
         if self.at_last is not None:
             readings["scored at the last round"] = self.at_last
         others = [(name, ours) for name, ours in readings.items() if self._is_other(ours)]
-        texts = [f"{name}: {measured_word(ours)}{self._different_effect(ours)}" for name, ours in others]
-        as_written = [f"read as the page says: {measured_word(self.measured)}"] if self.word == DEPENDS else []
-        return "; ".join([*as_written, *texts])
+        as_written = [("read as the page says", measured_word(self.measured), "")] if self.word == DEPENDS else []
+        return [*as_written, *((name, measured_word(ours), self._different_effect(ours)) for name, ours in others)]
+
+    @property
+    def elsewhere(self) -> str:
+        """The readings with their verdicts and effects, in words."""
+        return "; ".join(f"{name}: {word}{effect}" for name, word, effect in self.readings)
 
     def _different_effect(self, other: Verdict) -> str:
         """Another reading's number in brackets, if it is not the claim's own."""

@@ -149,5 +149,7 @@ def _rendered(judged: Judgement) -> tuple[str, str]:
     sides = {"value": ours, "published": theirs}
     values = {name: side[0].value for name, side in sides.items() if side and side[0]}
     interval = ours[0].interval if ours[0] and not ours[0].is_derived else None
-    about = [f"90 % interval {' to '.join(map(number, interval))}"] if interval else []
-    return judged.claim.headline.format(**values), "; ".join(filter(None, (*about, judged.elsewhere)))
+    ends = list(dict.fromkeys(map(number, interval or ())))  # one, if every run has the same score
+    about = [f"90 % interval {' to '.join(ends)}"] if len(ends) > 1 else []
+    readings = [f"{name}: {word}" for name, word, _ in judged.readings]
+    return judged.claim.headline.format(**values), "; ".join([*about, *readings])

@@ -51,7 +51,6 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # Okabe and Ito's palette, safe for all common kinds of colour vision.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 LEVELS = ("--", ":", "-.")
-DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
 HOLLOW: Any = {"marker": "D", "markerfacecolor": "none"}
 # Fixed, or every drawing of the same numbers would be another file.
 _STYLE: Any = {
