@@ -80,11 +80,11 @@ def assert_nothing_left(settings: RunOptions) -> None:
 
 @contextmanager
 def killer(settings: RunOptions, kills: int, seconds: float) -> Iterator[list[int]]:
-    """Kill processes that hold a run's lock, at random moments."""
+    """Kill processes that hold a run's lock: the first as soon as it is seen, the others at random moments."""
     draw, stop, killed = random.Random(0), threading.Event(), list[int]()
 
     def strike() -> None:
-        while len(killed) < kills and not stop.wait(draw.uniform(0, seconds)):
+        while len(killed) < kills and not stop.wait(draw.uniform(0, seconds) if killed else 0.01):
             locks = sorted((settings.results_dir / "locks").glob("*"))
             pid = holder_of(draw.choice(locks)) if locks else None
             if pid not in (None, os.getpid(), *killed):
