@@ -78,8 +78,10 @@ def build_parser() -> Parser:
     options = _options()
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(name, help=command.help, description=command.help)
-        which = subparser.add_mutually_exclusive_group()
-        for argument in command.arguments.split():
+        arguments = command.arguments.split()
+        # Python 3.11 can't print the help of an empty group.
+        which = subparser.add_mutually_exclusive_group() if "--seed" in arguments else subparser
+        for argument in arguments:
             group = which if argument in ("--seeds", "--seed") else subparser
             text, values = options.get(f"{name} {argument}") or options[argument]
             group.add_argument(values.pop("dest", argument), help=text, **values)

@@ -54,6 +54,14 @@ def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str
     assert all(f"    {command}" in out for command in COMMANDS)
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_prints_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    assert f"python -m benchmarks {command}" in capsys.readouterr().out
+
+
 def test_a_papers_name_means_all_of_its_tables() -> None:
     assert tables_of("fedfreezebert") == [name for name in registry.benchmark_ids() if "fedfreezebert" in name]
     assert tables_of("fedfreezebert-table3") == ["fedfreezebert-table3"]
