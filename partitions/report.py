@@ -31,6 +31,7 @@ class PartitionReport:
     `requested_shares` (same shape, rows sum to 1) where the scheme has any; regression fills `scores`.
     The others are None. Clients and labels are counted from 0.
     overlap: evaluation -> that of its examples with the training examples of all clients; only where there is some.
+    cut: "train" or evaluation -> each client's texts that were cut to the longest length; only where some were.
     """
 
     scheme: str
@@ -42,6 +43,7 @@ class PartitionReport:
     scores: tuple[ScoreSummary, ...] | None = None
     notes: tuple[str, ...] = ()
     overlap: Mapping[str, Overlap] = field(default_factory=dict)
+    cut: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def n_clients(self) -> int:
@@ -59,7 +61,8 @@ class PartitionReport:
         return self.unused / self.n_examples
 
     def to_json(self) -> dict[str, Any]:
-        """The report in plain JSON types, keys always in the same order; "overlap" only where there is some."""
+        """The report in plain JSON types, keys in a fixed order; "overlap" and "cut" only where there is some."""
+        cut = {name: list(counts) for name, counts in self.cut.items()}
         overlap = {name: asdict(found) for name, found in self.overlap.items()}
         return {
             "scheme": self.scheme,
@@ -74,6 +77,7 @@ class PartitionReport:
             "scores": self.scores and [[s.minimum, s.mean, s.maximum] for s in self.scores],
             "notes": list(self.notes),
             **({"overlap": overlap} if overlap else {}),
+            **({"cut": cut} if cut else {}),
         }
 
     @classmethod
@@ -85,6 +89,7 @@ class PartitionReport:
                 **{name: tuples(data[name]) for name in names},
                 scores=data["scores"] and tuple(ScoreSummary(*row) for row in data["scores"]),
                 overlap={name: Overlap(**found) for name, found in data.get("overlap", {}).items()},
+                cut={name: tuple(counts) for name, counts in data.get("cut", {}).items()},
             )
             written = report.to_json()
         except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:

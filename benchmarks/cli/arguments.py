@@ -40,7 +40,7 @@ MACHINE = "--workers --client-workers --executor --ray-address --slurm --threads
 
 COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
-    "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include"),
+    "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include --backbone"),
     "plan": Command(
         "plan", "show cells, bytes and hours without training", f"id {CHOICE} --from-sweep --claims --tflops --json"
     ),

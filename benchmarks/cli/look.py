@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.experiment import Benchmark
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.experiment import Benchmark, Scale
 from benchmarks.overrides import changeable, expanded
-from benchmarks.registry import benchmark, benchmark_ids, folder_of
+from benchmarks.registry import benchmark, benchmark_ids, folder_of, with_backbone
 from benchmarks.selection import FinishedCells, Selection, recorded_cells
 
 _WIDTH, _WIDE = 80, 110
@@ -61,9 +62,10 @@ def show_command(args: argparse.Namespace) -> int:
         print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{about}{_only_at(table, column.scales)}")
     print("\nScales")
     for scale in table.scales:
+        scale = with_backbone(scale, args.backbone)
         print(f"  {scale.id:18} {scale.label}")
-        for stage in Selection(table, scale, table.rows_at(scale), table.columns_at(scale), [0]).stages():
-            print(f"  {'':18} first, once: {stage}")
+        for line in _before_training(table, scale, args.backbone):
+            print(f"  {'':18} {line}")
     print("\nSettings, by --set name=value")
     _print_wrapped([", ".join(changeable(table.base(table.rows[0], table.columns[0], table.scales[0], 0)))], "  ", 2)
     deviations = [(deviation.text, _scales(table, deviation.scales)) for deviation in table.deviations]
@@ -72,6 +74,20 @@ def show_command(args: argparse.Namespace) -> int:
         _print_wrapped((f"{text} ({', '.join(scales)})" for text, scales in deviations if scales), "  - ", 4)
     print(f"\nBytes: {table.paper.bytes_convention}. Reported values: {table.published_csv.name}")
     return 0
+
+
+def _before_training(table: Benchmark, scale: Scale, requested: str | None) -> Iterator[str]:
+    """What a scale's runs start from besides the encoder's files."""
+    head = table.base(table.rows[0], table.columns[0], scale, 0).head
+    drawn = KNOWN[scale.backbone].drawn(head) if scale.backbone in KNOWN else ""
+    if requested and scale.backbone not in KNOWN:
+        from benchmarks.encoders.loading import drawn_parts, locate  # loads torch
+
+        drawn = ", ".join(drawn_parts(locate(requested), head))
+    if drawn:
+        yield f"drawn at random: {drawn}"
+    for stage in Selection(table, scale, table.rows_at(scale), table.columns_at(scale), [0]).stages():
+        yield f"first, once: {stage}"
 
 
 def _print_wrapped(texts: Iterable[str], first: str, indent: int) -> None:

@@ -23,7 +23,7 @@ from benchmarks.encoders.tokenizer_checks import checks
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.running.completed import earlier_stages
-from benchmarks.running.process import describe_environment
+from benchmarks.running.process import describe_environment, quiet_libraries
 from benchmarks.running.requirements import check_data, check_encoder, problem
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.selection import tables_of
@@ -44,6 +44,7 @@ SOURCES = {
     "S2ORC": "claran/modular-s2orc-parquet on the hub, or the release's metadata in s2orc/, or corpora/<domain>.txt",
     "Wikipedia": "Salesforce/wikitext on the hub, wikitext-103/wiki.*.tokens, or corpora/wikipedia.{train,valid}.txt",
 }
+HEADS = {"pooler": "the pooler", "masked-lm": "the masked-LM head"}
 SHOWN = 5  # tensors of an encoder that are not used
 Check = tuple[str, bool, str]  # what was checked, whether it is there, and a description
 
@@ -74,6 +75,7 @@ def _print(checks: Iterable[Check]) -> None:
 
 def _encoder(args: argparse.Namespace) -> Iterator[Check]:
     """What an encoder's files have: tensors used, unused and missing, and the checks of its tokenizer."""
+    quiet_libraries()
     try:
         located = locate(args.backbone, False, args.data_dir, args.results_dir)
         config, family = located.config, FAMILIES[located.config["model_type"]]
@@ -88,10 +90,10 @@ def _encoder(args: argparse.Namespace) -> Iterator[Check]:
             unread = [name for kind, names in ledger.heads.items() if kind not in heads for name in names]
             unused = [*ledger.unused, *unread]
             shown = ", ".join(unused[:SHOWN]) + (f" and {len(unused) - SHOWN} more" if len(unused) > SHOWN else "")
-            read = "".join(f", and the {kind}" for kind in heads)
+            read = "".join(f", and {HEADS[kind]}" for kind in heads)
             rest = f"{len(unused)} not used" + (f": {shown}" if shown else "")
             yield "tensors", True, f"{len(ledger.used)} used{read}; {rest}"
-        drawn = ["a task's classifier", *(f"the {kind}" for kind in family.stored_heads if kind not in heads)]
+        drawn = ["a task's classifier", *(HEADS[kind] for kind in family.stored_heads if kind not in heads)]
         yield "drawn at random", True, ", ".join(drawn)
         tokenizer = build_tokenizer(located)
         for check in checks(tokenizer, str(config["model_type"]), int(config["vocab_size"])):

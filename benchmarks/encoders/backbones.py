@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.errors import UserError
 from benchmarks.run_config import canonical_json
 from fedsim.files import open_file, read_json
-from fedsim.models.families import weight_files
+from fedsim.models.families import STORED_AS, weight_files
 
 # Notes of a configuration that do not change what the encoder computes.
 _NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
@@ -48,6 +48,14 @@ class Backbone:
     tokenizer: str = ""
     bpe: str = ""
     made_by: tuple[str, str] | None = None
+
+    def drawn(self, head: str) -> str:
+        """What is drawn at random, apart from a task's classifier, before a run on that head; "" if nothing is."""
+        if self.made_by:
+            return ""
+        if not self.hub or self.tokenizer or self.bpe:
+            return "all weights"
+        return STORED_AS.get(head, "") if not self.heads else ""
 
 
 def _bert(

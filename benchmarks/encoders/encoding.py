@@ -25,7 +25,7 @@ from fedsim.objectives import Vocabulary
 from fedsim.stored import Chunks, FileCache, MappedFile, Numbers
 
 logger = logging.getLogger(__name__)
-VERSION = 2  # of the tokens that `encode` makes of the same texts
+VERSION = 3  # of the tokens that `encode` makes of the same texts
 LIMIT_BYTES = 4 * 10**9  # of the cache
 ID_LISTS = pa.list_(pa.int32())
 AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of the tokens
@@ -37,10 +37,12 @@ class Encoded:
     """A task's texts as examples for a model.
 
     starts: the first block of each text, int64 [n + 1]; None if each text is one example.
+    cut: whether a text had more tokens than `max_length`, bool [n]; None if no text is cut.
     """
 
     examples: data.ExampleSet
     starts: np.ndarray | None = None
+    cut: np.ndarray | None = None
 
     def subsets(self, parts: Sequence[np.ndarray]) -> list[Subset]:
         """The examples of each part of the texts, which share one set. parts: indices of texts."""
@@ -108,7 +110,8 @@ def from_batches(
 
     Args:
         batches: Columns "tokens" and "types", lists of int32; "targets", lists of int64, if the task has some;
-            "labels"; and "text", the number of an example's text. Packed texts have only tokens.
+            "labels"; "cut", if long texts are cut; and "text", the number of an example's text. Packed texts have
+            only tokens.
         texts: The number of texts.
         tokenizer: Says which token pads, and which opens packed blocks.
         max_length: Of packed blocks.
@@ -136,8 +139,9 @@ def from_batches(
         padding_id=padding_id,
         targets=flat("targets") if "targets" in batches[0].schema.names else None,
     )
-    in_blocks = task is not None and task.long_texts == "blocks"
-    return Encoded(examples, np.searchsorted(column("text"), np.arange(texts + 1)) if in_blocks else None)
+    if task is not None and task.long_texts == "blocks":
+        return Encoded(examples, np.searchsorted(column("text"), np.arange(texts + 1)))
+    return Encoded(examples, cut=np.concatenate([batch["cut"].to_numpy(zero_copy_only=False) for batch in batches]))
 
 
 def _is_packed(task: Task | None) -> bool:
@@ -177,6 +181,8 @@ def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int
     if task is not None and task.objective in TARGETS:
         targets = TARGETS[task.objective](tokens, of_text, examples, encoded, tokenizer)
         arrays["targets"] = pa.ListArray.from_arrays(tokens.offsets, pa.array(targets))
+    if not blocks:
+        arrays["cut"] = pa.array([bool(row.overflowing) for row in encoded.encodings], pa.bool_())
     return pa.record_batch({**arrays, "text": first + of_text})
 
 

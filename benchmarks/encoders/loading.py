@@ -17,6 +17,8 @@ from benchmarks.encoders.tokenizer_checks import require_sound
 from benchmarks.errors import UserError
 from benchmarks.run_config import digest
 from benchmarks.running.run_options import RunOptions
+from fedsim.models.families import STORED_AS
+from fedsim.models.pretrained import has_head
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, read_config
 from fedsim.rng import SERVER, torch_seeded
 
@@ -72,6 +74,22 @@ def build_encoder(located: Located) -> nn.Module:
         return encoder_from_folder(located.folder)
     with torch_seeded(0, 0, SERVER, located.id):
         return encoder_from_config(located.config)
+
+
+def drawn_parts(located: Located, head: str) -> tuple[str, ...]:
+    """The parts of a model that are drawn at random although checkpoints may have them.
+
+    Args:
+        located: The encoder.
+        head: A name of `fedsim.models.heads.HEADS`.
+
+    Returns:
+        "encoder" if no weights are read; "pooler" or "masked-lm" if the head has one that is not read.
+    """
+    kind = STORED_AS.get(head, "")
+    is_read = located.folder is not None and located.heads and has_head(located.folder, located.config, kind)
+    encoder = () if located.folder is not None else ("encoder",)
+    return encoder if is_read or not kind else (*encoder, kind)
 
 
 def build_tokenizer(located: Located) -> Any:

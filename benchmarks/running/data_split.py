@@ -46,7 +46,8 @@ def split_data(
         examples: The same sets as clients hold them: "pool", held-out sets, and "central <name>".
 
     Returns:
-        The clients, and a report of the partition with the share of each evaluation whose first text is in training.
+        The clients, and a report of the partition with the share of each evaluation whose first text is in training,
+        and with each client's texts that were cut.
 
     Raises:
         UserError, PartitionError: The cell asks for a split that the data do not allow; names the option.
@@ -98,7 +99,20 @@ def split_data(
         for number, part in enumerate(examples[POOL].subsets(train))
     ]
     indices = {name: (source, np.concatenate(parts)) for name, (source, parts) in scored.items()} | common
-    return clients, replace(partition.report, overlap=_overlap(loaded, texts, np.concatenate(train), indices))
+    shares = {"train": (POOL, train), **scored}
+    shares |= {name: (f"central {source}", [part]) for name, (source, part) in common.items()}
+    report = replace(
+        partition.report,
+        overlap=_overlap(loaded, texts, np.concatenate(train), indices),
+        cut={name: counts for name, share in shares.items() if any(counts := _cut_texts(examples, *share))},
+    )
+    return clients, report
+
+
+def _cut_texts(examples: Mapping[str, Encoded], source: str, parts: Parts) -> tuple[int, ...]:
+    """How many texts of each part have more tokens than a model reads."""
+    cut = examples[source].cut
+    return () if cut is None else tuple(int(cut[part].sum()) for part in parts)
 
 
 def _central_part(size: int, share: float) -> np.ndarray:

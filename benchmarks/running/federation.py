@@ -15,7 +15,7 @@ from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
-from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, locate
+from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, drawn_parts, locate
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.completed import KeptWeights, initial_of
@@ -59,8 +59,10 @@ class Inputs:
         initial = {"initial": self.initial.cell_id} if self.initial else {}
         return {"data": self.data.digest, "backbone": self.backbone.digest} | initial
 
-    def to_json(self) -> dict[str, JSON]:
-        """The inputs as a record keeps them."""
+    def to_json(self, head: str) -> dict[str, JSON]:
+        """The inputs as a record keeps them. head: that of the run's model."""
+        is_trained_before = self.initial is not None and self.initial.cell.head == head
+        drawn = () if is_trained_before else drawn_parts(self.backbone, head)
         skipped = [f"{row.file}:{row.line}: {row.reason}" for row in self.data.skipped]
         central = {name: len(examples) for name, examples in sorted(self.data.central.items())}
         return {
@@ -77,6 +79,7 @@ class Inputs:
                 "digest": self.backbone.digest,
                 "origin": dict(self.backbone.origin),
                 "config": dict(self.backbone.config),
+                **({"drawn": list(drawn)} if drawn else {}),
             },
             **({"initial": {"digest": self.initial.sha256, "cell_id": self.initial.cell_id}} if self.initial else {}),
         }

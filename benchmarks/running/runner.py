@@ -222,7 +222,7 @@ def _record(
     record = RunResult(
         cell=cell,
         cell_id=work.cell_id,
-        inputs=prepared.inputs.to_json(),
+        inputs=prepared.inputs.to_json(cell.head),
         partition=prepared.partition.to_json(),
         clients=tuple(
             {"client": client.id, "train": len(client.train)}

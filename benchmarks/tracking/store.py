@@ -8,14 +8,15 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from filelock import FileLock
 
@@ -94,8 +95,29 @@ def connect(uri: str) -> MlflowClient:
     return MlflowClient(uri)
 
 
+def follow_folder(results_dir: Path) -> None:
+    """Point the database of a results folder that was moved or copied to the artifacts next to it.
+
+    MLflow keeps absolute addresses of artifacts and has no call that changes them.
+    """
+    database, folder = results_dir / DATABASE, results_dir.resolve() / ARTIFACTS
+    if not database.is_file():
+        return
+    with suppress(sqlite3.Error), closing(sqlite3.connect(database)) as connection, connection:
+        for (location,) in connection.execute("SELECT artifact_location FROM experiments").fetchall():
+            written = Path(unquote(urlsplit(location or "").path))
+            here = (folder / written.name).as_uri()
+            if written.parent.name == ARTIFACTS and location != here:
+                for table, column in (("experiments", "artifact_location"), ("runs", "artifact_uri")):
+                    connection.execute(
+                        f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
+                        (here, len(location) + 1, len(location), location),
+                    )
+
+
 def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str) -> str:
     """The id of the experiment of that name, which is created if necessary; UserError if it was deleted."""
+    follow_folder(results_dir)
     if experiment := client.get_experiment_by_name(name):
         number = str(experiment.experiment_id)
         if experiment.lifecycle_stage == "deleted":
@@ -138,6 +160,7 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
             f"expected MLflow's database at {database}, found none: run a benchmark first, such as `make demo`, "
             f"or take in records with `python -m benchmarks import`."
         )
+    follow_folder(results_dir)
     try:
         if not 1 <= port <= MAX_PORT:
             raise OSError(f"expected a number from 1 to {MAX_PORT}")

@@ -18,6 +18,9 @@ _WEIGHT_AND_BIAS = ("weight", "bias")
 _OLDER = {"weight": "gamma", "bias": "beta"}  # of a LayerNorm, in checkpoints that were converted from TensorFlow
 
 
+STORED_AS = {"pooled": "pooler", "masked-lm": "masked-lm"}  # a head's name -> its kind in `Family.stored_heads`
+
+
 def _pooler(dense: str = "pooler.dense") -> HeadNames:
     return {f"pooler.{part}": (f"{dense}.{part}",) for part in _WEIGHT_AND_BIAS}
 

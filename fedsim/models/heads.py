@@ -28,13 +28,11 @@ class Head(nn.Module):
     Built from an encoder's configuration and a number of outputs.
     states: how many of the last hidden states it reads. tokens: whether it reads all tokens, or [CLS] alone.
     answers_tokens: whether it has outputs for each token that `asked_BS` marks, or for each text.
-    stored_as: how `Family.stored_heads` calls a head that checkpoints have; empty for one that they do not have.
     """
 
     states: ClassVar[int] = 1
     tokens: ClassVar[bool] = False
     answers_tokens: ClassVar[bool] = False
-    stored_as: ClassVar[str] = ""
 
     def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         raise NotImplementedError
@@ -45,8 +43,6 @@ class Head(nn.Module):
 
 class Pooled(Head):
     """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
-
-    stored_as: ClassVar[str] = "pooler"
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
@@ -131,8 +127,6 @@ class CausalLanguageModel(Head):
 class MaskedLanguageModel(CausalLanguageModel):
     """Dense, GELU, LayerNorm, then the word embeddings as decoder, with a bias (Devlin et al. 2019, appendix A.1)."""
 
-    stored_as: ClassVar[str] = "masked-lm"
-
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__(config, outputs)
         self.transform = nn.Linear(config.hidden_size, config.hidden_size)
@@ -146,8 +140,6 @@ class MaskedLanguageModel(CausalLanguageModel):
 
 class _Untied(CausalLanguageModel):
     """A separate decoder, drawn as other weights are, in place of the word embeddings."""
-
-    stored_as: ClassVar[str] = ""
 
     def attach(self, encoder: Any) -> None:
         words = encoder.get_input_embeddings().weight

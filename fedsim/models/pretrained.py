@@ -122,6 +122,13 @@ def stored_head(folder: Path, config: Mapping[str, Any], kind: str) -> dict[str,
     return head
 
 
+def has_head(folder: Path, config: Mapping[str, Any], kind: str) -> bool:
+    """Whether an encoder's files hold a head, by their headers; see `stored_head`."""
+    family = FAMILIES[config["model_type"]]
+    stored = _all_names(family.stored_heads.get(kind, {}))
+    return any(_bare(name, family) in stored for name, _ in _types(folder))
+
+
 def _types(folder: Path) -> Iterator[tuple[str, str]]:
     """The name and element type of each stored tensor."""
     for path in weight_files(folder):

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModel
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
 from fedsim.files import MissingFileError, read_json, require_files
-from fedsim.models.families import FAMILIES
+from fedsim.models.families import FAMILIES, STORED_AS
 from fedsim.models.heads import Head, States, build_head
 from fedsim.models.pretrained import read_ledger, require_finite, require_floats, stored_head
 
@@ -141,7 +141,7 @@ def with_head(
     """
     made = build_head(head, encoder, outputs, seed)
     config: Any = encoder.config
-    stored = {} if folder is None else stored_head(folder, config.to_dict(), made.stored_as)
+    stored = {} if folder is None else stored_head(folder, config.to_dict(), STORED_AS.get(head, ""))
     with torch.no_grad():
         for name, value in stored.items():
             parameter = made.get_parameter(name)

@@ -22,6 +22,7 @@ NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
 REPRODUCED, REPORTED = "reproduced", "reported"  # ours, and what the paper prints or implies
+_LISTED = 10  # clients whose numbers a note lists one by one
 ONE_TIME = ("one-time model", "distribution")  # what is sent before the first round, as a header
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
@@ -196,8 +197,13 @@ def _column_notes(request: Request, column: Column) -> Iterator[str]:
     lists = [entry.get("skipped") or 0 for entry in data]  # of rows, or how many
     if skipped := max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0):
         yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+    drawn = dict.fromkeys(", ".join(record.inputs["backbone"].get("drawn", ())) for record in records)
+    if parts := "; ".join(filter(None, drawn)):
+        yield f"{column.name}: drawn at random, not read from the encoder's files: {parts}."
+    yield from _cut_note(column.name, "train", records)
     for evaluation in dict.fromkeys(score.partition("/")[0] for score in column.scores):
         yield from _overlap_note(column.name, evaluation, records)
+        yield from _cut_note(column.name, evaluation, records)
     open_rows = {row.id for row in request.benchmark.untuned(column, request.scale)}
     if names := [row.name for row, found in by_row if row.id in open_rows and found]:
         yield f"{column.name}: run before settings were chosen by the scale's search: {', '.join(names)}."
@@ -241,6 +247,23 @@ def _overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> I
             rest = f"; in {opposite:.1f} % of these cases training mostly gives that text another label"
         said = f"{share:.1f} % of the {evaluation} examples have the first text of a training example{rest}"
         yield f"{name}: {said}. The setting grouped = true keeps such examples on one side."
+
+
+def _cut_note(name: str, part: str, records: Sequence[RunResult]) -> Iterator[str]:
+    """How many texts of a part lost their end, in all and by client, in the run of the first seed that has such texts.
+
+    A record's `partition["cut"][part]` has a number of texts for each client, or one number for a central set.
+    """
+    with_cuts = [record for record in records if part in record.partition.get("cut", {})]
+    if with_cuts:
+        record = min(with_cuts, key=lambda record: record.cell.seed)
+        counts = record.partition["cut"][part]
+        texts = sum(int(client[part]) for client in record.clients[: len(counts)])
+        by_client = ", ".join(map(str, counts)) if len(counts) <= _LISTED else f"{min(counts)} to {max(counts)}"
+        yield (
+            f"{name}: {sum(counts)} of {texts} {part} texts were cut to {record.cell.training.max_length} tokens "
+            f"(seed {record.cell.seed}{f'; by client: {by_client}' if len(counts) > 1 else ''})."
+        )
 
 
 def _is_retrained(records: Sequence[RunResult]) -> bool:

@@ -157,3 +157,14 @@ def test_a_share_that_leaves_nothing_is_named(option: str, grouped: bool) -> Non
     cell = replace(CELL, grouped=grouped, **{option: 0.001})
     with pytest.raises(PartitionError, match=f"{option} 0.001"):
         shared(cell)
+
+
+def test_cut_texts_are_counted_by_client_and_set() -> None:
+    data = data_of([(place, place % 2) for place in range(60)])
+    cut = np.arange(60) % 3 == 0
+    cell, of = replace(CELL, partition=EQUAL), task(CELL.task)
+    clients, report = split_data(cell, of, data, {"pool": Encoded(Texts(), cut=cut)})
+    for name, parts in {"train": [c.train for c in clients], "test": [c.evaluation["test"] for c in clients]}.items():
+        assert report.cut[name] == tuple(int(cut[part.indices].sum()) for part in parts)
+    assert sum(map(sum, report.cut.values())) == cut.sum()
+    assert split_data(cell, of, data, {"pool": Encoded(Texts())})[1].cut == {}

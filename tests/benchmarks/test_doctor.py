@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.encoders.backbones import KNOWN, backbone_name, requested_backbone
-from benchmarks.encoders.loading import locate
+from benchmarks.encoders.loading import drawn_parts, locate
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, with_backbone
+from fedsim.models.pretrained import has_head
 
 TABLE = benchmark("fedsplitbert-table3")
 
@@ -26,6 +28,27 @@ def test_doctor_prints_what_an_encoders_files_have(
     assert any(line.startswith("ok   drawn at random: a task's classifier") for line in lines)
     assert sum(line.startswith("ok   tokenizer, ") for line in lines) == 5
     assert len(lines) <= 10
+
+
+def test_parts_that_are_drawn_are_named(tiny_encoder: Path) -> None:
+    (built_in, folder) = locate("tiny"), locate(str(tiny_encoder))
+    assert drawn_parts(built_in, "pooled") == ("encoder", "pooler")
+    assert drawn_parts(built_in, "average") == ("encoder",)
+    assert drawn_parts(folder, "average") == ()
+    assert drawn_parts(folder, "masked-lm") == ("masked-lm",)
+    has_pooler = has_head(tiny_encoder, folder.config, "pooler")
+    assert drawn_parts(folder, "pooled") == (() if has_pooler else ("pooler",))
+    assert drawn_parts(replace(folder, heads=False), "pooled") == ("pooler",)
+
+
+def test_show_names_what_a_scale_draws(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "fedsplitbert-table3"]) == 0
+    scales = capsys.readouterr().out.partition("\nScales\n")[2].partition("\n\n")[0].splitlines()
+    drawn = {line: scales[place - 1].split()[0] for place, line in enumerate(scales) if "drawn at random" in line}
+    assert {scale: line.rpartition(": ")[2] for line, scale in drawn.items()} == {
+        "demo": "all weights",
+        "literal": "pooler",  # MiniLM was trained without its pooler; at lite the head is the average
+    }
 
 
 def test_a_definitions_encoder_is_never_a_folder_of_that_name(

@@ -197,3 +197,13 @@ def test_clients_divide_the_articles(cell, settings):
     assert test is clients[1].evaluation["test"]
     assert len(test) > 0
     assert training_examples(cell, settings) == [len(part) for part in parts]
+
+
+def test_texts_that_lose_their_end_are_counted(tokenizer, tmp_path):
+    columns = map(list, zip(*TEXTS, strict=True))
+    whole = [len(row) for row in tokenizer(*columns)["input_ids"]]
+    limit = max(whole) - 1
+    for encoded in (encode(PAIRS, tokenizer, limit), TokenCache(tmp_path).encode(PAIRS, tokenizer, limit)):
+        assert encoded.cut.tolist() == [length > limit for length in whole]
+        assert encoded.cut.sum() == whole.count(max(whole)) > 0
+    assert encode(TAGGED_SENTENCES, tokenizer, 8, TAGGED).cut is None  # the rest becomes further blocks

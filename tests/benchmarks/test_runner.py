@@ -68,6 +68,7 @@ def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult])
         assert isinstance(environment["modified"], bool)
     assert record.inputs["data"]["digest"] == task("mrpc").generate(0).digest
     assert record.inputs["backbone"]["config"]["num_hidden_layers"] == 4
+    assert record.inputs["backbone"]["drawn"] == ["encoder", "pooler"]
     assert record.timing["train_seconds"] > 0
     assert record.timing["peak_memory_bytes"] > 2**20
 

@@ -128,10 +128,14 @@ def test_json_of_classes(written):
     }
 
 
-def test_overlap_is_written_where_there_is_some(written):
+def test_overlap_and_cut_texts_are_written_where_there_are_some(written):
     report = PartitionReport.from_json(written)
     assert "overlap" not in written
-    found = replace(report, overlap={"test": Overlap(40, 30, 24), "mismatched": Overlap(9, 1, None)}).to_json()
+    assert "cut" not in written
+    found = replace(
+        report, overlap={"test": Overlap(40, 30, 24), "mismatched": Overlap(9, 1, None)}, cut={"train": (3, 1)}
+    ).to_json()
+    assert found["cut"] == {"train": [3, 1]}
     assert found["overlap"] == {
         "test": {"examples": 40, "shared": 30, "opposite": 24},
         "mismatched": {"examples": 9, "shared": 1, "opposite": None},

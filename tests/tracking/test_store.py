@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -37,6 +38,24 @@ def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypat
         with pytest.raises(UserError, match=r"expected http://host:port") as raised:
             default_tracking_uri(store.folder)
         assert "secret" not in str(raised.value)
+
+
+def test_a_moved_results_folder_keeps_its_artifacts(store: Any, tmp_path: Path) -> None:
+    store.sync(record_of())
+    moved = tmp_path / "moved, too"
+    shutil.copytree(store.folder, moved)  # the database of all tests stays where it is
+    here = Store(moved, store.name)
+    before = here.runs()[0]
+    assert store.folder.resolve().as_uri() in before.info.artifact_uri
+    here.sync(record_of(), record_of(seed=1))
+    assert len(here.runs()) == 2
+    for run in here.runs():
+        assert run.info.artifact_uri.startswith(moved.resolve().as_uri())
+    kept = [entry.path for entry in here.client.list_artifacts(before.info.run_id)]
+    shutil.rmtree(moved / "mlartifacts")
+    assert kept
+    assert not here.client.list_artifacts(before.info.run_id)  # they were read from the moved folder
+    assert [entry.path for entry in store.client.list_artifacts(before.info.run_id)] == kept
 
 
 @pytest.mark.slow
