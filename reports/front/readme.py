@@ -141,7 +141,7 @@ def _state(
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
     if findings:
         parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
-    lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
+    lines = [table_line(("Table", "Runs finished", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
     for page, shows in tables:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
         lines.append(table_line((name, "{} of {}".format(*page.request.run), _trained(page), escape(shows))))

@@ -21,7 +21,7 @@ from reports.evidence.records import DEMO, PAPER
 from reports.pages.render import escape, table_line
 from reports.pages.text import number
 
-HEADERS = ("Paper", "Cells run", "Claims", "Published numbers that were checked")
+HEADERS = ("Paper", "Runs finished", "Claims", "Published numbers that were checked")
 FOR, AGAINST = (SUPPORTED, CONSISTENT), (CONTRADICTED, INCONSISTENT)
 MEASURED = "measured"  # the verdict on a study: no paper claims anything about it
 MOST = 6  # findings on the first page
@@ -87,14 +87,15 @@ def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: st
     every = list(standings)
     run, of = (sum(pair) for pair in zip(*(each.counted for each in every), strict=True))
     encoders = ENCODERS.get(scale, "small encoders on real data")
-    text = f"{run} of {of} cells of the papers' tables, figures and our studies have been run with {encoders}"
+    text = f"{run} of {of} runs of the papers' tables and figures, and of our studies, are finished, with {encoders}"
     if scale != PAPER:
-        text += f"; {at_paper[0] or 'none'} of {at_paper[1]} with the papers' encoders{'' if at_paper[0] else ' yet'}"
+        runs = f"{at_paper[0]} of {at_paper[1]} runs" if at_paper[0] else "No run yet"
+        text += f". {runs} with the papers' encoders"
     additions: Counter[str] = Counter()
     for each in every:
         additions.update({f"{each.paper.name} on {name}": count for name, count in (each.additions or {}).items()})
     listed = ", ".join(f"{name} ({count})" for name, count in additions.items() if count)
-    return f"{text}." + (f" Not counted are the columns that we added: {listed}." if listed else "")
+    return f"{text}." + (f" Columns that we added are not counted: {listed}." if listed else "")
 
 
 def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:

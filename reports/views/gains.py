@@ -141,10 +141,11 @@ class Gains(TableView):
             part, headline = (self.by_cell[row.id, at.task] for row in (self.part, self.headline))
             if part.get(f"n_{OVER}") and headline.get(f"n_{BEYOND}"):
                 beyond = f"{number(headline[BEYOND], '+')} {_interval_text(headline, BEYOND)}"
-                numbers.append(f"{at.name} {number(part[OVER], '+')}, beyond it {beyond}")
+                gain = f"{self.part.name} {number(part[OVER], '+')}"
+                numbers.append(f"{at.name}: {gain}, {self.headline.name} against that {beyond}")
                 equal += headline.get(f"{BEYOND}_low", 0) <= 0 <= headline.get(f"{BEYOND}_high", 0)
         title = (
-            f"On {equal} of {len(numbers)} tasks, {self.headline.name} gains nothing measurable beyond {self.part.name}"
+            f"On {equal} of {len(numbers)} tasks, {self.headline.name} is not measurably better than {self.part.name}"
         )
         return (title, f"gains over {self.reference.name}: {'; '.join(numbers)}") if numbers else None
 

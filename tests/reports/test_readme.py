@@ -82,7 +82,7 @@ def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3: Ben
     lite = Standing(table3.paper, "page", {"Table III": (2, 63), "privacy": (1, 6)}, (), (), (), {"RTE, a part": 4})
     text = coverage([lite], (0, 63), "lite")
     assert text.startswith(
-        "3 of 69 cells of the papers' tables, figures and our studies have been run with small encoders"
+        "3 of 69 runs of the papers' tables and figures, and of our studies, are finished, with small encoders"
     )
-    assert "; none of 63 with the papers' encoders yet." in text
-    assert "columns that we added: FedSplitBERT on RTE, a part (4)." in text
+    assert ". No run yet with the papers' encoders." in text
+    assert "Columns that we added are not counted: FedSplitBERT on RTE, a part (4)." in text
