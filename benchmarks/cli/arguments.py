@@ -48,7 +48,7 @@ COMMANDS = {
     "sweep": Command(
         "sweep",
         "tune settings on validation data",
-        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --pareto --adopt",
+        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --adopt",
     ),
     "campaign": Command(
         "campaign",
@@ -261,6 +261,5 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),
         "--trials": option("at most this many trials per method and task (default: all)", type=positive),
         "--rungs": option("prune all but the best quarter after these rounds, such as 1,2, or none", type=rungs),
-        "--pareto": flag("two objectives: the score and the uplink bytes"),
         "--adopt": flag("save the best values as the definition's defaults, where it has a file"),
     }
