@@ -196,7 +196,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "id": option("a benchmark's id, or a paper's for all of its tables"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
         "folder": option("folder of records", type=folder),
-        "parts": option("training, engine, peers, growth, … (default: all)", nargs="*", metavar="part"),
+        "parts": option("training, engine, peers, gpu (default: all)", nargs="*", metavar="part"),
         # what
         "--ids": flag("print only ids, one a line"),
         "--scale": option(f"{scales} (default: demo)", type=filled),
