@@ -54,9 +54,9 @@ def read_tensors(path: Path, sha256: str) -> Params:
     """Read tensors back; raises CheckpointError if the file is missing or does not have this SHA-256."""
     try:
         content = read_file(path)
-        found = hashlib.sha256(content).hexdigest()
-        if found != sha256:
-            raise ValueError(f"expected the SHA-256 {sha256[:12]}…, found {found[:12]}…")
+        actual = hashlib.sha256(content).hexdigest()
+        if actual != sha256:
+            raise ValueError(f"expected the SHA-256 {sha256[:12]}…, found {actual[:12]}…")
         return safetensors.torch.load(content)
     except (FileError, SafetensorError, KeyError, RuntimeError, ValueError) as error:
         raise CheckpointError(

@@ -21,6 +21,7 @@ from benchmarks.encoders.files import depth
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 from benchmarks.encoders.tokenizer_checks import checks
 from benchmarks.errors import NoDataError, UserError
+from benchmarks.performance.suite import run_suite
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.process import describe_environment, quiet_libraries
@@ -232,7 +233,5 @@ def _fetched_encoder(name: str, args: argparse.Namespace) -> tuple[str, bool]:
 
 def bench_command(args: argparse.Namespace) -> int:
     """Measure speed and memory, section by section; status 1 if a bar is missed."""
-    from benchmarks.performance.suite import run_suite  # loads transformers
-
     args.threads = args.threads or available_cores()
     return run_suite(args.parts, api.settings(**machine(args)), args.repeats)

@@ -114,7 +114,7 @@ def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, room: int, wa
         if not pending:
             return
         ended = [future for future in pending if future.done()]
-        for event in executor.events():  # asked later: whatever an ended job has sent is among them
+        for event in executor.events():  # read later: whatever an ended job has sent is among them
             sink(event)
         for future in ended:
             job = pending.pop(future)

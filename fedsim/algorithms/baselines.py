@@ -115,8 +115,8 @@ def unigram(workload: Workload) -> FederatedAlgorithm:
         rng = numpy_generator(0, 0, SERVER, "evaluation")  # as a model's answers are drawn
         for positions, drawn in evaluation_batches(subset, workload.evaluation_batch_size, workload.training.width):
             batch = objective.prepare(drawn, rng)
-            asked = int((batch["labels"] != IGNORED).sum())
-            answers[positions] = objective.answer(log_shares_C.expand(asked, -1), batch)
+            targets = int((batch["labels"] != IGNORED).sum())
+            answers[positions] = objective.answer(log_shares_C.expand(targets, -1), batch)
         return answers
 
     return FederatedAlgorithm(silent_start, round, predict, personal=False)

@@ -85,12 +85,12 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
     """
     if schedule == "last":
         return (permitted - 1,) * rounds
-    found: list[int] = []
-    while len(found) < rounds:
-        layer = min(found[-1] + 1, permitted - 1) if found and schedule != "first" else 0
-        left = rounds - len(found)
-        found += [layer] * (1 if schedule == "successive" else left if layer == permitted - 1 else (left + 1) // 2)
-    return tuple(found)
+    layers: list[int] = []
+    while len(layers) < rounds:
+        layer = min(layers[-1] + 1, permitted - 1) if layers and schedule != "first" else 0
+        left = rounds - len(layers)
+        layers += [layer] * (1 if schedule == "successive" else left if layer == permitted - 1 else (left + 1) // 2)
+    return tuple(layers)
 
 
 def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -> tuple[int, ...]:

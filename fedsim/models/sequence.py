@@ -109,8 +109,8 @@ class SequenceModel(nn.Module):
 
         states: the batch's hidden states, if they have been computed.
         """
-        asked_BS = batch["labels"] != IGNORED if self.head.answers_tokens else None
-        return self.head(self.states(batch) if states is None else states, batch["attention_mask"], asked_BS)
+        is_target_BS = batch["labels"] != IGNORED if self.head.answers_tokens else None
+        return self.head(self.states(batch) if states is None else states, batch["attention_mask"], is_target_BS)
 
     def states(self, batch: Mapping[str, Tensor]) -> States:
         """The hidden states that the head reads, of input_ids, attention_mask and token_type_ids, each [B, S].
