@@ -45,7 +45,7 @@ def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_
     """
     tunings = _planned(chosen, options, args)
     if left := [row.name for row in chosen.rows if row not in [tuning.row for tuning in tunings]]:
-        print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
+        print(f"Left out, as the sweep tunes nothing in them: {', '.join(left)}.")
     studies = [TunedStudy(tuning, options.results_dir) for tuning in tunings]
     problem = _run(chosen, studies, options)
     results = [result_of(study) for study in studies]

@@ -128,7 +128,7 @@ def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, room: int, wa
 
 
 def _end(job: Job, future: Future[End], deaths: Counter[str]) -> End | None:
-    """The end of a job; None if its process died, and the job is to be handed out again."""
+    """The end of a job; None if its process died and the job must be submitted again."""
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001 - a job's own errors are ends: its process was lost

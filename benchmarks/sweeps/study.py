@@ -83,7 +83,7 @@ class TunedStudy:
         return {trial.number: values_of(trial, space) for trial in drawn[: self.tuning.budget]}
 
     def open(self) -> dict[int, Values]:
-        """The trials that began and that nobody has finished."""
+        """The trials that have started but not ended."""
         states = [trial.state for trial in self.frozen()]
         return {number: values for number, values in self.trials().items() if states[number] == TrialState.RUNNING}
 

@@ -46,7 +46,7 @@ def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm
         if whose == "all":
             return workload.objective.prior(pooled(everyone), subset)
         if client is None:
-            raise FederationError("local majority: the server has no answer of its own; ask the clients")
+            raise FederationError("local majority: expected a client, found the server, which has no labels")
         return workload.objective.prior(client.train, subset)
 
     return FederatedAlgorithm(init, idle_round, predict, personal=whose == "own")

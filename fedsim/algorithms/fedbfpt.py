@@ -67,7 +67,7 @@ def fedbfpt(
     @lru_cache(maxsize=1024)
     def plan(round: int, client: ClientId) -> ExchangePlan:
         if not 1 <= round <= len(layer_of):
-            raise FederationError(f"fedbfpt: its schedule is of {len(layer_of)} rounds, round {round} is none of them")
+            raise FederationError(f"fedbfpt: expected a round from 1 to {len(layer_of)}, found {round}")
         view = model.view(layers(round, client))
         learned = frozenset(view) if trained == "all" else model.layers[layer_of[round - 1]] | model.head
         return ExchangePlan(view, frozenset(), train=learned, upload=learned, local=frozenset())
@@ -94,7 +94,7 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
 
 
 def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -> tuple[int, ...]:
-    """m_k^L of each client; FederationError where it is no number of layers of the server's model."""
+    """m_k^L of each client; FederationError unless it is between 1 and the server's number of layers."""
     clients = len(workload.members)
     given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
     if len(given) != clients:

@@ -156,7 +156,7 @@ class UntiedMaskedLanguageModel(_Untied, MaskedLanguageModel):
 
 
 class _FourPaths(Head):
-    """Four BERT layers on the last four hidden states, each with a classifier of its own over [CLS]."""
+    """Four BERT layers on the last four hidden states, each with a separate classifier over [CLS]."""
 
     states = 4
     tokens = True
@@ -225,7 +225,7 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
 
 
 def _layer_config(config: Any) -> Any:
-    """A BertConfig of the encoder's sizes; DistilBERT has names of its own for some of them."""
+    """A BertConfig of the encoder's sizes; DistilBERT has other names for some of them."""
     make: Any = BertConfig  # attn_implementation is an argument of every configuration, and declared by none
 
     def size(name: str, other: str) -> Any:

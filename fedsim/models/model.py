@@ -146,7 +146,7 @@ class Model:
                 self.parameters[name].copy_(value)
 
     def hold(self, values: Mapping[str, Tensor]) -> None:
-        """As `write`, for tensors that nobody changes in place: one that was copied before is not copied again.
+        """As `write`, for tensors that are never changed in place: a tensor that was copied before is not copied again.
 
         A parameter that has gradients may be trained at any time, so it is always written.
         """

@@ -208,7 +208,7 @@ class PackedEncoder:
 
     @property
     def fits(self) -> bool:
-        """Whether the layers are unchanged: nobody has replaced a module in them."""
+        """Whether the layers still have the modules that they were made with."""
         return all(layer.fits for layer in self._layers)
 
     def refresh(self, dtype: torch.dtype) -> None:
