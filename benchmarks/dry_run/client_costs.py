@@ -135,7 +135,7 @@ def client_costs(cell: RunConfig) -> ClientCosts | None:
     return ClientCosts(
         width=run.workload.model.hidden,
         length=run.tokens,
-        masked=run.masked,
+        asked=run.masked,
         batch_size=cell.training.batch_size,
         flops=total["text_flops"] / total["texts"],
         up_bytes=up / trainings,

@@ -236,7 +236,7 @@ class Resources(Quantities):
         if costs is not None:
             yield (
                 f"FLOPs: matrix products of one client's training on {encoder}'s shapes, texts of {costs.length} "
-                f"tokens, {costs.masked} of them masked; means over rounds. Layers: layers that run, that a gradient "
+                f"tokens, {costs.asked} of them masked; means over rounds. Layers: layers that run, that a gradient "
                 "goes through, that are trained. Printed seconds come from the paper's machine, so only ratios are "
                 "compared."
             )
