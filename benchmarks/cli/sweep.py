@@ -11,7 +11,6 @@ from benchmarks.cli.arguments import machine, selection
 from benchmarks.errors import UserError
 from benchmarks.running.requirements import require_inputs
 from benchmarks.sweeps.tuning import read_sweep
-from benchmarks.tracking.store import default_tracking_uri
 
 
 def sweep_command(args: argparse.Namespace) -> int:
@@ -27,9 +26,7 @@ def sweep_command(args: argparse.Namespace) -> int:
     options = api.settings(**machine(args))
     rows = [row for row in chosen.rows if has_fields or row.id in search.grids]
     require_inputs(replace(chosen, rows=rows).runs() if rows else [], options, lambda cell, with_weights: False)
-    if not args.no_tracking:
-        default_tracking_uri(options.results_dir)  # a malformed address ends the command before hours of training
-    read_sweep(options.results_dir / chosen.sweep_file)  # and so does a damaged file
+    read_sweep(options.results_dir / chosen.sweep_file)  # a damaged file ends the command before hours of training
     from benchmarks.cli.trials import tune  # loads torch, Optuna and MLflow
 
     tune(chosen, options, args, f"The table with the best values:\n  {_command(args)}")

@@ -43,26 +43,11 @@ for _name, _value in ENVIRONMENT.items():  # before MLflow is imported
 
 
 def default_tracking_uri(results_dir: Path) -> str:
-    """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder.
-
-    Raises:
-        UserError: The variable holds a malformed address of a server.
-    """
-    uri = os.environ.get("MLFLOW_TRACKING_URI")
-    if not uri:  # MLflow takes everything but % and ? literally, spaces too
-        return "sqlite:///" + str(results_dir.resolve() / DATABASE).replace("%", "%25").replace("?", "%3F")
-    try:
-        parts = urlsplit(uri)
-        is_well_formed = not is_server(uri) or (bool(parts.hostname) and parts.port != 0)
-    except ValueError:
-        is_well_formed = False
-    if not is_well_formed:
-        raise UserError(
-            f"MLFLOW_TRACKING_URI: expected http://host:port, or another URI that MLflow knows, found "
-            f"{without_password(uri)!r}. Set it to that of your tracking server, unset it for a database in the "
-            "results folder, or run without tracking (--no-tracking)."
-        )
-    return uri
+    """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder."""
+    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        return uri
+    # MLflow takes everything but % and ? literally, spaces too
+    return "sqlite:///" + str(results_dir.resolve() / DATABASE).replace("%", "%25").replace("?", "%3F")
 
 
 def is_server(uri: str) -> bool:
