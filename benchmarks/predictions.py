@@ -18,8 +18,8 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from benchmarks.errors import UserError
-from benchmarks.results import RunResult, read_result, write_bytes
-from fedsim.files import MissingFileError, read_file
+from benchmarks.results import RunResult, read_result
+from fedsim.files import MissingFileError, read_file, write_bytes
 
 if TYPE_CHECKING:  # reports read these files without torch
     from fedsim.data import Client, Subset

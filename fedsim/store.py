@@ -20,7 +20,7 @@ from fedsim.wire import Params
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Make the folder of a file for a block that writes it; a failure is a CheckpointError that names the file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,19 +35,11 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
 
     The library writes them from their own memory, without a copy. Raises CheckpointError if that fails.
     """
-    with _writing(path):
+    with writing(path):
         safetensors.torch.save_file({name: own.detach().cpu().contiguous() for name, own in tensors.items()}, path)
         with path.open("rb+") as file:
             os.fsync(file.fileno())
             return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_through(path: Path, content: bytes) -> None:
-    """Write a file, through to the disk; raises CheckpointError if that fails."""
-    with _writing(path), path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_tensors(path: Path, sha256: str) -> Params:

@@ -16,7 +16,7 @@ from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
-from benchmarks.results import read_results, write_bytes
+from benchmarks.results import read_results
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
@@ -24,6 +24,7 @@ from benchmarks.sweeps.results import keep, result_of
 from benchmarks.sweeps.space import Tuning, planned, read_space, spaces
 from benchmarks.sweeps.study import TunedStudy, run_trials
 from benchmarks.sweeps.tuning import read_sweep
+from fedsim.files import write_bytes
 from reports.pages.plots import KINDS, render
 from reports.pages.text import human_bytes
 from reports.sweeps import figures
