@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 DATABASE, ARTIFACTS = "mlflow.db", "mlartifacts"
-PORT, MAX_PORT = 5055, 65535
+PORT = 5055
 RUNNING = "ui.json"  # in the results folder while the interface runs: its address
 STOP_SECONDS = 10.0
 # Unless the user has set them. By default MLflow retries for many minutes if a server is down.
@@ -147,10 +147,8 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
         )
     follow_folder(results_dir)
     try:
-        if not 1 <= port <= MAX_PORT:
-            raise OSError(f"expected a number from 1 to {MAX_PORT}")
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-    except (OSError, UnicodeError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise UserError(
             f"cannot listen on {host}, port {port} ({error}): choose another port with --port (make: PORT=…), "
             f"or stop the program that uses it."

@@ -86,9 +86,8 @@ def test_an_interface_that_cannot_be_served_is_refused(
     with pytest.raises(UserError, match=r"found none: run a benchmark first, such as `make demo`"):
         serve(uri, tmp_path)
     (tmp_path / "mlflow.db").touch()
-    for wrong in (0, 65536):
-        with pytest.raises(UserError, match=rf"port {wrong} \(expected a number from 1 to 65535\)"):
-            serve(uri, tmp_path, port=wrong)
+    with pytest.raises(UserError, match=r"port 65536 \(.* must be 0-65535"):
+        serve(uri, tmp_path, port=65536)
     with pytest.raises(UserError, match=r"cannot listen on no\.such\.host\.invalid"):
         serve(uri, tmp_path, host="no.such.host.invalid", port=port)
     with (
