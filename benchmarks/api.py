@@ -37,7 +37,7 @@ from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.running.completed import IsFinished
 from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
-from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, default_workers, require_at_most
+from benchmarks.running.run_options import RunOptions, available_cores, default_workers
 from benchmarks.selection import Selection, part_of
 from reports.evidence.records import request_for
 from reports.pages.page import Page
@@ -82,7 +82,8 @@ def select(
     if include is not None:
         include_folder(Path(include))
     seeds = range(seeds) if isinstance(seeds, int) else tuple(seeds)
-    require_at_most("seeds", MOST_SEEDS, len(seeds))
+    if not seeds:
+        raise UserError("seeds: expected at least one, found none")
     assignments = [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
     backbone = requested_backbone(backbone) if backbone is not None else None
     return part_of(id, scale, methods, tasks, seeds, assignments, backbone)
@@ -105,6 +106,7 @@ def settings(
         machine: Other fields of `RunOptions`, such as device="cuda:1" or threads=2.
     """
     data_dir = None if data_dir is None else Path(data_dir)
+    machine = {name: tuple(value) if isinstance(value, list) else value for name, value in machine.items()}
     options = RunOptions(Path(results_dir), data_dir, workers=1 if workers is None else workers, **machine)
     if options.ray_address and not (options.executor == "ray" or options.client_workers > 1):
         raise UserError(f"--ray-address: expected with --executor ray, found {options.executor or 'processes'}")
@@ -115,8 +117,7 @@ def settings(
         count = cells or available_cores()
         workers = default_workers(options.device, count, options.executor or None, options.client_workers)
     address = options.ray_address or os.environ.get("RAY_ADDRESS") or None
-    slurm, include = tuple(options.slurm), tuple(options.include)  # the command line has lists
-    return replace(options, workers=workers, ray_address=address, slurm=slurm, include=include)
+    return replace(options, workers=workers, ray_address=address)
 
 
 def run(

@@ -157,8 +157,8 @@ class ClientCosts:
     """The cost of one client's local training by shapes, a mean over rounds and clients.
 
     forward, backward, trained: encoder layers that run; that a gradient reaches; that are trained. width: of hidden
-    states. flops: of training on one text of `length` tokens, `asked` of them masked. up_bytes, down_bytes: payload of
-    a round. saved_bytes: the upload as a file of `torch.save`. setup_bytes: sent once. parameters_bytes,
+    states. flops: of training on one text of `length` tokens, of which `asked` are masked. up_bytes, down_bytes: of a
+    round. saved_bytes: the upload as a file of `torch.save`. setup_bytes: sent once. parameters_bytes,
     gradients_bytes, moments_bytes: in fp32, of the model, of its trained part, and of AdamW. activations_bytes: kept of
     the forward pass of a batch of `batch_size` texts.
     """

@@ -18,8 +18,8 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from benchmarks.errors import UserError
-from benchmarks.results import RunResult, read_result, write_bytes
-from fedsim.files import MissingFileError, read_file
+from benchmarks.results import RunResult, read_result
+from fedsim.files import MissingFileError, read_file, write_bytes
 
 if TYPE_CHECKING:  # reports read these files without torch
     from fedsim.data import Client, Subset
@@ -101,10 +101,15 @@ def _pack(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.nda
     if gold.ndim < 2:
         halves = {what: halved(outputs) for what, outputs in answers.items()}
         return {"indices": indices, "gold": np.ascontiguousarray(gold), **halves}
-    asked = gold != IGNORED
-    tags = {what: _tags(outputs[asked]) for what, outputs in answers.items()}
+    has_label = gold != IGNORED
+    tags = {what: _tags(outputs[has_label]) for what, outputs in answers.items()}
     kind = next(iter(tags.values())).dtype
-    return {"indices": indices, "gold": gold[asked].astype(kind), **tags, "tokens": asked.sum(axis=1, dtype=np.int32)}
+    return {
+        "indices": indices,
+        "gold": gold[has_label].astype(kind),
+        **tags,
+        "tokens": has_label.sum(axis=1, dtype=np.int32),
+    }
 
 
 def _tags(outputs: np.ndarray) -> np.ndarray:
@@ -165,9 +170,9 @@ def _unpack(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, reco
         """A row for each text; values stored end to end are padded with IGNORED."""
         if tokens is None:
             return stored[what]
-        is_asked = np.arange(tokens.max(initial=0)) < tokens[:, None]
-        padded = np.full(is_asked.shape, IGNORED, dtype=stored[what].dtype)
-        padded[is_asked] = stored[what]
+        has_label = np.arange(tokens.max(initial=0)) < tokens[:, None]
+        padded = np.full(has_label.shape, IGNORED, dtype=stored[what].dtype)
+        padded[has_label] = stored[what]
         return padded
 
     names = {number: name for number, name in _last_names(len(record.rounds)).items() if name in stored}

@@ -88,7 +88,7 @@ def _imported(module: Path) -> ModuleType:
     try:
         spec.loader.exec_module(loaded)
     except Exception as error:
-        raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
+        raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); fix the module") from error
     return loaded
 
 

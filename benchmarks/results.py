@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import operator
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +15,7 @@ from pydantic import Field
 from benchmarks.errors import UserError
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
-from fedsim.files import parse_json, read_text
+from fedsim.files import parse_json, read_text, write_bytes
 from fedsim.strict import from_json, later, strict, to_plain
 
 SCHEMA = 1
@@ -207,22 +205,6 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
         number, way = min(wrong)
         raise ValueError(f"round {number}: its ledger has {counted[min(wrong)]} bytes {way}, the round another sum")
     return record
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically: readers see the old content or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def checksum(value: Mapping[str, JSON]) -> str:

@@ -17,7 +17,7 @@ from fedsim.train_config import TrainConfig as TrainConfig
 
 JSON = Any
 # Raised whenever the engine's arithmetic changes: results of other versions belong to other configurations.
-# 1: the transformers library's layers. 2: layers over packed tokens, dropout of their own, precision by measurement.
+# 1: the transformers library's layers. 2: layers over packed tokens with their own dropout, and measured precision.
 ENGINE_VERSION = 2
 VALIDATION = "validation"  # the evaluation by which a round is chosen
 # Names of scales, tasks and algorithms: they enter file names, and records may come from other machines.

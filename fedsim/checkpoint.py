@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 
 from fedsim.engine import RoundResult, Run
 from fedsim.errors import CheckpointError
-from fedsim.files import parse_json, read_file
-from fedsim.store import read_tensors, write_tensors, write_through
+from fedsim.files import parse_json, read_file, write_bytes
+from fedsim.store import read_tensors, write_tensors, writing
 from fedsim.wire import Ledger, Params
 
 MANIFEST = "state.json"
@@ -56,9 +56,8 @@ class Checkpoint:
         }
         content = json.dumps(manifest, allow_nan=False)
         digest = hashlib.sha256(content.encode()).hexdigest()
-        temporary = self.folder / f".{MANIFEST}"
-        write_through(temporary, f"{digest}\n{content}".encode())
-        temporary.replace(self.folder / MANIFEST)
+        with writing(self.folder / MANIFEST):
+            write_bytes(self.folder / MANIFEST, f"{digest}\n{content}".encode())
         kept = {name for name, _ in (*clients.values(), *self._answers.values())}
         self._remove_others({server, *kept})
 
@@ -117,7 +116,8 @@ class Checkpoint:
     def remove(self) -> None:
         """Remove the checkpoint, once its run is recorded."""
         (self.folder / MANIFEST).unlink(missing_ok=True)  # first: without it the rest is no checkpoint
-        (self.folder / f".{MANIFEST}").unlink(missing_ok=True)
+        for temporary in self.folder.glob(f".{MANIFEST}*"):  # of a process that was killed
+            temporary.unlink()
         self._remove_others(set())
         if self.folder.exists() and not list(self.folder.glob(".nfs*")):  # files that a reader still has open
             self.folder.rmdir()

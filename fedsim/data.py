@@ -60,8 +60,8 @@ class Examples:
     @cached_property
     def lengths(self) -> np.ndarray:
         """Tokens of each example, int32 [n]: there may be millions of them."""
-        found = np.empty(len(self), dtype=np.int32)
-        return np.subtract(self.offsets[1:], self.offsets[:-1], out=found, casting="same_kind")
+        lengths = np.empty(len(self), dtype=np.int32)
+        return np.subtract(self.offsets[1:], self.offsets[:-1], out=lengths, casting="same_kind")
 
     def words(self, indices: np.ndarray) -> np.ndarray:
         """The distinct token ids of some examples, in their order."""
@@ -76,7 +76,7 @@ class Examples:
             "input_ids": ids,
             "attention_mask": padded([np.ones(span.stop - span.start, dtype=np.int64) for span in spans], 0, width),
             "token_type_ids": padded([self.types[span] for span in spans], 0, width),
-            "labels": torch.from_numpy(asked(self, indices, ids.shape[1])),
+            "labels": torch.from_numpy(targets_of(self, indices, ids.shape[1])),
         }
 
 
@@ -88,15 +88,15 @@ def padded(rows: Sequence[np.ndarray], filler: int, width: int | None = None) ->
     return torch.from_numpy(values)
 
 
-def asked(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:
+def targets_of(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:
     """The targets of some texts: labels [B], or those of their tokens, int64 [B, width], padded with IGNORED."""
     if examples.targets is None:
         return examples.labels[indices]
     lengths, ends = examples.lengths[indices], np.cumsum(examples.lengths)[indices]
-    found = np.full((len(indices), width), IGNORED, dtype=np.int64)
+    targets = np.full((len(indices), width), IGNORED, dtype=np.int64)
     for row, (length, end) in enumerate(zip(lengths, ends, strict=True)):
-        found[row, :length] = examples.targets[end - length : end]
-    return found
+        targets[row, :length] = examples.targets[end - length : end]
+    return targets
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Subset:
     @property
     def references(self) -> np.ndarray:
         """The targets of the subset: labels [n], or those of its tokens [n, longest]."""
-        return asked(self.examples, self.indices, self.longest)
+        return targets_of(self.examples, self.indices, self.longest)
 
 
 @dataclass(frozen=True)

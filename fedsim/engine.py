@@ -144,11 +144,9 @@ class Run:
 def draw_cohort(clients: Sequence[Client], participation: float, seed: int, round: int) -> list[Client]:
     """The clients of a round, drawn without replacement, in client order (line 3 of FedSplitBERT's Algorithm 1).
 
-    participation: share of the clients, in (0, 1]; at least one is drawn. FederationError where there are no
-    clients, or where one of them has nothing to train on.
+    participation: share of the clients, in (0, 1]; at least one is drawn. FederationError where a client has
+    nothing to train on.
     """
-    if not clients:
-        raise FederationError("cohort: expected at least one client, found none; raise the number of clients")
     for client in clients:
         if not len(client.train):
             raise FederationError(
@@ -160,30 +158,23 @@ def draw_cohort(clients: Sequence[Client], participation: float, seed: int, roun
 
 def drawn_places(clients: int, participation: float, seed: int, round: int) -> list[int]:
     """The places in the list of clients of those that take part in a round, in order; see `draw_cohort`."""
-    if not 0 < participation <= 1:
-        raise FederationError(f"participation: expected a share in (0, 1], found {participation}")
-    size = max(1, round_half_up(participation * clients))
+    size = max(1, int(participation * clients + 0.5))
     if size == clients:
         return list(range(clients))
     drawn = numpy_generator(seed, round, SERVER, "cohort").choice(clients, size=size, replace=False)
     return sorted(int(place) for place in drawn)
 
 
-def round_half_up(value: float) -> int:
-    """The nearest integer; a half goes up."""
-    return int(value + 0.5)
-
-
 def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client]) -> Answers:
     """The answers for every client's evaluation sets, by the shared model or by each client's own."""
-    known: dict[int, np.ndarray] = {}  # of a shared model, by part
-    found: dict[str, np.ndarray] = {}
+    by_subset: dict[int, np.ndarray] = {}  # of a shared model, by part
+    answers: dict[str, np.ndarray] = {}
     for client in clients:
         for name, subset in client.evaluation.items():
-            if algorithm.personal or id(subset) not in known:
-                known[id(subset)] = algorithm.predict(state, client, subset)
-            found[part_name(client, name)] = known[id(subset)]
-    return found
+            if algorithm.personal or id(subset) not in by_subset:
+                by_subset[id(subset)] = algorithm.predict(state, client, subset)
+            answers[part_name(client, name)] = by_subset[id(subset)]
+    return answers
 
 
 def part_name(client: Client, evaluation: str) -> str:
@@ -193,14 +184,14 @@ def part_name(client: Client, evaluation: str) -> str:
 
 def client_scores(answers: Answers, clients: Sequence[Client], score: Scorer) -> tuple[Mapping[str, Scores], ...]:
     """Every client's scores on its own evaluation sets; answers that several share are scored once."""
-    known: dict[tuple[int, int], Scores] = {}
+    by_part: dict[tuple[int, int], Scores] = {}
 
     def scores(client: Client, name: str, subset: Subset) -> Scores:
         own = answers[part_name(client, name)]
         key = id(own), id(subset)
-        if key not in known:
-            known[key] = score(own, subset)
-        return known[key]
+        if key not in by_part:
+            by_part[key] = score(own, subset)
+        return by_part[key]
 
     return tuple(
         {name: scores(client, name, subset) for name, subset in client.evaluation.items()} for client in clients
@@ -209,12 +200,12 @@ def client_scores(answers: Answers, clients: Sequence[Client], score: Scorer) ->
 
 def pooled_scores(answers: Answers, clients: Sequence[Client], score: Scorer) -> dict[str, Scores]:
     """Scores on all clients' examples together: knowing a client's share of each label helps no one here by itself."""
-    found: dict[str, Scores] = {}
+    scores: dict[str, Scores] = {}
     for name, first in clients[0].evaluation.items():
         indices = np.concatenate([client.evaluation[name].indices for client in clients])
         together = _stacked([answers[part_name(client, name)] for client in clients])
-        found[name] = score(together, Subset(first.examples, indices))
-    return found
+        scores[name] = score(together, Subset(first.examples, indices))
+    return scores
 
 
 def _stacked(answers: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The errors of the simulation that a user can mend."""
+"""Errors of the simulation that a user can fix."""
 
 
 class FederationError(ValueError):
@@ -6,7 +6,7 @@ class FederationError(ValueError):
 
 
 class DivergedError(FederationError):
-    """Training left the finite numbers."""
+    """Training produced a loss or weights that are not finite."""
 
 
 class CheckpointError(FederationError):

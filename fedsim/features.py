@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedsim.data import Batch, Examples, Subset, asked
+from fedsim.data import Batch, Examples, Subset, targets_of
 from fedsim.errors import FederationError
 from fedsim.models.model import Model
 from fedsim.precision import DTYPES
@@ -79,7 +79,7 @@ class FeatureExamples:
         return {
             "features": features,
             "attention_mask": torch.from_numpy((np.arange(padded) < (ends - starts)[:, None]).astype(np.int64)),
-            "labels": torch.from_numpy(asked(self, indices, padded)),
+            "labels": torch.from_numpy(targets_of(self, indices, padded)),
         }
 
 
@@ -133,7 +133,7 @@ class FeatureCache:
         self.folder = folder
         self.encoder = encoder
         self.limit_bytes = limit_bytes
-        # The examples' id, while they are held here -> what was last asked for, and its answer.
+        # The examples' id, while they are held here -> the key of the last request, and its features.
         self._last: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
 
     def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None) -> Subset:
@@ -148,11 +148,11 @@ class FeatureCache:
         if not isinstance(examples, Examples):
             raise TypeError(f"expected examples of token ids, found {type(examples).__name__}")
         weights = digest_of(model.network.encoder)
-        asked = (weights, batch_size, width, head.states, head.tokens, model.precision.name)
+        key = (weights, batch_size, width, head.states, head.tokens, model.precision.name)
         _, known, features = self._last.get(id(examples), (None, None, None))
-        if features is None or known != asked:
+        if features is None or known != key:
             features = self._features(model, examples, batch_size, width, weights)
-            self._last[id(examples)] = examples, asked, features
+            self._last[id(examples)] = examples, key, features
         return Subset(features, subset.indices)
 
     def store(self, model: Model) -> FeatureStore:

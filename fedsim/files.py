@@ -1,8 +1,10 @@
-"""Reading files with errors that name the file and say what was expected of it."""
+"""Reading files with errors that name the file and say what was expected of it, and writing them atomically."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
@@ -72,6 +74,22 @@ def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
         raise FileError(f"{path}: expected {what}, found JSON that is nested too deep") from None
     except ValueError as error:
         raise FileError(f"{path}: expected {what}, found no JSON that can be read: {error}") from None
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file atomically: readers see the old content or the new, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def require_files(folder: Path, patterns: Iterable[str], what: str = "a file") -> None:

@@ -20,7 +20,7 @@ from fedsim.errors import FederationError
 from fedsim.wire import Params
 
 # Shape suffixes of objectives: n texts of a subset, P paths, B batch, S tokens, N targets of a batch (B, or tokens
-# asked for), C outputs, V vocabulary, E width of word embeddings.
+# with a target), C outputs, V vocabulary, E width of word embeddings.
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Objective(ABC):
     """
 
     outputs: int
-    of_tokens: ClassVar[bool] = False  # a target for each token asked for, or one for each text
+    of_tokens: ClassVar[bool] = False  # targets for tokens, or one for each text
     # Whether the rows of words that a client does not have get no gradient; a decoder tied to them gives them some.
     own_words: ClassVar[bool] = True
 
@@ -55,7 +55,7 @@ class Objective(ABC):
         """The batch with its targets under "labels"; rng: for an objective that draws them."""
         return batch
 
-    def asked_of(self, tokens: int) -> int:
+    def targets_in(self, tokens: int) -> int:
         """How many targets a text of so many tokens, special ones included, has in training."""
         return 1
 
@@ -176,15 +176,15 @@ class OfTokens(Objective):
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
         return functional.cross_entropy(outputs_NC, targets_N, reduction="sum") / max(1, len(targets_N))
 
-    def asked_of(self, tokens: int) -> int:
+    def targets_in(self, tokens: int) -> int:
         return tokens
 
     def placed(self, values_N: np.ndarray, batch: Batch) -> np.ndarray:
         """Values of the tokens with a target, at their positions: [B, S, …]; 0 elsewhere."""
-        asked_BS = (batch["labels"] != IGNORED).numpy()
-        found = np.zeros((*asked_BS.shape, *values_N.shape[1:]), dtype=values_N.dtype)
-        found[asked_BS] = values_N
-        return found
+        is_target_BS = (batch["labels"] != IGNORED).numpy()
+        values_BS = np.zeros((*is_target_BS.shape, *values_N.shape[1:]), dtype=values_N.dtype)
+        values_BS[is_target_BS] = values_N
+        return values_BS
 
 
 class TokenClassification(OfTokens):
@@ -250,15 +250,15 @@ class _LanguageModel(OfTokens):
 
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
         labels_BS = batch["labels"]
-        asked_BS = labels_BS != IGNORED
-        targets_N = labels_BS[asked_BS].to(outputs_NC.device)
+        is_target_BS = labels_BS != IGNORED
+        targets_N = labels_BS[is_target_BS].to(outputs_NC.device)
         parts = zip(outputs_NC.split(ROWS), targets_N.split(ROWS), strict=True)
         losses = [functional.cross_entropy(logits, targets, reduction="none") for logits, targets in parts]
-        found = np.zeros((len(labels_BS), 2))
-        rows_N = asked_BS.nonzero()[:, 0].numpy()
-        np.add.at(found[:, 0], rows_N, -torch.cat(losses).double().cpu().numpy() if losses else 0.0)
-        found[:, 1] = asked_BS.sum(1).numpy()
-        return found
+        sums_B2 = np.zeros((len(labels_BS), 2))
+        rows_N = is_target_BS.nonzero()[:, 0].numpy()
+        np.add.at(sums_B2[:, 0], rows_N, -torch.cat(losses).double().cpu().numpy() if losses else 0.0)
+        sums_B2[:, 1] = is_target_BS.sum(1).numpy()
+        return sums_B2
 
     def shape(self, subset: Subset) -> tuple[int, ...]:
         return len(subset), 2
@@ -286,7 +286,7 @@ class MaskedLM(_LanguageModel):
         if not 0 < self.share < 1:
             raise FederationError(f"masked language modelling: expected a share in (0, 1), found {self.share}")
 
-    def asked_of(self, tokens: int) -> int:
+    def targets_in(self, tokens: int) -> int:
         return round(self.share * (tokens - SPECIAL))
 
     def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
@@ -308,7 +308,7 @@ class MaskedLM(_LanguageModel):
 class CausalLM(_LanguageModel):
     """Each token from those before it (Radford et al. 2018, equation 1); the first one is given."""
 
-    def asked_of(self, tokens: int) -> int:
+    def targets_in(self, tokens: int) -> int:
         return tokens - 1
 
     def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:

@@ -20,7 +20,7 @@ from fedsim.wire import Params
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Make the folder of a file for a block that writes it; a failure is a CheckpointError that names the file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,28 +35,20 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
 
     The library writes them from their own memory, without a copy. Raises CheckpointError if that fails.
     """
-    with _writing(path):
+    with writing(path):
         safetensors.torch.save_file({name: own.detach().cpu().contiguous() for name, own in tensors.items()}, path)
         with path.open("rb+") as file:
             os.fsync(file.fileno())
             return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_through(path: Path, content: bytes) -> None:
-    """Write a file, through to the disk; raises CheckpointError if that fails."""
-    with _writing(path), path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def read_tensors(path: Path, sha256: str) -> Params:
     """Read tensors back; raises CheckpointError if the file is missing or does not have this SHA-256."""
     try:
         content = read_file(path)
-        found = hashlib.sha256(content).hexdigest()
-        if found != sha256:
-            raise ValueError(f"expected the SHA-256 {sha256[:12]}…, found {found[:12]}…")
+        actual = hashlib.sha256(content).hexdigest()
+        if actual != sha256:
+            raise ValueError(f"expected the SHA-256 {sha256[:12]}…, found {actual[:12]}…")
         return safetensors.torch.load(content)
     except (FileError, SafetensorError, KeyError, RuntimeError, ValueError) as error:
         raise CheckpointError(

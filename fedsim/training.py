@@ -233,8 +233,8 @@ class Words:
     """A compact vocabulary: the words of some texts alone. name: the word embeddings' parameter."""
 
     name: str
-    places: Tensor  # of each token id among the words met, [V]
-    met: Tensor  # the ids of the words met, [W]
+    places: Tensor  # of each token id in the compact vocabulary, [V]
+    ids: Tensor  # the token id of each word, [W]
 
     def batch(self, batch: Batch) -> Batch:
         """The batch with ids of the compact vocabulary."""
@@ -245,7 +245,7 @@ class Words:
         if self.name not in anchor:
             return anchor
         whole = anchor[self.name]
-        return {**anchor, self.name: whole[self.met.to(whole.device)]}
+        return {**anchor, self.name: whole[self.ids.to(whole.device)]}
 
 
 @contextmanager
@@ -262,15 +262,15 @@ def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
         yield None
         return
     # Ids up to the padding's keep their places: RoBERTa's family counts positions from there.
-    met = np.union1d(subset.examples.words(subset.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
+    ids = np.union1d(subset.examples.words(subset.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
     places = np.zeros(whole.num_embeddings, dtype=np.int64)
-    places[met] = np.arange(len(met))
-    rows = torch.from_numpy(met).to(model.device)
+    places[ids] = np.arange(len(ids))
+    rows = torch.from_numpy(ids).to(model.device)
     compact = nn.Embedding.from_pretrained(whole.weight.detach()[rows], freeze=False, padding_idx=whole.padding_idx)
     encoder.set_input_embeddings(compact)
     model.parameters[name] = cast(nn.Parameter, compact.weight)
     try:
-        yield Words(name, torch.from_numpy(places), torch.from_numpy(met))
+        yield Words(name, torch.from_numpy(places), torch.from_numpy(ids))
     finally:
         with torch.no_grad():
             whole.weight[rows] = compact.weight

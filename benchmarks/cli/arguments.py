@@ -48,7 +48,7 @@ COMMANDS = {
     "sweep": Command(
         "sweep",
         "tune settings on validation data",
-        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --pareto --adopt",
+        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --adopt",
     ),
     "campaign": Command(
         "campaign",
@@ -196,7 +196,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "id": option("a benchmark's id, or a paper's for all of its tables"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
         "folder": option("folder of records", type=folder),
-        "parts": option("training, engine, peers, growth, … (default: all)", nargs="*", metavar="part"),
+        "parts": option("training, engine, peers, gpu (default: all)", nargs="*", metavar="part"),
         # what
         "--ids": flag("print only ids, one a line"),
         "--scale": option(f"{scales} (default: demo)", type=filled),
@@ -261,6 +261,5 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),
         "--trials": option("at most this many trials per method and task (default: all)", type=positive),
         "--rungs": option("prune all but the best quarter after these rounds, such as 1,2, or none", type=rungs),
-        "--pareto": flag("two objectives: the score and the uplink bytes"),
         "--adopt": flag("save the best values as the definition's defaults, where it has a file"),
     }

@@ -15,9 +15,10 @@ from typing import NamedTuple
 from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
 from benchmarks.registry import include
-from benchmarks.results import read_results, write_bytes
+from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
+from fedsim.files import write_bytes
 
 ROOT = Path(__file__).parent.parent  # of the papers' folders
 COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a results folder; no page reads them

@@ -21,6 +21,7 @@ from benchmarks.encoders.files import depth
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 from benchmarks.encoders.tokenizer_checks import checks
 from benchmarks.errors import NoDataError, UserError
+from benchmarks.performance.suite import run_suite
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.process import describe_environment, quiet_libraries
@@ -185,7 +186,7 @@ def fetch_command(args: argparse.Namespace) -> int:
     names = dict.fromkeys(("task", cell.task) for cell in cells if cell.source != "generated")
     for kind, name in [*names, *dict.fromkeys(("encoder", cell.backbone) for cell in cells)]:
         try:
-            text, is_fetched = _fetched_task(name, args) if kind == "task" else _fetched_encoder(name, args)
+            text, is_fetched = _fetched_task(name, args) if kind == "task" else (_fetched_encoder(name, args), True)
             fetched[kind] += [name] if is_fetched else []
             print(f"ok   {kind} {name}: {text}", flush=True)
         except ValueError as error:  # of the project, or of fedsim
@@ -219,20 +220,18 @@ def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
     return f"{len(data.pool)} examples ({data.origin})", True
 
 
-def _fetched_encoder(name: str, args: argparse.Namespace) -> tuple[str, bool]:
-    """Fetch an encoder, with the tokenizer from the data directory if it has one."""
+def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
+    """Fetch an encoder, with the tokenizer from the data directory if it has one; returns its origin."""
     folder: Path = args.to
     if args.data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
         vocabulary = args.data_dir / "vocab" / KNOWN[name].tokenizer
         copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)
     encoder = locate(name, False, folder, folder / EXTRACTS)
     build_tokenizer(encoder)  # check that it can be read
-    return ", ".join(encoder.origin.values()), True
+    return ", ".join(encoder.origin.values())
 
 
 def bench_command(args: argparse.Namespace) -> int:
     """Measure speed and memory, section by section; status 1 if a bar is missed."""
-    from benchmarks.performance.suite import run_suite  # loads transformers
-
     args.threads = args.threads or available_cores()
     return run_suite(args.parts, api.settings(**machine(args)), args.repeats)

@@ -7,16 +7,13 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
-from typing import Any, TextIO, cast
+from collections.abc import Sequence
 
 from benchmarks.cli.arguments import COMMANDS, build_parser
 from benchmarks.registry import include
-from benchmarks.running.signals import Terminated, surviving_logout
+from benchmarks.running.signals import Terminated, interrupted_by
 
-COMPUTING = ("run", "sweep", "import", "campaign")  # they keep running after the terminal closes
-INTERRUPTED = 130
+INTERRUPTED, CLOSED_PIPE = 130, 141  # exit statuses, as shells have them
 USER_ERRORS = {"UserError", "FederationError", "PartitionError", "ReportError"}  # by name: two of them load numpy
 # Errors of files and folders that a user can fix: full, forbidden, or of the wrong kind.
 FILE_ERRORS = {
@@ -38,13 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     os.environ |= FIXED
-    with lasting_output() as streams:
-        status = _run(sys.argv[1:] if arguments is None else arguments)
-        for name, stream in zip(("stdout", "stderr"), streams, strict=True):
-            if stream.is_incomplete():
-                print(f"error: {name} cannot be written ({stream.error}); all files were written", file=sys.stderr)
-                status = status or 2
-        return status
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")  # a character that the encoding lacks is written as "?"
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except BrokenPipeError:  # the reader of the output, such as `head`, wanted no more
+        for stream in (sys.stdout, sys.stderr):  # Python flushes them when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return CLOSED_PIPE
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -60,7 +59,7 @@ def _run(arguments: Sequence[str]) -> int:
             include(folder)
         # Each command is imported when it is chosen, so that `list` does not wait for other commands' libraries.
         module = importlib.import_module(f"benchmarks.cli.{COMMANDS[args.command].module}")
-        with surviving_logout() if args.command in COMPUTING else nullcontext():
+        with interrupted_by("SIGTERM", "SIGHUP"):
             status: int = getattr(module, f"{args.command}_command")(args)
         return status
     except KeyboardInterrupt as stop:
@@ -76,63 +75,3 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         print(f"error: {error}", file=sys.stderr)
         return 2
-
-
-# ---- output that may disappear -----------------------------------------------------------------------------------
-
-
-class Lasting:
-    """A text stream that discards everything after its first failed write, so that the computation continues.
-
-    error: that failure, of a closed pipe or a full disk, or None.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self.error: OSError | None = None
-
-    def write(self, text: str) -> int:
-        """Write a text."""
-        self._attempt(lambda: self._stream.write(text))
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush the stream."""
-        self._attempt(self._stream.flush)
-
-    def is_incomplete(self) -> bool:
-        """Whether text was lost. A closed pipe loses nothing: its reader, such as `head`, wanted no more."""
-        self.flush()
-        return self.error is not None and self.error.errno != errno.EPIPE
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def _attempt(self, action: Callable[[], Any]) -> None:
-        try:
-            action()
-        except OSError as error:
-            self.error = self.error or error
-            # Python flushes the buffer when it ends: what is left in it needs a file that accepts it.
-            with suppress(OSError, ValueError, AttributeError):
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, self._stream.fileno())
-                os.close(nowhere)
-
-
-@contextmanager
-def lasting_output() -> Iterator[tuple[Lasting, Lasting]]:
-    """Wrap stdout and stderr while the block runs, and return both.
-
-    A character that their encoding lacks is written as "?", so that no run ends for want of it.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")
-    out, err = (Lasting(stream or open(os.devnull, "w")) for stream in (sys.stdout, sys.stderr))  # noqa: SIM115,PTH123
-    with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
-        try:
-            yield out, err
-        finally:
-            out.flush()
-            err.flush()

@@ -19,9 +19,9 @@ from benchmarks.experiment import Benchmark
 from benchmarks.papers import cells_at, standings_at, tables_by_paper
 from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
-from benchmarks.results import RunResult, read_folders, write_bytes
+from benchmarks.results import RunResult, read_folders
 from benchmarks.running.process import code_revision
-from fedsim.files import read_text
+from fedsim.files import read_text, write_bytes
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture
 from reports.front.readme import update_readme

@@ -181,9 +181,9 @@ def import_command(args: argparse.Namespace) -> int:
         copy_predictions(args.folder, record, options.records_dir)
         write_result(options.records_dir, record)
     new = sum(record.file_name not in before for record in records)
-    print(f"{new} records taken in, {len(records) - new} were there already")
+    print(f"{new} records imported, {len(records) - new} were present already")
     if alone:
-        print(f"without predictions, which are not in {args.folder}: {', '.join(alone)}")
+        print(f"imported without predictions, which {args.folder} lacks: {', '.join(alone)}")
     for part in _with_records(benchmark_ids(), None, records, part_of):
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}

@@ -64,7 +64,7 @@ def write_table(
 ) -> tuple[Page, Path, list[Path]]:
     """Write the files of the whole table of a selection; returns its page, the folder and the files.
 
-    Changed settings have a folder of their own. draw: writes the plots, or remembers them.
+    Changed settings have a separate folder. draw: writes the plots, or collects them for later.
     """
     scale = chosen.scale
     whole = replace(chosen, rows=chosen.benchmark.rows_at(scale), columns=chosen.benchmark.columns_at(scale))

@@ -51,7 +51,7 @@ class FlopRun(DryRun):
         training = DryTraining(config, cell.seed, is_counted=True, on_training=self.watch)
         super().__init__(cell, cell.backbone, training, Features(True, self._features))
         self.tokens = budget.max_length
-        self.masked = self.workload.objective.asked_of(self.tokens)
+        self.masked = self.workload.objective.targets_in(self.tokens)
         self.feature_flops = 0  # of one text, once a method has read features
 
     def watch(self, model: Model, trained: frozenset[str], texts: int, flops: int) -> None:
@@ -110,7 +110,7 @@ class _ClientRun(FlopRun):
         gradients = sum(size[name] for name in trained)
         config: Any = model.network.encoder.config
         key = "kept", trained, self.tokens, config.to_json_string(), architecture_of(model)
-        self.meter.values.asked = self.masked
+        self.meter.values.targets = self.masked
         kept = counted_once(key, lambda: kept_bytes(model, trained, batch_of_one(self.tokens, model.objective)))
         self.amounts.update({
             "trainings": 1, "texts": texts, "text_flops": texts * flops, "forward": parts.depth,
@@ -157,7 +157,7 @@ def client_flops(cell: RunConfig) -> float | None:
     model = run.workload.model
     model.set_trained(model.parameters)
     model.network.train()
-    run.meter.values.asked = run.masked
+    run.meter.values.targets = run.masked
     with run.meter.values, FlopCounterMode(display=False) as counter:
         model.loss(batch_of_one(run.tokens, run.workload.objective)).backward()
     names = {id(module): name for name, module in model.network.encoder.named_modules()}

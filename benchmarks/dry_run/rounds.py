@@ -44,9 +44,7 @@ _KNOWN: dict[Hashable, int] = {}
 
 
 def cohorts(cell: RunConfig, clients: Sequence[Client]) -> Iterator[list[Client]]:
-    """The clients that take part in each round of a run, as the engine draws them; UserError without rounds."""
-    if cell.training.rounds < 1:
-        raise UserError(f"training.rounds: expected a number above 0, found {cell.training.rounds}")
+    """The clients that take part in each round of a run, as the engine draws them."""
     for number in range(1, cell.training.last_round + 1):
         yield draw_cohort(clients, cell.training.participation, cell.seed, number)
 
@@ -68,9 +66,9 @@ def decisive(plan: ExchangePlan) -> Hashable:
 
 
 class Values(TorchDispatchMode):
-    """Answers code that asks a `meta` tensor for values: true, 1, 1.0; of a mask over tokens, `asked` places."""
+    """Answers code that asks a `meta` tensor for values: true, 1, 1.0; a mask over tokens selects `targets` of them."""
 
-    asked = 1
+    targets = 1
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -85,7 +83,7 @@ class Values(TorchDispatchMode):
     def _places(self, index: Tensor | None) -> list[Tensor | None]:
         if index is None or not index.is_meta or index.dtype != torch.bool:
             return [index]
-        return [torch.empty(self.asked, dtype=torch.int64, device=META) for _ in range(index.ndim)]
+        return [torch.empty(self.targets, dtype=torch.int64, device=META) for _ in range(index.ndim)]
 
 
 def counted_once(key: Hashable, count: Callable[[], int]) -> int:
@@ -181,7 +179,7 @@ class DryTraining(LocalTraining):
         whole, rest = divmod(len(subset), self.config.batch_size)
         for count, times in ((self.config.batch_size, whole), (rest, 1)):
             if count and times:
-                self.meter.values.asked = count * objective.asked_of(tokens)
+                self.meter.values.targets = count * objective.targets_in(tokens)
                 self.meter.repeat(self.config.local_epochs * times)
                 yield text.collate(np.zeros(count, dtype=np.int64))
         self.meter.repeat(1)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
@@ -128,21 +129,16 @@ def plan_of(cell: RunConfig, examples: int | None = None) -> WirePlan | None:
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:
     """The cost of one client's training; None for a method with another training loop."""
-
-    def derive() -> ClientCosts | None:
-        from benchmarks.dry_run.client_costs import client_costs  # loads torch
-
-        return client_costs(cell)
-
-    return _answer(key_of("client", cell), derive, asdict, lambda value: ClientCosts(**value))
+    key = key_of("client", cell)
+    return _answer(key, lambda: _dry_run().client_costs(cell), asdict, lambda value: ClientCosts(**value))
 
 
 def derive_flops(cell: RunConfig) -> float | None:
     """FLOPs of one client's training on a text; None where shapes do not give them."""
+    return _answer(key_of("flops", cell), lambda: _dry_run().client_flops(cell), float, float)
 
-    def derive() -> float | None:
-        from benchmarks.dry_run.client_costs import client_flops  # loads torch
 
-        return client_flops(cell)
+def _dry_run() -> ModuleType:
+    from benchmarks.dry_run import client_costs  # loads torch
 
-    return _answer(key_of("flops", cell), derive, float, float)
+    return client_costs

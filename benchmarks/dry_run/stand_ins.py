@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.errors import DependsOnTextsError
-from fedsim.data import IGNORED, Batch, ExampleSet, Subset, asked
+from fedsim.data import IGNORED, Batch, ExampleSet, Subset, targets_of
 from fedsim.features import FeatureCache, FeatureStore
 from fedsim.models.model import Model
 from fedsim.objectives import Objective, Regression
@@ -38,13 +38,13 @@ class OneText:
     def __init__(self, tokens: int, objective: Objective) -> None:
         self.labels = np.zeros(1, dtype=np.float32 if isinstance(objective, Regression) else np.int64)
         self.lengths = np.array([tokens])
-        targets = np.where(np.arange(tokens) < objective.asked_of(tokens), 0, IGNORED)
+        targets = np.where(np.arange(tokens) < objective.targets_in(tokens), 0, IGNORED)
         self.targets = targets if objective.of_tokens else None
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         ids = torch.zeros(len(indices), int(self.lengths[0]), dtype=torch.int64)
         ids[:, 0] = ids[:, -1] = 1  # special tokens: no objective masks them
-        labels = torch.from_numpy(asked(self, indices, ids.shape[1]))
+        labels = torch.from_numpy(targets_of(self, indices, ids.shape[1]))
         mask, types = torch.ones_like(ids), torch.zeros_like(ids)
         return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "labels": labels}
 
@@ -72,7 +72,7 @@ class States:
         return {
             "features": torch.empty(head.states, len(indices), padded, self.model.hidden, device=META),
             "attention_mask": torch.from_numpy((np.arange(padded) < lengths[:, None]).astype(np.int64)),
-            "labels": torch.from_numpy(asked(self, indices, padded)),
+            "labels": torch.from_numpy(targets_of(self, indices, padded)),
         }
 
 

@@ -114,7 +114,7 @@ def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, room: int, wa
         if not pending:
             return
         ended = [future for future in pending if future.done()]
-        for event in executor.events():  # asked later: whatever an ended job has sent is among them
+        for event in executor.events():  # read later: whatever an ended job has sent is among them
             sink(event)
         for future in ended:
             job = pending.pop(future)
@@ -128,7 +128,7 @@ def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, room: int, wa
 
 
 def _end(job: Job, future: Future[End], deaths: Counter[str]) -> End | None:
-    """The end of a job; None if its process died, and the job is to be handed out again."""
+    """The end of a job; None if its process died and the job must be submitted again."""
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001 - a job's own errors are ends: its process was lost

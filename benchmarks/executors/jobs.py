@@ -19,6 +19,7 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import IsFinished, by_stage, chain_of, initial_of
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellWaits, Event, Sink
 from benchmarks.running.run_options import RunOptions
+from fedsim.errors import FederationError
 from fedsim.locks import TakenError
 
 End: TypeAlias = CellFinished | CellFailed | CellPruned | CellWaits  # CellWaits: another process computes it
@@ -100,8 +101,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
         sink: Receives the progress of the job.
         wait: Whether to wait if another process computes the job, rather than to return CellWaits.
     """
-    from fedsim.errors import FederationError
-    from partitions import PartitionError
+    from partitions import PartitionError  # loads numpy
 
     ends: list[End] = []
 

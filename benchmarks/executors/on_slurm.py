@@ -59,10 +59,10 @@ class SlurmJobs(Executor):
         logs = settings.results_dir / "slurm" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         usual = {"timeout_min": MINUTES, "cpus_per_task": settings.cores, "name": "runs"}
         usual |= {"slurm_array_parallelism": settings.workers}
-        asked = {name if name in SHARED else f"slurm_{name}": value for name, value in given.items()}
+        requests = {name if name in SHARED else f"slurm_{name}": value for name, value in given.items()}
         with _refusals():
             self._executor = submitit.AutoExecutor(logs, cluster, slurm_max_num_timeout=REQUEUES)
-            self._executor.update_parameters(**{**usual, **asked})
+            self._executor.update_parameters(**{**usual, **requests})
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> Sequence[Any]:
         """Submit an array with a SLURM job for each job."""

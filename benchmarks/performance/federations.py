@@ -1,4 +1,4 @@
-"""Whole federations: the engine against a plain loop and Flower, growth with clients, and cached features."""
+"""Whole federations: the engine against a plain loop and Flower."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -22,20 +21,14 @@ from transformers import AutoModelForSequenceClassification
 from benchmarks.errors import UserError
 from benchmarks.performance import suite
 from benchmarks.performance.suite import Bar, Section, random_clients, ratio, timed_in_turn, workload_of
-from benchmarks.run_config import JSON
-from benchmarks.running.process import peak_memory_bytes
-from benchmarks.running.runner import MANY_CLIENTS
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import run_federation
 from fedsim.precision import bf16_gain
 from fedsim.rng import torch_seeded
-from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
-FEW, MANY, ROUNDS = 3, 300, 2  # clients, and rounds, of growth
-REUSE = {"average": 10.0, "psum": 2.0}  # head -> how many times as fast cached features have to be
 BATCHES, PLAIN_BATCHES = 8, 4  # of each client in a round; of the plain loop, whose batches are slow
 MISSING = "Flower is not installed (`make bench FLOWER=1`): its row and bar are left out."
 FAST_BF16 = "CPUs with fast bf16"
@@ -62,36 +55,6 @@ def engine(repeats: int) -> Section:
     return Section([row], [Bar("engine's speed over the plain loop's", ratio(*reversed(seconds)), 0.97)])
 
 
-def growth(repeats: int) -> Section:
-    """Memory, time and disk of few and many clients, each in a process of its own, run once.
-
-    FedAvg keeps nothing with its clients. A client of FedSplitBERT keeps 22 MB of six layers, in two versions while a
-    round runs: it gets two layers here, to fit the disk.
-    """
-    rows, bars = [], []
-    for method, layers, bound in (("fedavg", 6, 1.2), ("fedsplitbert", 2, 1.3)):
-        for clients in (FEW, MANY):
-            with suite.fresh_processes(1) as process:
-                rows.append(process.submit(cost_of, method, clients, {"num_hidden_layers": layers}).result())
-        few, many = (row["peak_mb"] for row in rows[-2:])
-        bars.append(Bar(f"{method}: peak memory of {MANY} clients over {FEW}", many / few, bound, at_least=False))
-    return Section(rows, bars)
-
-
-def frozen(repeats: int) -> Section:
-    """D-FedFreezeBERT with features that are computed once, and anew in every epoch."""
-    rows, bars = [], []
-    clients = random_clients(3, 128)
-    for head, bound in REUSE.items():
-        with tempfile.TemporaryDirectory() as folder:
-            workload = workload_of(head=head, folder=Path(folder), local_epochs=2)
-            run = partial(federation, workload, clients, "fedfreezebert")
-            anew, cached = timed_in_turn(repeats, partial(run, cached=False), run)
-        rows.append({"head": head, "anew_s": round(median(anew), 3), "cached_s": round(median(cached), 3)})
-        bars.append(Bar(f"cached features, {head}: times as fast", ratio(anew, cached), bound))
-    return Section(rows, bars)
-
-
 def peers(repeats: int) -> Section:
     """Texts trained a second on a CPU, without scoring; the engine's rounds include a checkpoint.
 
@@ -116,21 +79,18 @@ def peers(repeats: int) -> Section:
     return Section(rows, bars if fast else [], " ".join(notes))
 
 
-def federation(workload: Workload, clients: Sequence[Client], method: str = "fedavg", **options: JSON) -> int:
-    """Run all rounds of a method with scores, client store and checkpoints; returns the last checkpoint's bytes."""
+def federation(workload: Workload, clients: Sequence[Client]) -> None:
+    """Run all rounds of FedAvg with scores, client store and checkpoints."""
     with tempfile.TemporaryDirectory() as folder:
-        checkpoint = Checkpoint(Path(folder), "bench")
         run_federation(
-            build_algorithm(method, workload, options),
+            build_algorithm("fedavg", workload, {}),
             clients,
             Channel(),
             lambda answers, subset: {"accuracy": float((answers.argmax(1) == subset.labels).mean())},
             rounds=workload.training.config.rounds,
             seed=0,
-            checkpoint=checkpoint,
-            store=ClientStore(checkpoint.folder, in_memory=len(clients) <= MANY_CLIENTS),
+            checkpoint=Checkpoint(Path(folder), "bench"),
         )
-        return sum(path.stat().st_size for path in checkpoint.folder.iterdir())
 
 
 def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
@@ -157,25 +117,6 @@ def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
             answers = model.predict(subset, workload.evaluation_batch_size, training.width)
             _ = float((answers.argmax(1) == subset.labels).mean())
     return mean
-
-
-def cost_of(method: str, clients: int, config: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A row: the costs of a federation in this process, with two short texts for each client.
-
-    config: changes to the encoder's configuration.
-    """
-    workload = workload_of(precision="fp32", config=config, rounds=ROUNDS)
-    members = random_clients(clients, 2, 1, (8, 12), config.get("vocab_size", 30522))
-    options = {"critical_layer": 1} if method == "fedsplitbert" else {}
-    start = time.perf_counter()
-    disk_bytes = federation(workload, members, method, **options)
-    return {
-        "method": method,
-        "clients": clients,
-        "round_s": round((time.perf_counter() - start) / ROUNDS, 2),
-        "peak_mb": round(peak_memory_bytes() / 1e6),
-        "disk_mb": round(disk_bytes / 1e6),
-    }
 
 
 def flower_python() -> Path | None:

@@ -67,7 +67,7 @@ class ClientTasks:
         return sum(self.processes.values())
 
     def __call__(self, compute: ComputeUpdate, updates: Iterable[ClientUpdate]) -> Iterator[UpdateOutcome]:
-        """The outcomes of client updates, in order. compute: what the tasks do, each with a model of its own."""
+        """The outcomes of client updates, in order. compute: what the tasks do, each with a separate model."""
         pending: deque[Any] = deque()  # at most twice as many as train at once: an early outcome waits here
         for update in updates:
             if len(pending) >= self.count:

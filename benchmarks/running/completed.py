@@ -13,10 +13,10 @@ from pathlib import Path
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark
-from benchmarks.results import RunResult, read_result, write_bytes, write_text
+from benchmarks.results import RunResult, read_result, write_text
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
-from fedsim.files import read_file, read_json
+from fedsim.files import read_file, read_json, write_bytes
 
 IsFinished = Callable[[RunConfig, bool], bool]  # (a cell, whether its weights are needed)
 

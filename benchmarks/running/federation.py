@@ -257,7 +257,7 @@ def client_trainer(
     torch.set_num_threads(settings.threads)
     inputs = load_inputs(cell, settings, initial)
     if cell.cell_id(inputs.digests) != cell_id:
-        raise UserError(f"{cell.label}: its data or its encoder have changed since it began. Start it again.")
+        raise UserError(f"{cell.label}: its data or encoder has changed since the run started. Start the run again.")
     clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
     federation = build_federation(cell, inputs, settings, examples.append)
     compute, device = federation.algorithm.client_update, federation.precision.device

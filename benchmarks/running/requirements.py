@@ -1,4 +1,4 @@
-"""Whether the data and encoders of some runs are here, before torch, MLflow and the hub are asked."""
+"""Check that the data and encoders of runs are available, before torch and MLflow are loaded."""
 
 from __future__ import annotations
 

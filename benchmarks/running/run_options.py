@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from benchmarks.encoders.backbones import is_folder
 from benchmarks.errors import UserError
+from fedsim.strict import strict
 
-MOST_THREADS, MOST_WORKERS, MOST_SEEDS = 1024, 1024, 10_000  # a larger number is a typing error
+MOST_SEEDS = 10_000  # a larger number is a typing error
+Count = Annotated[int, Field(ge=1, le=1024)]  # so is one of threads or workers
 CLUSTER_JOBS = 4
 GPU_SHARE_BYTES = 32 * 2**30  # of a GPU's memory for a cell: several cells of a BERT-base share a larger GPU
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 ELSEWHERE = ("slurm", "ray")  # executors whose runs may be on machines with other devices than this one
 
 
-@dataclass(frozen=True)
+@strict(UserError)
 class RunOptions:
     """Folders and machine. backbone: a folder or name that replaces the scale's own, as the user wrote it."""
 
@@ -27,9 +32,9 @@ class RunOptions:
     data_dir: Path | None = None
     backbone: str | None = None
     lenient: bool = False
-    threads: int = 1
-    workers: int = 1
-    client_workers: int = 1  # clients of a cell that train at once, in tasks of Ray; 1: in the cell's own process
+    threads: Count = 1
+    workers: Count = 1
+    client_workers: Count = 1  # clients of a cell that train at once, in tasks of Ray; 1: in the cell's own process
     device: str | None = None
     executor: str = ""  # a name of benchmarks.executors; "": processes
     ray_address: str | None = None  # of a running Ray cluster; None: one starts on this machine
@@ -72,7 +77,9 @@ class RunOptions:
 
     def check(self) -> None:
         """Raise UserError where the machine or a folder cannot work, before anything is computed."""
-        require_machine(self.device, self.threads, self.workers, self.executor, self.client_workers)
+        if self.client_workers > 1 and find_spec("ray") is None:
+            raise UserError("--client-workers: expected Ray, found none installed: pip install 'fedbert-bench[ray]'")
+        self._check_device()
         if self.data_dir is not None and not self.data_dir.is_dir():
             raise UserError(
                 f"data directory {self.data_dir}: expected a folder, found "
@@ -81,33 +88,16 @@ class RunOptions:
         for folder in ("", "records", "checkpoints", "locks"):
             require_writable(self.results_dir / folder)
 
-
-def require_at_most(name: str, most: int, value: int) -> None:
-    """UserError where a number is not from 1 to `most`. name: the option, as the user writes it."""
-    if not 1 <= value <= most:
-        raise UserError(f"{name}: expected a number from 1 to {most:,}, found {value:,}. Choose one of these.")
-
-
-def require_machine(
-    device: str | None, threads: int = 1, workers: int = 1, executor: str | None = None, client_workers: int = 1
-) -> None:
-    """UserError for an unknown or missing device, or for more threads or workers than any machine has.
-
-    Only cells that run on this machine need its GPUs: the nodes of a cluster may have others.
-    """
-    require_at_most("--threads", MOST_THREADS, threads)
-    require_at_most("--workers", MOST_WORKERS, workers)
-    require_at_most("--client-workers", MOST_WORKERS, client_workers)
-    if client_workers > 1 and find_spec("ray") is None:
-        raise UserError("--client-workers: expected Ray, found none installed. Run: pip install 'fedbert-bench[ray]'")
-    if device is None or device == "cpu":
-        return
-    named = re.fullmatch(r"cuda(?::(0|[1-9][0-9]{0,3}))?", device, re.ASCII)
-    expected = f"device {device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on"
-    if named is None:
-        raise UserError(f"{expected}. Leave --device out to use a GPU where there is one.")
-    if executor not in ELSEWHERE and int(named[1] or 0) >= (gpus := len(gpu_memory())):
-        raise UserError(f"{expected}, up to the {gpus} GPUs of this machine. Leave --device out, or name one of these.")
+    def _check_device(self) -> None:
+        """UserError for an unknown or missing device; the nodes of a cluster may have other GPUs than this machine."""
+        if self.device in (None, "cpu"):
+            return
+        named = re.fullmatch(r"cuda(?::(0|[1-9][0-9]{0,3}))?", self.device or "", re.ASCII)
+        expected = f"device {self.device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on"
+        if named is None:
+            raise UserError(f"{expected}. Leave --device out to use a GPU where there is one.")
+        if self.executor not in ELSEWHERE and int(named[1] or 0) >= (gpus := len(gpu_memory())):
+            raise UserError(f"{expected}, up to the {gpus} GPUs of this machine. Leave --device out, or name another.")
 
 
 def require_writable(folder: Path) -> None:

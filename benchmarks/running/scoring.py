@@ -133,9 +133,9 @@ def sampling_errors(
     combined: dict[str, dict[str, float | None]] = {}
     for name in clients[0].evaluation:
         common = len(clients) > 1 and len({id(client.evaluation[name]) for client in clients}) == 1
-        asked = clients[:1] if common and not algorithm.personal else clients
+        scored = clients[:1] if common and not algorithm.personal else clients
         errors: dict[str, list[float | None]] = {}
-        for client in asked:
+        for client in scored:
             part = client.evaluation[name]
             outputs = answers[part_name(client, name)]
             generator = numpy_generator(seed, round, client.id, f"bootstrap-{name}")

@@ -1,4 +1,4 @@
-"""Signals: SIGTERM ends a command as Ctrl-C does, and a closed terminal does not end a computation."""
+"""Signals: SIGTERM and a closed terminal (SIGHUP) end a command as Ctrl-C does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 
 class Terminated(KeyboardInterrupt):
@@ -22,22 +22,18 @@ def _end(number: int, _: object) -> NoReturn:
 
 
 @contextmanager
-def interrupted_by(*names: str, handler: Any = _end) -> Iterator[None]:
-    """Raise Terminated in the block at these signals, or call another handler, where the system has them."""
+def interrupted_by(*names: str) -> Iterator[None]:
+    """Raise Terminated in the block at these signals, where the system has them and does not ignore them (nohup)."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
         return
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = [signal.signal(number, handler) for number in numbers]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if before[number] != signal.SIG_IGN:
+            signal.signal(number, _end)
     try:
         yield
     finally:
-        for number, previous in zip(numbers, before, strict=True):
+        for number, previous in before.items():
             signal.signal(number, previous)
-
-
-@contextmanager
-def surviving_logout() -> Iterator[None]:
-    """Keep this process and those it starts running when the terminal closes; SIGTERM interrupts the block."""
-    with interrupted_by("SIGHUP", handler=signal.SIG_IGN), interrupted_by("SIGTERM"):
-        yield

@@ -7,19 +7,16 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import optuna
-from optuna.importance import get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 
 from benchmarks.measures import Metric
 from benchmarks.results import write_text
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.space import Tuning, scored_at, settings_of
-from benchmarks.sweeps.study import ORDER_SEED, TunedStudy, mean_of, values_of
+from benchmarks.sweeps.study import TunedStudy, mean_of, values_of
 from benchmarks.sweeps.tuning import Range, Values, read_sweep
 from fedsim.locks import held
 
@@ -77,8 +74,6 @@ def result_of(study: TunedStudy) -> dict[str, JSON]:
         "best": best,
         "ties": [trial["number"] for trial in ties],
         "tie": reason,
-        "front": [trial.number for trial in study.study.best_trials] if tuning.pareto else None,
-        "importances": importances(study.study) if len(tuning.space) > 1 else {},
     }
 
 
@@ -98,17 +93,6 @@ def _trial(tuning: Tuning, trial: FrozenTrial, values: Values) -> dict[str, JSON
     }
     pruned_after = tuning.rungs[len(trial.intermediate_values) - 1] if trial.state == TrialState.PRUNED else None
     return outcome | ({"given_up_after": pruned_after} if pruned_after else {})
-
-
-def importances(study: optuna.Study) -> dict[str, float]:
-    """The share of the scores' variance that each field explains, by fANOVA (Hutter et al. 2014); they sum to 1.
-
-    Empty for fewer than two fields, equal scores, or a study whose values were extended.
-    """
-    evaluator = optuna.importance.FanovaImportanceEvaluator(seed=ORDER_SEED)
-    with suppress(ValueError, RuntimeError):
-        return get_param_importances(study, evaluator=evaluator, target=lambda trial: trial.values[0])
-    return {}
 
 
 def keep(

@@ -1,4 +1,4 @@
-"""What a sweep tries of each row: the user's fields, or the definition's grids, or a default around its settings.
+"""What a sweep tries of each row: the user's fields, or the definition's grids.
 
 Fields and values are written as for --set: a critical layer counts the paper's layers.
 """
@@ -23,19 +23,13 @@ from benchmarks.sweeps.tuning import Range, Space, Values
 from benchmarks.tasks import task
 from fedsim.algorithms import algorithm_function, trains
 
-LAYER, RATE = "options.critical_layer", "training.learning_rate"
-# Of tables that declare no grid: all layers of the paper's figures, and even steps around the rate of the definition.
-LAYERS = (0, 4, 6, 8, 10, 12)
-RATE_STEPS = (0.25, 0.5, 1, 2, 4)
-
 
 @dataclass(frozen=True)
 class Tuning:
     """A method on a task: a trial is a point of the space, with a cell for each seed.
 
     trials: at most so many points of a grid, in a seeded order, None for all; with a range among the fields, the number
-    that Optuna's TPE draws. rungs: rounds after which a trial may be pruned. pareto: whether uplink bytes are an
-    objective too. study: the name in Optuna's journal.
+    that Optuna's TPE draws. rungs: rounds after which a trial may be pruned. study: the name in Optuna's journal.
     """
 
     benchmark: Benchmark
@@ -46,7 +40,6 @@ class Tuning:
     space: Space
     trials: int | None = None
     rungs: tuple[int, ...] = ()
-    pareto: bool = False
     study: str = ""
 
     @property
@@ -144,60 +137,39 @@ def spaces(
         rows: The rows to tune.
         columns: The columns to tune them on.
         named: Whether the user named the rows.
-        fields: The user's fields, for every row that has them all; if it is empty, the definition's or the default.
+        fields: The user's fields, for every row that has them all; if it is empty, the definition's.
 
     Raises:
         UserError: Nothing is left, or a named row has nothing to tune.
     """
     declared = benchmark.search(scale).grids
-    tuned = [row.id for row in benchmark.rows_at(scale) if row.id in declared]
     tried: dict[tuple[str, str], Space] = {}
     for column in columns:
         for row in rows if named or not fields else _without_equals(rows, fields):
+            space = fields or declared.get(row.id, {})
             cell = benchmark.cell(row, column, scale, 0)
-            if fields:
-                space = fields if all(_has(benchmark, row, cell, name) for name in fields) else {}
-            else:
-                space = declared.get(row.id, {}) if tuned else default_space(benchmark, row, cell)
-            if space:
+            if space and (not fields or all(_has(benchmark, row, cell, name) for name in fields)):
                 tried[column.task, row.id] = space
     missing = [row.id for row in rows if row.id not in {row_id for _, row_id in tried}]
     if not tried or (named and missing):
-        place = ", ".join(missing) if named else "it"
+        place = f" in {', '.join(missing)}" if named else ""
         if fields:
             has = ", ".join(changeable(benchmark.cell(rows[0], columns[0], scale, 0)))
-            raise UserError(f"{benchmark.id}: no {' and '.join(fields)} to tune in {place}; {rows[0].id} has {has}")
-        methods = ", ".join(tuned) or "no method, as none is trained"
-        raise UserError(f"{benchmark.id}: nothing to tune in {place}; it tunes {methods}; --grid tunes other fields")
+            raise UserError(f"{benchmark.id}: no {' and '.join(fields)} to tune{place}; {rows[0].id} has {has}")
+        tuned = ", ".join(row.id for row in benchmark.rows_at(scale) if row.id in declared) or "no method"
+        raise UserError(
+            f"{benchmark.id}: nothing to tune{place} at the scale {scale.id}; the definition tunes {tuned}; "
+            "--grid tunes other fields, such as training.learning_rate=1e-4,2e-4"
+        )
     return tried
-
-
-def default_space(benchmark: Benchmark, row: Row, cell: RunConfig) -> Space:
-    """The critical layer and the learning rate of a row that has both, or its learning rate; empty without training.
-
-    A row that takes over another row's settings is not tuned. If a row differs from another one only in its
-    layer, the layer defines the row and is not tuned.
-    """
-    takes_over = row.tuned_as in {other.id for other in benchmark.rows if other.id != row.id}
-    if row.is_fixed(RATE) or takes_over or not trains(cell.algorithm):
-        return {}
-    rates = [float(f"{step * cell.training.learning_rate:.3g}") for step in RATE_STEPS]
-    equals = [other for other in benchmark.rows if _rest(other, [LAYER]) == _rest(row, [LAYER])]
-    if LAYER in benchmark.units and "critical_layer" in cell.options and len(equals) == 1:
-        return {LAYER: [layer for layer in LAYERS if layer <= benchmark.units[LAYER].of], RATE: rates}
-    return {RATE: rates}
-
-
-def _rest(row: Row, names: Sequence[str] | Space) -> list[tuple[str, str]]:
-    """A row's changes except these fields, in a form that can be compared."""
-    return sorted((name, repr(value)) for name, value in row.changes.items() if name not in names)
 
 
 def _without_equals(rows: Sequence[Row], fields: Space) -> list[Row]:
     """The rows, without those that differ from another row only in the swept fields and so have the same trials."""
     first: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (not row.printed, bool(row.tuned_as))):
-        first.setdefault(f"{_rest(row, fields)} {row.begins} {row.backbone}", row)
+        rest = sorted((name, repr(value)) for name, value in row.changes.items() if name not in fields)
+        first.setdefault(f"{rest} {row.begins} {row.backbone}", row)
     return [row for row in rows if row in first.values()]
 
 
@@ -235,7 +207,7 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
             tuning.cells({**{other: tried[0] for other, tried in listed.items()}, name: value})
     cells = tuning.cells({})
     rounds = cells[0].training.rounds
-    whole = () if tuning.pareto else tuple(int(r) if r >= 1 else max(1, round(r * rounds)) for r in rungs)
+    whole = tuple(int(r) if r >= 1 else max(1, round(r * rounds)) for r in rungs)
     # The study is named by everything that decides its scores, data and encoder included. Values of a grid are no part
     # of it, so that a sweep with further ones extends the study; choices next to a range are, as Optuna demands.
     decides: dict[str, JSON] = {
@@ -243,7 +215,7 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
         "score": tuning.column.averaged,
         "cells": [without_fields(cell.to_json(), tuning.space) for cell in cells],
         "inputs": dict(load_inputs(cells[0], settings).digests),
-        "objectives": ["score", "uplink"] if tuning.pareto else ["score"],
+        "objectives": ["score"],  # as earlier versions name their studies
         "rungs": whole,
     }
     if not tuning.is_grid:

@@ -62,12 +62,11 @@ class TunedStudy:
     def __init__(self, tuning: Tuning, results_dir: Path) -> None:
         self.tuning, self._lock = tuning, results_dir / "locks" / "sweeps.lock"
         storage = journal(results_dir)
-        score = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
-        directions = [score, *[StudyDirection.MINIMIZE] * tuning.pareto]
+        direction = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
         with held(self._lock), warnings.catch_warnings(action="ignore"):  # names of metrics are experimental
             if tuning.study not in optuna.get_all_study_names(storage):
-                new = optuna.create_study(storage=storage, study_name=tuning.study, directions=directions)
-                new.set_metric_names([tuning.column.averaged.partition("/")[2], *["uplink bytes"] * tuning.pareto])
+                new = optuna.create_study(storage=storage, study_name=tuning.study, direction=direction)
+                new.set_metric_names([tuning.column.averaged.partition("/")[2]])
         self.study = load_study(storage, tuning.study, tuning.rungs)
 
     def frozen(self) -> list[FrozenTrial]:
@@ -84,7 +83,7 @@ class TunedStudy:
         return {trial.number: values_of(trial, space) for trial in drawn[: self.tuning.budget]}
 
     def open(self) -> dict[int, Values]:
-        """The trials that began and that nobody has finished."""
+        """The trials that have started but not ended."""
         states = [trial.state for trial in self.frozen()]
         return {number: values for number, values in self.trials().items() if states[number] == TrialState.RUNNING}
 
@@ -185,8 +184,7 @@ class TrialJob(Job):
         with suppress(UpdateFinishedTrialError):  # by another invocation, while this one waited for its records
             rungs.report(first.rounds)
             rungs.keep([record.cell_id for record in records], scores, uplinks)
-            values = None if mean is None else [mean, statistics.fmean(uplinks)][: len(study.directions)]
-            study.tell(self.number, values, TrialState.FAIL if mean is None else None)  # undefined, or diverged
+            study.tell(self.number, mean, TrialState.FAIL if mean is None else None)  # undefined, or diverged
 
 
 class _Rungs:

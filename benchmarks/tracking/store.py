@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 DATABASE, ARTIFACTS = "mlflow.db", "mlartifacts"
-PORT, MAX_PORT = 5055, 65535
+PORT = 5055
 RUNNING = "ui.json"  # in the results folder while the interface runs: its address
 STOP_SECONDS = 10.0
 # Unless the user has set them. By default MLflow retries for many minutes if a server is down.
@@ -43,26 +43,11 @@ for _name, _value in ENVIRONMENT.items():  # before MLflow is imported
 
 
 def default_tracking_uri(results_dir: Path) -> str:
-    """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder.
-
-    Raises:
-        UserError: The variable holds a malformed address of a server.
-    """
-    uri = os.environ.get("MLFLOW_TRACKING_URI")
-    if not uri:  # MLflow takes everything but % and ? literally, spaces too
-        return "sqlite:///" + str(results_dir.resolve() / DATABASE).replace("%", "%25").replace("?", "%3F")
-    try:
-        parts = urlsplit(uri)
-        is_well_formed = not is_server(uri) or (bool(parts.hostname) and parts.port != 0)
-    except ValueError:
-        is_well_formed = False
-    if not is_well_formed:
-        raise UserError(
-            f"MLFLOW_TRACKING_URI: expected http://host:port, or another URI that MLflow knows, found "
-            f"{without_password(uri)!r}. Set it to that of your tracking server, unset it for a database in the "
-            "results folder, or run without tracking (--no-tracking)."
-        )
-    return uri
+    """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder."""
+    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        return uri
+    # MLflow takes everything but % and ? literally, spaces too
+    return "sqlite:///" + str(results_dir.resolve() / DATABASE).replace("%", "%25").replace("?", "%3F")
 
 
 def is_server(uri: str) -> bool:
@@ -162,10 +147,8 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
         )
     follow_folder(results_dir)
     try:
-        if not 1 <= port <= MAX_PORT:
-            raise OSError(f"expected a number from 1 to {MAX_PORT}")
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-    except (OSError, UnicodeError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise UserError(
             f"cannot listen on {host}, port {port} ({error}): choose another port with --port (make: PORT=…), "
             f"or stop the program that uses it."

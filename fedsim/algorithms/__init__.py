@@ -76,7 +76,7 @@ class Workload:
     def client_model(self, plan: ExchangePlan) -> Model:
         """The resident model of a client with this plan: the server's, or one of the parameters that the plan names.
 
-        Clients of one shape share it; its values are whatever the last of them left.
+        Clients of one shape share it; it holds the values of the client that used it last.
         """
         names = frozenset(plan.view)
         if names == self.model.parameters.keys():

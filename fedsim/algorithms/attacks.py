@@ -27,7 +27,7 @@ from fedsim.rng import SERVER, numpy_generator, torch_seeded
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, codec_dtype
 
-# Shape suffixes: B batch, S tokens, D hidden width, W words, N tokens asked for, E width of word embeddings, V
+# Shape suffixes: B batch, S tokens, D hidden width, W words, N tokens with a target, E width of word embeddings, V
 # vocabulary.
 
 UNTRAINED = ("nearest_neighbour", "token_majority")
@@ -132,10 +132,10 @@ class Readout(Head):
         self.inner = nn.Linear(states * hidden, WIDENING * embedding)
         self.outer = nn.Linear(WIDENING * embedding, embedding)
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         received = [state.to(self.dtype).float() for state in states]
         normed = [norm(state) for norm, state in zip(self.norms, received, strict=True)]
-        return self.outer(functional.gelu(self.inner(torch.cat(normed, dim=-1))))[asked_BS][None]
+        return self.outer(functional.gelu(self.inner(torch.cat(normed, dim=-1))))[is_target_BS][None]
 
 
 def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:

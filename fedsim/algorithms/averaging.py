@@ -78,8 +78,8 @@ class _Averaging:
         for client in clients:
             if not self.personal and _leaves_own_model(self.plan(1, client.id), self.workload.initial):
                 raise FederationError(
-                    f"averaging: the plan of client {client.id} leaves it a model of its own, the first client's does "
-                    f"not; give personal=True where plans differ"
+                    f"averaging: client {client.id} has a personal model, the first client has none; "
+                    "give personal=True where plans differ"
                 )
             channel.setup(client.id, self.workload.initial)
         return FederationState(round=0, shared={}, moments={}, clients=store)
@@ -143,7 +143,7 @@ class _Averaging:
         return UpdateOutcome(model.read(sorted(own.upload)), kept, loss)
 
     def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
-        """A client's tensors under its own names: what it keeps, or began with; of the others, the server's."""
+        """A client's tensors by its own names: kept ones, or their initial values; of the others, the server's."""
         initial = self.workload.initial
         return {
             name: private.get(name, initial[target]) if name in own.local else shared.get(target, initial[target])

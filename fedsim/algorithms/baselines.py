@@ -46,7 +46,7 @@ def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm
         if whose == "all":
             return workload.objective.prior(pooled(everyone), subset)
         if client is None:
-            raise FederationError("local majority: the server has no answer of its own; ask the clients")
+            raise FederationError("local majority: expected a client, found the server, which has no labels")
         return workload.objective.prior(client.train, subset)
 
     return FederatedAlgorithm(init, idle_round, predict, personal=whose == "own")
@@ -115,8 +115,8 @@ def unigram(workload: Workload) -> FederatedAlgorithm:
         rng = numpy_generator(0, 0, SERVER, "evaluation")  # as a model's answers are drawn
         for positions, drawn in evaluation_batches(subset, workload.evaluation_batch_size, workload.training.width):
             batch = objective.prepare(drawn, rng)
-            asked = int((batch["labels"] != IGNORED).sum())
-            answers[positions] = objective.answer(log_shares_C.expand(asked, -1), batch)
+            targets = int((batch["labels"] != IGNORED).sum())
+            answers[positions] = objective.answer(log_shares_C.expand(targets, -1), batch)
         return answers
 
     return FederatedAlgorithm(silent_start, round, predict, personal=False)

@@ -67,7 +67,7 @@ def fedbfpt(
     @lru_cache(maxsize=1024)
     def plan(round: int, client: ClientId) -> ExchangePlan:
         if not 1 <= round <= len(layer_of):
-            raise FederationError(f"fedbfpt: its schedule is of {len(layer_of)} rounds, round {round} is none of them")
+            raise FederationError(f"fedbfpt: expected a round from 1 to {len(layer_of)}, found {round}")
         view = model.view(layers(round, client))
         learned = frozenset(view) if trained == "all" else model.layers[layer_of[round - 1]] | model.head
         return ExchangePlan(view, frozenset(), train=learned, upload=learned, local=frozenset())
@@ -85,16 +85,16 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
     """
     if schedule == "last":
         return (permitted - 1,) * rounds
-    found: list[int] = []
-    while len(found) < rounds:
-        layer = min(found[-1] + 1, permitted - 1) if found and schedule != "first" else 0
-        left = rounds - len(found)
-        found += [layer] * (1 if schedule == "successive" else left if layer == permitted - 1 else (left + 1) // 2)
-    return tuple(found)
+    layers: list[int] = []
+    while len(layers) < rounds:
+        layer = min(layers[-1] + 1, permitted - 1) if layers and schedule != "first" else 0
+        left = rounds - len(layers)
+        layers += [layer] * (1 if schedule == "successive" else left if layer == permitted - 1 else (left + 1) // 2)
+    return tuple(layers)
 
 
 def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -> tuple[int, ...]:
-    """m_k^L of each client; FederationError where it is no number of layers of the server's model."""
+    """m_k^L of each client; FederationError unless it is between 1 and the server's number of layers."""
     clients = len(workload.members)
     given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
     if len(given) != clients:

@@ -14,7 +14,7 @@ from fedsim.plan import identity_plan
 def fedfreezebert(
     workload: Workload, server: Mapping[str, Any] | None = None, proximal: float = 0.0, cached: bool = True
 ) -> FederatedAlgorithm:
-    """Clients train and exchange the head W_s alone, on features of an encoder that nobody changes.
+    """Clients train and exchange the head W_s alone, on features of a frozen encoder.
 
     Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds of n_c clients. The server's rule is FedAvg's mean; FedProx with
     `proximal` > 0; any `server` optimiser. The paper's optimiser is Adam: AdamW with `training.weight_decay` 0.

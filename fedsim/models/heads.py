@@ -16,7 +16,7 @@ from fedsim.errors import FederationError
 from fedsim.rng import SERVER, torch_seeded
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width, N targets:
-# the texts of a batch, or the tokens of it that are asked for.
+# the texts of a batch, or its tokens with a target.
 
 # The encoder's last hidden states [B, S, D], the last one first; features may be half precision, sums are not.
 States = Sequence[Tensor]
@@ -27,14 +27,14 @@ class Head(nn.Module):
 
     Built from an encoder's configuration and a number of outputs.
     states: how many of the last hidden states it reads. tokens: whether it reads all tokens, or [CLS] alone.
-    answers_tokens: whether it has outputs for each token that `asked_BS` marks, or for each text.
+    answers_tokens: whether it has outputs for each token that `is_target_BS` marks, or for each text.
     """
 
     states: ClassVar[int] = 1
     tokens: ClassVar[bool] = False
     answers_tokens: ClassVar[bool] = False
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         raise NotImplementedError
 
     def attach(self, encoder: nn.Module) -> None:
@@ -53,7 +53,7 @@ class Pooled(Head):
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(config.hidden_size, outputs)
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         return self.classifier(self.dropout(torch.tanh(self.pooler(states[0][:, 0]))))[None]
 
 
@@ -64,7 +64,7 @@ class Ordinary(Head):
         super().__init__()
         self.classifier = nn.Linear(config.hidden_size, outputs)
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         return self.classifier(states[0][:, 0])[None]
 
 
@@ -77,7 +77,7 @@ class Average(Head):
         super().__init__()
         self.classifier = nn.Linear(config.hidden_size, outputs)
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         mask_BS1 = mask_BS[:, :, None].float()
         return self.classifier((states[0] * mask_BS1).sum(1) / mask_BS1.sum(1))[None]
 
@@ -93,8 +93,8 @@ class Tokens(Head):
         self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
         self.classifier = nn.Linear(config.hidden_size, outputs)
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
-        return self.classifier(self.dropout(states[0][asked_BS]))[None]
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
+        return self.classifier(self.dropout(states[0][is_target_BS]))[None]
 
 
 class CausalLanguageModel(Head):
@@ -114,8 +114,8 @@ class CausalLanguageModel(Head):
     def attach(self, encoder: Any) -> None:
         self.decoder = encoder.get_input_embeddings().weight
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
-        return functional.linear(states[0][asked_BS], self.decoder)[None]
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
+        return functional.linear(states[0][is_target_BS], self.decoder)[None]
 
     def _check(self, words: int, outputs: int) -> None:
         if words != outputs:
@@ -133,8 +133,8 @@ class MaskedLanguageModel(CausalLanguageModel):
         self.norm = nn.LayerNorm(config.hidden_size, eps=getattr(config, "layer_norm_eps", 1e-12))
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
-        hidden_ND = self.norm(functional.gelu(self.transform(states[0][asked_BS])))
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
+        hidden_ND = self.norm(functional.gelu(self.transform(states[0][is_target_BS])))
         return functional.linear(hidden_ND, self.decoder, self.bias)[None]
 
 
@@ -156,7 +156,7 @@ class UntiedMaskedLanguageModel(_Untied, MaskedLanguageModel):
 
 
 class _FourPaths(Head):
-    """Four BERT layers on the last four hidden states, each with a classifier of its own over [CLS]."""
+    """Four BERT layers on the last four hidden states, each with a separate classifier over [CLS]."""
 
     states = 4
     tokens = True
@@ -173,7 +173,7 @@ class _FourPaths(Head):
 class ParallelSum(_FourPaths):
     """P-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state."""
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         return self._classify(
             [first_token(layer, state, mask_BS) for layer, state in zip(self.layers, states, strict=True)]
         )
@@ -182,7 +182,7 @@ class ParallelSum(_FourPaths):
 class HierarchicalSum(_FourPaths):
     """H-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state plus the output of path i - 1."""
 
-    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         attended_B11S = mask_BS[:, None, None, :].bool()
         first_tokens = []
         read = states[0].float()
@@ -225,7 +225,7 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
 
 
 def _layer_config(config: Any) -> Any:
-    """A BertConfig of the encoder's sizes; DistilBERT has names of its own for some of them."""
+    """A BertConfig of the encoder's sizes; DistilBERT has other names for some of them."""
     make: Any = BertConfig  # attn_implementation is an argument of every configuration, and declared by none
 
     def size(name: str, other: str) -> Any:

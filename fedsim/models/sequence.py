@@ -59,7 +59,7 @@ def encoder_from_folder(folder: Path) -> nn.Module:
         encoder, loading = AutoModel.from_pretrained(
             folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **_no_pooler(config)
         )
-    except Exception as error:  # noqa: BLE001 - whatever the library makes of a file that is damaged
+    except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged file
         raise FederationError(f"{folder}: the weights cannot be read ({error}). Fetch the encoder again.") from None
     if loading["missing_keys"]:  # transformers would draw them at random
         raise FederationError(f"{folder}: the weights lack {', '.join(sorted(loading['missing_keys']))}")
@@ -109,8 +109,8 @@ class SequenceModel(nn.Module):
 
         states: the batch's hidden states, if they have been computed.
         """
-        asked_BS = batch["labels"] != IGNORED if self.head.answers_tokens else None
-        return self.head(self.states(batch) if states is None else states, batch["attention_mask"], asked_BS)
+        is_target_BS = batch["labels"] != IGNORED if self.head.answers_tokens else None
+        return self.head(self.states(batch) if states is None else states, batch["attention_mask"], is_target_BS)
 
     def states(self, batch: Mapping[str, Tensor]) -> States:
         """The hidden states that the head reads, of input_ids, attention_mask and token_type_ids, each [B, S].

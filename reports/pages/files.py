@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.results import write_bytes
+from fedsim.files import write_bytes
 from reports.pages.latex import latex, latex_notes
 from reports.pages.page import Page
 from reports.pages.plots import KINDS, render

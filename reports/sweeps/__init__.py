@@ -1,4 +1,4 @@
-"""Pictures of sweeps: scores by trial, over two fields, and against uplink bytes."""
+"""Pictures of sweeps: scores by trial, and over two fields."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ def figures(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> di
     """The pictures of studies, by name: a panel a study."""
     heading, about = heading_of(results, benchmark, scale), f"Validation data, {seeds_of(results)}."
     joint = [result for result in results if len(result["grid"]) > 1]
-    fronts = [result for result in results if result["front"] is not None]
     history = "Line: the best so far. Hollow: pruned, by an early score."
     heatmap = "At each place the best trial. Framed: the best of all, and ties. In brackets: pruned, by an early score."
-    front = "Line: Pareto front, with its trials' values. Mean over seeds."
     pictures = {
         "history": (results, benchmark, heading, _history, "trial", f"{about} {history}"),
         "heatmap": (joint, benchmark, heading, _heatmap, "", f"{about} {heatmap}"),
-        "front": (fronts, benchmark, heading, _front, "uplink, MB", f"{about} {front}"),
     }
     return {name: partial(_figure, *arguments) for name, arguments in pictures.items() if arguments[0]}
 
@@ -83,24 +80,6 @@ def _history(axes: Axes, result: Result, _: Benchmark) -> None:
     best = accumulate((score for _, score in whole), max if by.higher_is_better else min)
     axes.step([number for number, _ in whole], list(best), where="post", color="0.4", linewidth=1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _front(axes: Axes, result: Result, _: Benchmark) -> None:
-    whole = [(trial, score) for trial, score, is_pruned in _scored(result) if not is_pruned]
-    points = [(trial, trial["uplink_bytes"] / 1e6, score) for trial, score in whole]
-    for trial, sent, score in points:
-        is_front = trial["number"] in result["front"]
-        axes.plot([sent], [score], **(mark(0) if is_front else {"color": "0.5", "marker": "."}))
-        if is_front:
-            axes.annotate(_settings(trial), (sent, score), (4, 4), textcoords="offset points", fontsize=6.5)
-    front = sorted((sent, score) for trial, sent, score in points if trial["number"] in result["front"])
-    axes.step([sent for sent, _ in front], [score for _, score in front], where="post", color="0.4", linewidth=1)
-
-
-def _settings(trial: Mapping[str, Any]) -> str:
-    """A trial's values, in the order of its fields' names."""
-    values = (trial["values"][name] for name in sorted(trial["values"]))
-    return ", ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values)
 
 
 def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:

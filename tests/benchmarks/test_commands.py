@@ -26,7 +26,6 @@ from benchmarks.tasks import task
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
 RUN = ["run", TABLE, "--no-tracking"]
-FULL = Path("/dev/full")
 OWN = """from dataclasses import replace
 
 from benchmarks.fedsplitbert import tables
@@ -196,38 +195,17 @@ def test_a_task_without_generated_examples_has_no_demo(monkeypatch: pytest.Monke
 # ---- closed outputs ----------------------------------------------------------------------------------------------
 
 
-def started(results: Path, stdout: Any, stderr: Any) -> subprocess.Popen[str]:
-    words = ["--tasks", "wnli", "--methods", "local-majority", "--workers", "1", "--device", "cpu", "--no-tracking"]
-    command = [sys.executable, "-u", "-m", "benchmarks", "run", TABLE, *words, "--results-dir", str(results)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=stderr, text=True)
-
-
-def assert_complete(results: Path) -> None:
-    assert {record.cell.task for record in read_results(results / "records")} == {"wnli"}
-    table = (results / "reports" / TABLE / "demo" / "table.md").read_text(encoding="utf-8")
-    assert "Majority-class baseline, by client" in table
-
-
 @pytest.mark.slow
-def test_a_reader_may_stop_after_a_line(tmp_path: Path) -> None:
-    """As `2>&1 | head -1` does: every further write is refused."""
-    with started(tmp_path, subprocess.PIPE, subprocess.STDOUT) as process:
+def test_a_reader_may_stop_after_a_line() -> None:
+    """As `| head -1` does: every further write is refused."""
+    command = [sys.executable, "-u", "-m", "benchmarks", "list"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         assert process.stdout.readline()
         process.stdout.close()
-        assert process.wait(timeout=240) == 0
-    assert_complete(tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-def test_a_full_disk_behind_stdout_is_reported(tmp_path: Path) -> None:
-    with FULL.open("w") as full, started(tmp_path, full, subprocess.PIPE) as process:
-        _, stderr = process.communicate(timeout=240)
-    assert process.returncode == 2
-    assert "Traceback" not in stderr
-    assert stderr.splitlines()[-1].startswith("error: stdout cannot be written ([Errno 28] No space left on device)")
-    assert_complete(tmp_path)
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == 141
 
 
 # ---- make --------------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
     for new in (1, 0):
         capsys.readouterr()
         assert main(["import", str(node / "records"), "--results-dir", str(home)]) == 0
-        assert f"{new} records taken in" in capsys.readouterr().out
+        assert f"{new} records imported" in capsys.readouterr().out
     assert [found.to_json() for found in read_results(home / "records")] == [record.to_json()]
 
 

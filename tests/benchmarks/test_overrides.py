@@ -74,9 +74,9 @@ def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last() -> Non
 
 
 WRONG = {
-    "training.rounds=1.5": "--set training.rounds: expected a whole number, found 1.5",
+    "training.rounds=1.5": "--set training.rounds: expected a valid integer, found 1.5",
     "training.rounds=0": "--set training.rounds: expected a number above 0, found 0",
-    "training.learning_rate=fast": "--set training.learning_rate: expected a number, found 'fast'",
+    "training.learning_rate=fast": "--set training.learning_rate: expected a valid number, found 'fast'",
     "training.learning_rate=NaN": "--set training.learning_rate: expected a finite number, found NaN",
     "training.padding=widest": "--set training.padding: expected 'longest' or 'fixed', found 'widest'",
     "options=x": "--set options: expected a group of fields, found 'x'",

@@ -168,13 +168,13 @@ def test_predictions_are_imported_at_once_or_later(
     assert import_from(given_folder, results) == 0
     (record,) = read_results(results / "records")
     out = capsys.readouterr().out
-    assert "1 records taken in, 0 were there already" in out
-    assert f"without predictions, which are not in {given_folder}: {record.file_name}" in out
+    assert "1 records imported, 0 were present already" in out
+    assert f"imported without predictions, which {given_folder} lacks: {record.file_name}" in out
     path.write_bytes(content)
     for _ in range(2):
         assert import_from(given_folder, results) == 0
         out = capsys.readouterr().out
-        assert "0 records taken in, 1 were there already" in out
+        assert "0 records imported, 1 were present already" in out
         assert "without predictions" not in out
         assert contents(results / "records") == contents(given_folder)
 

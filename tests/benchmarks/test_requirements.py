@@ -1,4 +1,4 @@
-"""Missing data and encoders end a run at once: one message, nothing in MLflow, one short request to the hub."""
+"""Missing data and encoders end a run or a sweep at once: one message, no MLflow, one short request to the hub."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.encoders import fetched
 from benchmarks.encoders.fetched import OFFLINE
 from benchmarks.encoders.loading import locate
 
-RUN = ["run", "fedsplitbert-table3", "--tasks", "mrpc"]
+TABLE = ["fedsplitbert-table3", "--tasks", "mrpc"]
 
 
 @pytest.fixture
@@ -46,16 +46,16 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def refused(refusal: Callable[[list[str]], str], tmp_path: Path) -> Callable[..., str]:
-    """Runs at a scale with a data directory, which has to fail before MLflow is opened; returns the message."""
+    """Starts a command with a data directory, which has to fail before MLflow is opened; returns the message."""
 
-    def run(scale: str, data_dir: Path | None) -> str:
+    def start(scale: str, data_dir: Path | None, command: str = "run") -> str:
         places = ["--data-dir", str(data_dir)] if data_dir else []
-        message = refusal([*RUN, "--scale", scale, "--results-dir", str(tmp_path / "results"), *places])
+        message = refusal([command, *TABLE, "--scale", scale, "--results-dir", str(tmp_path / "results"), *places])
         assert not (tmp_path / "results" / "mlflow.db").exists()
         assert not list((tmp_path / "results" / "records").glob("*"))
         return message
 
-    return run
+    return start
 
 
 @pytest.fixture
@@ -65,16 +65,18 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.parametrize("command", ["run", "sweep"])
 def test_missing_data_are_named_once_and_the_hub_is_not_asked(
-    hub: list[str], refused: Callable[..., str], data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    hub: list[str], refused: Callable[..., str], data_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mlflow", None)  # an import would fail
+    for name in ("mlflow", "optuna", "benchmarks.cli.trials"):
+        monkeypatch.setitem(sys.modules, name, None)  # an import would fail
     absent = data_dir / "absent"
-    assert f"data directory {absent}: expected a folder, found nothing" in refused("lite", absent)
-    message = refused("lite", data_dir)
+    assert f"data directory {absent}: expected a folder, found nothing" in refused("lite", absent, command)
+    message = refused("lite", data_dir, command)
     assert message.startswith(f"{data_dir}/MRPC: MRPC lacks dev.tsv; add what is missing, or accept")
     (data_dir / "MRPC" / "train.tsv").unlink()
-    message = refused("lite", data_dir)
+    message = refused("lite", data_dir, command)
     assert message.startswith(f"no data of MRPC: looked in {data_dir}/ for glue_data/MRPC/train.tsv, MRPC/train.tsv, ")
     assert message.count("MRPC:") == 1
     assert hub == []

@@ -92,9 +92,9 @@ def test_every_field_decides_the_ids() -> None:
         ("clients", 0, "clients: expected a number above 0, found 0"),
         ("test_share", 1.0, "test_share: expected a number below 1, found 1.0"),
         ("validation_share", float("nan"), "validation_share: expected a finite number, found nan"),
-        ("grouped", 1, "grouped: expected true or false, found 1"),
+        ("grouped", 1, "grouped: expected a valid boolean, found 1"),
         ("holdout", "dev", "holdout: expected 'test' or 'validation', found 'dev'"),
-        ("training", {"rounds": 1}, "training: expected a Train.*, found"),
+        ("training", {"rounds": 1}, "training: expected an instance of Train.*, found"),
         ("options", [1], r"options: expected a group of fields, found \[1\]"),
     ],
 )

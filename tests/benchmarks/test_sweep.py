@@ -240,20 +240,3 @@ def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(
     best, ties, why = choose(trials, metric("f1"), {"x": default})
     assert (best and best["number"], why) == (expected, reason)
     assert len(ties) == scores.count(0.7)
-
-
-def test_importances_name_the_field_that_decides_the_score(tmp_path: Path, runs: Runs) -> None:
-    tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4), "training.batch_size": (8, 16)})
-    sweep(tmp_path, tuning)
-    shares = result_of(TunedStudy(tuning, tmp_path))["importances"]
-    assert shares[RATE] > 0.95
-    assert sum(shares.values()) == pytest.approx(1)
-
-
-def test_the_front_of_score_and_bytes_is_optunas(tmp_path: Path, runs: Runs) -> None:
-    runs.scores = lambda rate: (0.5,) if rate == 0.1 else (0.7,) * round(10 * rate)
-    tuning = dataclasses.replace(tuned({RATE: (0.1, 0.2, 0.3)}), pareto=True)
-    sweep(tmp_path, tuning)
-    result = result_of(TunedStudy(tuning, tmp_path))
-    front = [one["values"][RATE] for one in result["trials"] if one["number"] in result["front"]]
-    assert sorted(front) == [0.1, 0.2]  # 10 bytes; 20 bytes and a better score; 30 bytes for the same score

@@ -1,4 +1,4 @@
-"""The sweep command on every executor; and the table of trials, the pictures and the section that it leaves."""
+"""The sweep command on every executor; and the table of trials and the pictures that it leaves."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import pytest
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.cli.report import sweep_sections as sections
-from benchmarks.cli.sweep import command as command_of
-from benchmarks.cli.sweep import write_sweeps
+from benchmarks.cli.trials import write_sweeps
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.sweeps.tuning import read_sweep
@@ -86,7 +85,6 @@ def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_
     (chosen,) = entry(swept)["best"]["cells"]
     assert dataclasses.replace(cell, holdout="validation").spec_id == records(swept)[chosen].cell.spec_id
     assert cell.holdout == "test"
-    assert any(line.startswith(f"make {TABLE.id} TASKS=mrpc METHODS=fedsplitbert") for line in lines)
 
 
 @pytest.mark.slow
@@ -122,40 +120,17 @@ def study(**more: Any) -> dict[str, Any]:
     entry: dict[str, Any] = {"task": "mrpc", "method": "fedsplitbert", "scale": LITE.label, "seeds": [1000]}
     entry |= {"score": "f1 on validation data after the best round", "metric": "f1", "study": "a/b"}
     entry |= {"grid": {LAYER: [0, 6, 12], RATE: [1e-4]}, "budget": 3, "trials": trials, "best": trials[0]}
-    return entry | {"ties": [0, 1], "front": None, "importances": {}} | more
+    return entry | {"ties": [0, 1]} | more
 
 
-def parsed(text: str) -> Any:
-    """What the command line makes of a `make` command's sweep and ARGS."""
-    args = shlex.split(text.replace("\\\n", ""))
-    variables = dict(word.split("=", 1) for word in args[2:])
-    flags = ["--tasks", variables["TASKS"], "--methods", variables["METHODS"], *shlex.split(variables["ARGS"])]
-    return build_parser().parse_args(["sweep", args[1].removeprefix("sweep-"), "--scale", variables["SCALE"], *flags])
-
-
-def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> None:
-    paths = write_sweeps([study(front=[0], importances={LAYER: 1.0, RATE: 0.0})], TABLE, LITE, tmp_path)
+def test_files_hold_every_trial_and_the_pictures(tmp_path: Path) -> None:
+    paths = write_sweeps([study()], TABLE, LITE, tmp_path)
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
-    for name in ("history", "heatmap", "front"):
+    for name in ("history", "heatmap"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.DictReader((tmp_path / "trials.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["state"] for row in rows] == ["best, tie of 2, front", "tie of 2", "pruned after round 1"]
+    assert [row["state"] for row in rows] == ["best, tie of 2", "tie of 2", "pruned after round 1"]
     assert [row[LAYER] for row in rows] == ["6", "12", "0"]
-    text = (tmp_path / "section.md").read_text(encoding="utf-8")
-    assert "after the best round, seed 1000: 3 trials, 1 of them pruned" in text
-    assert text.count("| **c = ") == 2
-    assert "50.00" not in text  # after fewer rounds than the others
-    assert "(sweeps/fedsplitbert-table3/lite/heatmap.png)" in text
-
-
-def test_the_command_asks_for_the_same_study() -> None:
-    args = parsed(command_of(study(), TABLE, LITE))
-    assert (args.id, args.grid) == (TABLE.id, [f"{LAYER}=0,6,12", f"{RATE}=0.0001"])
-    assert (list(args.rungs), args.pareto, args.trials) == ([1], False, 3)
-    drawn = {LAYER: [0, 6], RATE: {"low": 1e-5, "high": 1e-3, "log": True}}
-    args = parsed(command_of(study(grid=drawn, budget=8, front=[0], trials=[trial(0, 6, 1e-4, 0.7)]), TABLE, LITE))
-    assert args.range == [f"{RATE}=1e-05:0.001:log"]
-    assert (args.trials, args.pareto, args.rungs) == (8, True, None)
 
 
 def test_the_committed_sweep_has_a_section() -> None:

@@ -20,11 +20,11 @@ from benchmarks.results import read_results
 from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.space import LAYER, LAYERS, RATE, Tuning, planned, read_space, spaces, without_fields
+from benchmarks.sweeps.space import Tuning, planned, read_space, spaces, without_fields
 from benchmarks.sweeps.tuning import Range, Search, Values, best_values, read_sweep
-from fedsim.algorithms import trains
 from tests.conftest import ROOT
 
+LAYER, RATE = "options.critical_layer", "training.learning_rate"
 TABLE = tables.TABLE3
 (MRPC,) = columns_of(TABLE, ["mrpc"])
 FEDAVG, FP16, FEDPROX, SPLIT, QAT = rows_of(
@@ -73,8 +73,7 @@ def test_values_are_read_as_set_reads_them() -> None:
         (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
         (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep decides training.learning_rate"),
         (["--grid", f"{RATE}=1e-3", "--adopt"], "takes what the definition tunes"),
-        (["--rungs", "1", "--pareto"], "--rungs: with --pareto"),
-        (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16; it tunes fedavg, fedprox, fedadam"),
+        (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16 at the scale demo; the definition"),
         (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
     ],
 )
@@ -99,32 +98,20 @@ def test_joint_grids_are_tried_on_the_rows_that_have_all_fields() -> None:
     assert set(tried(TABLE, "demo", "options.embeddings=global,frozen")) >= {"fedavg", "fedsplitbert"}
 
 
-# ---- defaults ----------------------------------------------------------------------------------------------------
+# ---- fields that a definition names --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("benchmark_id", benchmark_ids())
-def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id: str) -> None:
+def test_a_sweep_tunes_what_the_definition_declares(benchmark_id: str) -> None:
     table = benchmark(benchmark_id)
     for scale in table.scales:
-        column, rows = table.columns_at(scale)[0], table.rows_at(scale)
-        trained = {row.id for row in rows if trains(table.cell(row, column, scale, 0).algorithm)}
-        if not trained:
-            with pytest.raises(UserError, match="none is trained"):
+        declared = table.search(scale).grids
+        rows = {row.id for row in table.rows_at(scale)} & declared.keys()
+        if rows:
+            assert tried(table, scale.id) == {row: dict(declared[row]) for row in rows}
+        else:
+            with pytest.raises(UserError, match="the definition tunes no method; --grid tunes other fields, such as"):
                 tried(table, scale.id)
-            continue
-        entries = tried(table, scale.id)
-        assert entries.keys() <= trained
-        assert all(RATE in space or "proximal" in str(space) or "server" in str(space) for space in entries.values())
-
-
-def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
-    entries = tried(tables.FIGURE6, "demo")
-    rates = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3]
-    assert entries["fedavg"] == {RATE: rates}
-    assert entries["fedsplitbert"] == {LAYER: list(LAYERS), RATE: rates}
-    assert "fedsplitbert-qat" not in entries  # takes over FedSplitBERT's
-    assert tried(tables.TABLE4, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
-    assert tried(TABLE, "paper")["fedsplitbert"] == paper.AS_THE_PAPER.grids["fedsplitbert"]
 
 
 # ---- cells of trials -----------------------------------------------------------------------------------------------

@@ -158,23 +158,14 @@ def test_the_rows_of_own_words_alone_are_trained_and_written_back(small):
     assert 3 < len(met) < len(before)
 
 
-@pytest.mark.parametrize(
-    ("requested", "device", "message"),
-    [
-        ("fp64", "cpu", "unknown precision 'fp64': expected auto, fp32, bf16, fp16"),
-        ("fp16", "cpu", "fp16 needs a GPU.*choose auto, fp32 or bf16"),
-        ("auto", "meta", "device 'meta': expected cpu or"),
-    ],
-)
-def test_impossible_precisions_are_refused(requested, device, message):
-    with pytest.raises(FederationError, match=message):
-        resolve_precision(requested, device)
+def test_fp16_needs_a_gpu():
+    with pytest.raises(FederationError, match=r"fp16 needs a GPU.*choose auto, fp32 or bf16"):
+        resolve_precision("fp16", "cpu")
 
 
 @pytest.mark.parametrize(("capability", "expected"), [((7, 5), "fp16"), ((8, 0), "bf16")])
 def test_auto_precision_on_a_gpu(monkeypatch, capability, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr("fedsim.precision._device", torch.device)  # which would otherwise try the GPU
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert resolve_precision("auto") == Precision(torch.device("cuda"), expected)
 

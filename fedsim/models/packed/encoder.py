@@ -76,8 +76,8 @@ class PackedLayer:
     def __call__(self, hidden_TD: Tensor, packing: Packing, masks: Masks | None, first: bool) -> Tensor:
         """Hidden states [T, D], or those of each text's first token alone, [B, D]. masks: dropout's, in training."""
         if torch.is_grad_enabled():
-            found: Tensor = _Layer.apply(hidden_TD, self, packing, masks, first, *self.parameters)
-            return found
+            output: Tensor = _Layer.apply(hidden_TD, self, packing, masks, first, *self.parameters)
+            return output
         return self.forward(hidden_TD, packing, masks, first)[0]
 
     def forward(self, hidden_TD: Tensor, packing: Packing, masks: Masks | None, first: bool) -> tuple[Tensor, Kept]:
@@ -168,7 +168,7 @@ class _Products:
             product = torch.mm(values.t().contiguous(), grad).t()
         weights = product.to(torch.float32, memory_format=torch.contiguous_format).split(self._rows)
         biases = grad.sum(0).float().split(self._rows)
-        return [found for pair in zip(weights, biases, strict=True) for found in pair]
+        return [gradient for pair in zip(weights, biases, strict=True) for gradient in pair]
 
 
 class _Layer(torch.autograd.Function):
@@ -208,7 +208,7 @@ class PackedEncoder:
 
     @property
     def fits(self) -> bool:
-        """Whether the layers are unchanged: nobody has replaced a module in them."""
+        """Whether the layers still have the modules that they were made with."""
         return all(layer.fits for layer in self._layers)
 
     def refresh(self, dtype: torch.dtype) -> None:
@@ -225,14 +225,14 @@ class PackedEncoder:
         encoder = self._encoder
         masks = Masks(dtype) if encoder.training else None
         hidden_TD = self._embedded(batch, packing, masks).to(dtype)
-        found = []
+        states = []
         for number, (layer, module) in enumerate(zip(self._layers, encoder.encoder.layer, strict=True), start=1):
             for hook in module._forward_pre_hooks.values():  # what crosses the wire here, and comes back
                 hidden_TD = packing.tokens(hook(module, (packing.states(hidden_TD),))[0])
             hidden_TD = layer(hidden_TD, packing, masks, first and number == len(self._layers))
-            found.append(hidden_TD)
-        last = found.pop()[:, None] if first else packing.states(found.pop())
-        return last, *(packing.states(found.pop()) for _ in range(wanted - 1))
+            states.append(hidden_TD)
+        last = states.pop()[:, None] if first else packing.states(states.pop())
+        return last, *(packing.states(states.pop()) for _ in range(wanted - 1))
 
     def _positions(self, ids_BS: Tensor, packing: Packing) -> Tensor:
         """The position [T] of each token; where positions follow the padding, its id is not counted inside texts."""

@@ -110,8 +110,8 @@ class Packing:
 
     def tokens(self, hidden_BSD: Tensor) -> Tensor:
         """Hidden states [T, D] of padded ones, as `states` gives them."""
-        found = hidden_BSD.flatten(0, 1).index_select(0, self._rows)
-        return functional.pad(found, (0, 0, 0, len(self.places) - self.count))
+        rows_TD = hidden_BSD.flatten(0, 1).index_select(0, self._rows)
+        return functional.pad(rows_TD, (0, 0, 0, len(self.places) - self.count))
 
     @cached_property
     def _rows(self) -> Tensor:

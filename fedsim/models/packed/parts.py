@@ -212,20 +212,20 @@ class Attention:
             mask.apply_(of_weights)
         of_scores = aten._softmax_backward_data(of_weights, weights, -1, weights.dtype)
         of_scores.mul_(query.shape[-1] ** -0.5)
-        found = key.new_empty((3 if whole else 2, *key.shape))
-        torch.bmm(read.transpose(1, 2), grad, out=found[-1])
-        torch.bmm(of_scores.transpose(1, 2), query, out=found[-2])
+        grads = key.new_empty((3 if whole else 2, *key.shape))
+        torch.bmm(read.transpose(1, 2), grad, out=grads[-1])
+        torch.bmm(of_scores.transpose(1, 2), query, out=grads[-2])
         if whole:
-            torch.bmm(of_scores, key, out=found[0])
+            torch.bmm(of_scores, key, out=grads[0])
         of_query = None if whole else self._by_token(torch.bmm(of_scores, key)[None], texts)
-        return of_query, packing.gathered(self._by_token(found, texts))
+        return of_query, packing.gathered(self._by_token(grads, texts))
 
     def _by_head(self, rows: Tensor, parts: int, texts: int) -> Tensor:
         """[parts, B * H, Q, E] of rows [B * Q, parts * D]."""
         split = rows.view(texts, -1, parts, self.heads, rows.shape[1] // (parts * self.heads))
         return split.permute(2, 0, 3, 1, 4).contiguous().flatten(1, 2)
 
-    def _by_token(self, found: Tensor, texts: int) -> Tensor:
+    def _by_token(self, heads_BHQE: Tensor, texts: int) -> Tensor:
         """[B * Q, parts * D] of rows [parts, B * H, Q, E]."""
-        split = found.view(len(found), texts, self.heads, *found.shape[2:])
-        return split.permute(1, 3, 0, 2, 4).reshape(texts * found.shape[2], -1)
+        split = heads_BHQE.view(len(heads_BHQE), texts, self.heads, *heads_BHQE.shape[2:])
+        return split.permute(1, 3, 0, 2, 4).reshape(texts * heads_BHQE.shape[2], -1)

@@ -1,0 +1,197 @@
+"""The trials of a sweep: what is tried, the progress, and the table and pictures of the outcome."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.cli.progress import ProgressDisplay, warn
+from benchmarks.cli.tracked import open_mirror
+from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark, Scale
+from benchmarks.measures import metric
+from benchmarks.results import read_results
+from benchmarks.running.events import CellFailed, Event
+from benchmarks.running.run_options import RunOptions
+from benchmarks.selection import Selection
+from benchmarks.sweeps.results import keep, result_of
+from benchmarks.sweeps.space import Tuning, planned, read_space, spaces
+from benchmarks.sweeps.study import TunedStudy, run_trials
+from benchmarks.sweeps.tuning import read_sweep
+from fedsim.files import write_bytes
+from reports.pages.plots import KINDS, render
+from reports.pages.text import human_bytes
+from reports.sweeps import figures
+
+Result = Mapping[str, Any]  # a study as the sweep's file has it
+
+
+def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_command: str) -> None:
+    """Run what is left of a sweep, show the outcome and write its files.
+
+    Args:
+        chosen: The part of the benchmark.
+        options: Where results are.
+        args: The arguments of the sweep.
+        next_command: A text with the command that uses the outcome.
+
+    Raises:
+        UserError: The arguments do not fit, or a study has no best trial.
+    """
+    tunings = _planned(chosen, options, args)
+    if left := [row.name for row in chosen.rows if row not in [tuning.row for tuning in tunings]]:
+        print(f"Left out, as the sweep tunes nothing in them: {', '.join(left)}.")
+    studies = [TunedStudy(tuning, options.results_dir) for tuning in tunings]
+    problem = _run(chosen, studies, options)
+    results = [result_of(study) for study in studies]
+    if not any(trial["scores"] for result in results for trial in result["trials"]):
+        raise UserError(problem)
+    adopted = chosen.benchmark.search(chosen.scale).chosen if args.adopt else None
+    paths = [options.results_dir / chosen.sweep_file, *([adopted] if adopted else [])]
+    keep(studies, results, options.results_dir, paths)
+    folder = options.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
+    files = write_sweeps(read_sweep(paths[0]), chosen.benchmark, chosen.scale, folder)
+    if not args.no_tracking:
+        _show_in_mlflow(chosen, studies, options, files)
+    _print_sweep(chosen, results)
+    print(f"Written to {' and '.join(map(str, paths))}. {next_command}")
+    print(f"Of every sweep of {chosen.title} so far:", *files, sep="\n  ")
+    if undecided := [" · ".join(names_of(result, chosen.benchmark)) for result in results if result["best"] is None]:
+        raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
+    if problem:
+        warn(problem)
+
+
+def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -> list[Tuning]:
+    """What is tried of each task and method; UserError if the arguments do not fit."""
+    benchmark, scale, search = chosen.benchmark, chosen.scale, chosen.benchmark.search(chosen.scale)
+    given = read_space(args.grid, args.range)
+    if (args.seeds != range(1) or args.seed is not None) and search.seeds:
+        warn(f"this sweep uses seeds that no table uses ({', '.join(map(str, search.seeds))})")
+    tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), given)
+    for name in (assignment.partition("=")[0] for assignment in args.set):
+        for tuned in (*{field for space in tried.values() for field in space}, "holdout"):
+            if f"{tuned}.".startswith(f"{name}.") or f"{name}.".startswith(f"{tuned}."):
+                raise UserError(
+                    f"--set {name}: this sweep decides {tuned} itself; leave it out, or choose other METHODS"
+                )
+    seeds = search.seeds or tuple(chosen.seeds)
+    # A user's grid is tried whole, whatever the definition's budget.
+    trials = args.trials or (None if args.grid else search.trials)
+    rows, columns = ({one.id: one for one in chosen.rows}, {one.task: one for one in chosen.columns})
+    rungs = search.rungs if args.rungs is None else args.rungs
+    return [
+        planned(Tuning(benchmark, scale, rows[row], columns[task], seeds, space, trials), rungs, options)
+        for (task, row), space in tried.items()
+    ]
+
+
+def _run(chosen: Selection, studies: Sequence[TunedStudy], options: RunOptions) -> str:
+    """Run the trials that are left; returns the problems, each with the trials that it stopped."""
+    reasons, names = dict[str, list[str]](), dict[str, str]()
+    left = [cell for study in studies for values in study.left() for cell in study.tuning.cells(values)]
+    with ProgressDisplay(f"{chosen.title} sweep", left, names) as display:
+
+        def hear(event: Event) -> None:
+            display(event)
+            if isinstance(event, CellFailed):
+                reasons.setdefault(event.message, []).append(names[event.cell.spec_id])
+
+        run_trials(studies, options, hear, names)
+    return "\n".join(f"{reason} ({'; '.join(failed)})" for reason, failed in reasons.items())
+
+
+def _show_in_mlflow(
+    chosen: Selection, studies: Sequence[TunedStudy], options: RunOptions, files: Sequence[Path]
+) -> None:
+    """Bring the trials that have ended into MLflow, with the sweep's files."""
+    trials = [
+        (study.tuning.named(values), study.tuning.column, cell)
+        for study in studies
+        for values in study.trials().values()
+        for cell in study.tuning.cells(values)
+    ]
+    specs = {cell.spec_id for _, _, cell in trials}
+    with open_mirror(chosen, options, warn, trials) as mirror:
+        mirror.sync(record for record in read_results(options.records_dir) if record.cell.spec_id in specs)
+        mirror.log_report(files)
+
+
+def _print_sweep(chosen: Selection, results: Sequence[Result]) -> None:
+    """Every value with its validation score, the best one marked, with all that equal it."""
+    table = Table(title=f"{chosen.title} sweep: scores {results[0]['score'].partition(' ')[2]}")
+    for heading in ("Task", "Method", "Tried", "Score", "sd", "n", "Uplink", ""):
+        table.add_column(heading, justify="right" if heading in ("Score", "sd", "n", "Uplink") else "left")
+    for result in results:
+        task, method = names_of(result, chosen.benchmark)
+        by = metric(result["metric"])
+        for trial in result["trials"]:
+            style = "bold" if trial["number"] in result["ties"] else None
+            entries = shown(trial, result, chosen.benchmark, chosen.scale)
+            table.add_row(f"{task} ({by.label}{f', {by.unit}' if by.unit else ''})", method, *entries, style=style)
+        table.add_section()
+    Console(width=max(Console().width, 118)).print(table)
+    for result in results:
+        if result["tie"]:
+            taken = shown(result["best"], result, chosen.benchmark, chosen.scale)[0]
+            place, equals = " · ".join(names_of(result, chosen.benchmark)), len(result["ties"])
+            print(f"{place}: {equals} trials tie; taken: {taken} ({result['tie']}).")
+
+
+def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, folder: Path) -> list[Path]:
+    """Write trials.csv and pictures into a folder; returns their paths."""
+    results = [result for result in results if result.get("metric") and result["trials"]]
+    rows = [
+        {
+            **{name: result[name] for name in ("task", "method", "scale", "study")},
+            "trial": trial["number"],
+            "score": result["metric"],
+            "mean": trial["mean"],
+            "sd": trial["sd"],
+            "seeds": len(trial["scores"]),
+            "uplink_bytes": trial["uplink_bytes"],
+            "state": state(result, trial),
+            **trial["values"],
+        }
+        for result in results
+        for trial in result["trials"]
+    ]
+    contents = {"trials.csv": pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n").encode()}
+    for name, figure in figures(results, table, scale).items():
+        contents |= dict(zip((f"{name}.{kind}" for kind in KINDS), render(figure, *KINDS), strict=True))
+    for name, content in contents.items():
+        write_bytes(folder / name, content)
+    return [folder / name for name in contents]
+
+
+def names_of(result: Result, table: Benchmark) -> tuple[str, str]:
+    """Task and method of a study, by name."""
+    tasks, rows = {column.task: column.name for column in table.columns}, {row.id: row.name for row in table.rows}
+    task, method = str(result["task"]), str(result["method"])
+    return tasks.get(task, task), rows.get(method, method)
+
+
+def shown(trial: Mapping[str, Any], result: Result, table: Benchmark, scale: Scale) -> tuple[str, ...]:
+    """A trial's row in a table: values, score, deviation, number of seeds, uplink, and its state."""
+    by, mean, missing = metric(result["metric"]), trial["mean"], len(result["seeds"]) - len(trial["scores"])
+    score = f"{by.shown(mean):.2f}" if mean is not None else "failed" if missing else "undefined"
+    deviation = "" if trial["sd"] is None else f"{by.shown(trial['sd']):.2f}"
+    uplink = "" if trial["uplink_bytes"] is None else human_bytes(trial["uplink_bytes"])
+    values = ", ".join(table.shown(name, value, scale) for name, value in trial["values"].items())
+    return values, score, deviation, str(len(trial["scores"])), uplink, state(result, trial)
+
+
+def state(result: Result, trial: Mapping[str, Any]) -> str:
+    """Whether a trial of a study is the best, a tie, or pruned; "" for any other."""
+    if "given_up_after" in trial:
+        return f"pruned after round {trial['given_up_after']}"
+    number, ties = trial["number"], result["ties"]
+    is_best = result["best"] is not None and number == result["best"]["number"]
+    is_tied = number in ties and len(ties) > 1
+    return ", ".join([*["best"] * is_best, *[f"tie of {len(ties)}"] * is_tied])
