@@ -120,11 +120,16 @@ def _named(entries: Mapping[str, Any], name: str, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Runs:
-    """Records of one scale, by row and task."""
+    """Records of one scale, by row and task.
+
+    score_at: the round that counts (`reports.evidence.paired.rule_for`). seeds: task -> those that count; {} for all.
+    """
 
     tables: Tables
     scale: Scale
     records: tuple[RunResult, ...]
+    score_at: str = "chosen"
+    seeds: Mapping[str, range] = field(default_factory=dict)
 
     @classmethod
     def of_all(cls, benchmarks: Mapping[str, Benchmark], scale: Scale, records: Iterable[RunResult]) -> Self:
@@ -195,7 +200,8 @@ class Runs:
         if place is None:
             return ()
         row, column, scale = place
-        return select(self.tables.benchmark(at), scale, row, column, self._index).records
+        records = select(self.tables.benchmark(at), scale, row, column, self._index).records
+        return tuple(record for record in records if not self.seeds or record.cell.seed in self.seeds.get(task, ()))
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:
         return paired(self.of(row, task), self.of(other, task))

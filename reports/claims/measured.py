@@ -113,10 +113,10 @@ class MeasuredNumbers:
         return self.runs.paired(pair.row, pair.other, pair.task)
 
     @once
-    def _compared(self, compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
+    def _compared(self, compare: Callable[[Pairs, str, str], Estimate], pair: Pair) -> Estimate | None:
         """Two rows compared by a score; claims and their readings share comparisons."""
         pairs = self._pairs(pair)
-        return compare(pairs, pair.score) if pairs else None
+        return compare(pairs, pair.score, self.runs.score_at) if pairs else None
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """By how much the other row is better than each row that does nothing.

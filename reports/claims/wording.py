@@ -112,7 +112,7 @@ def full_reasons(verdict: Verdict) -> list[str]:
 def short_reason(verdict: Verdict) -> str:
     """Why a claim is open, in about five words: of several reasons one that more runs would not remove."""
     if verdict.state is State.MISSING:
-        return NOT_RUN
+        return f"{NOT_RUN} yet, {verdict.missing}" if verdict.missing else NOT_RUN
     if verdict.state is State.NOT_JUDGED:
         reasons = [_in_short(reason) for one, _ in verdict.comparisons for _, reason in one.reasons]
         return next((reason for reason in reasons if reason not in OPEN), reasons[0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from benchmarks.experiment import Benchmark, Column, Scale
 from benchmarks.publication import Yardstick
 from benchmarks.results import POOLED, RunResult
-from reports.evidence.paired import Pairs, difference, level
+from reports.evidence.paired import Pairs, difference, level, rule_for
 from reports.evidence.records import DEMO, Index, Request, select
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import Estimate, mean, printed
@@ -151,11 +151,11 @@ def _score(yardstick: Yardstick, column: Column) -> str:
     return f"{yardstick.evaluation or column.evaluation}/{column.averaged.rpartition('/')[2]}"
 
 
-def lead(pairs: Pairs, score: str) -> Estimate:
+def lead(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     """How much better the first records of pairs are than others that may answer without having learned."""
     records, others = zip(*pairs, strict=True)
     # A constant answer has no correlation: against it, the row that has to learn has to have one.
-    return difference(pairs, score) if _values(others, score) else level(records, score)
+    return difference(pairs, score, at) if _values(others, score) else level(records, score, rule_for(at, pairs))
 
 
 def _values(records: Sequence[RunResult], score: str) -> Sequence[float]:
