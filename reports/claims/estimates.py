@@ -21,6 +21,7 @@ from reports.evidence.targets import attempt
 from reports.pages.text import number
 
 NO_MAJORITY = "target not checked: the majority-class baseline was not run"
+PAPERS_TARGET = "the paper's target is vacuous"
 MEANS_NOTHING = "vacuous target: with another encoder all methods reach some level"
 
 # ---- differences -------------------------------------------------------------------------------------------------
@@ -173,6 +174,19 @@ class Goal:
     by_seed: Mapping[int, float]
     text: str
     reason: str = ""
+
+
+def vacuous(runs: Runs, target: Target, task: str, score: str) -> str:
+    """Why the paper's own target shows nothing: each client's most frequent label reaches it; "" where it does not.
+
+    Such answers have no encoder, so they are the same at every scale that has the paper's clients.
+    """
+    levels = known(tuple(_majority(runs, target, task, score).values()))
+    wanted, measured = target.percent.get(task), metric(score)
+    if wanted is None or not levels or not all(measured.reaches(level, wanted / measured.factor) for level in levels):
+        return ""
+    level = number(measured.shown(mean(levels)))
+    return f"{PAPERS_TARGET}: each client's most frequent label gives {level}, target {wanted:g}, n = {len(levels)}"
 
 
 def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:

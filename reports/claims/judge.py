@@ -22,8 +22,17 @@ from reports.evidence.records import DEMO, PAPER, Derive
 
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the reading", "no difference"
-UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
-WORDS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, SAME, UNDECIDED, NOT_TESTABLE)  # what readers should see first
+VACUOUS, UNDECIDED, NOT_TESTABLE = wording.VACUOUS, "undecided", "not testable here"
+WORDS = (
+    CONTRADICTED,
+    PARTLY,
+    DEPENDS,
+    SUPPORTED,
+    SAME,
+    VACUOUS,
+    UNDECIDED,
+    NOT_TESTABLE,
+)  # what readers should see first
 TILES = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE)  # shown together, also where none got that verdict
 CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published"
 
@@ -41,6 +50,8 @@ def measured_word(verdict: Verdict) -> str:
         return PARTLY if verdict.of(State.YES) else CONTRADICTED
     if verdict.state is State.YES:
         return SUPPORTED
+    if wording.is_vacuous(verdict):
+        return VACUOUS
     return UNDECIDED if wording.is_testable(verdict) else NOT_TESTABLE
 
 
@@ -90,6 +101,8 @@ class Judgement:
     def verdict(self) -> str:
         """The word with what belongs to it: k of m, columns that it does not cover, the evidence, or why it is open."""
         measured, word = self.measured, self.word
+        if word == VACUOUS:
+            return f"{word}: {wording.full_reasons(measured)[0].partition(': ')[2]}"
         if not measured.is_decided:
             return f"{word}: {wording.short_reason(measured)}"
         if word == PARTLY:
