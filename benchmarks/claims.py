@@ -88,6 +88,7 @@ class AverageBetter:
 
     Several rows stand for their mean in each table, several tables for the mean of these. A row's rivals are those of
     its own table, or all if it has none. over_failed: as in Better.
+    tasks: () for all of the table's. scores: a task's first one of these counts; () for the one that it averages.
     """
 
     rows: tuple[At, ...]
@@ -95,6 +96,8 @@ class AverageBetter:
     by: float
     most: float = math.inf
     over_failed: bool = False
+    tasks: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
 
     def choices(self) -> Iterator[Mapping[str, At]]:
         """Every choice of one rival for each table (benchmark id), among them the best one of each."""
@@ -230,6 +233,22 @@ class Claim:
     def benchmarks(self) -> frozenset[str]:
         """The ids of its benchmarks, which may be another paper's."""
         return frozenset(at.benchmark for relation in self.every_relation for at in rows_named(relation))
+
+
+@dataclass(frozen=True)
+class Decisive:
+    """The comparisons that decide some claims by docs/protocol.md, fixed before their runs.
+
+    claims: ids. steps: numbers of the campaign's steps that run them; nothing is looked at before all are finished.
+    seeds: task -> the seeds that count there. best_of: the relations' rows are the one of these that scores best on
+    validation data of the tuning seed.
+    """
+
+    claims: tuple[str, ...]
+    relations: tuple[Better | AverageBetter, ...]
+    steps: tuple[int, ...]
+    seeds: Mapping[str, range]
+    best_of: tuple[At, ...] = ()
 
 
 def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:

@@ -92,6 +92,7 @@ class Column:
 
     evaluations: evaluation -> suffix of a metric's label there.
     beside: further scores to show, which no paper has and no claim or average uses.
+    primary: the one score that decides claims on results; "" for the averaged one.
     leak: what test and training examples share under a random split, so that scores are no evidence.
     own: scale id -> the column's encoder and data there.
     instead_of: the task on whose claims this column is judged while that task has no results.
@@ -103,6 +104,7 @@ class Column:
     averaged: str  # the score that enters the average
     evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
     beside: tuple[str, ...] = ()
+    primary: str = ""
     leak: str = ""
     scales: tuple[str, ...] = SCALES  # at which the column exists
     own: Mapping[str, Scale] = field(default_factory=dict)

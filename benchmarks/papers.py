@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from benchmarks.dry_run.shapes import derive_client, derive_flops, derive_for
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
+from benchmarks.protocol import SCALE, campaign, decisive_of
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
 from benchmarks.results import RunResult
 from benchmarks.selection import FinishedCells, tables_of
 from reports.audit.sources import PaperFacts
 from reports.audit.statements import Finding, findings
 from reports.claims import wording
+from reports.claims.cells import Runs
+from reports.claims.decisive import Deciding
 from reports.claims.judge import Judgement, judge, measured_word
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import PAPER, request_for
+from reports.evidence.scores import PROTOCOL
 from reports.front.state import MEASURED, Headline, Standing
 from reports.views import has_finding, page
 
@@ -49,7 +54,22 @@ def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[J
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
     published = published_of(tables.values())
-    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_flops)
+    deciding = _deciding(paper, records) if scale.id == SCALE else {}
+    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_flops, deciding)
+
+
+def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
+    """Claim id -> the comparisons of the campaign that decide it. records: with the reference rows' runs."""
+    fixed: dict[str, Deciding] = {}
+    for decisive in decisive_of(paper):
+        known = campaign()
+        gates = {table.gate.id: table.gate for table in known.benchmarks.values() if table.gate is not None}
+        scale = next(iter(known.benchmarks.values())).scale(SCALE)
+        runs = Runs.of_all({**gates, **known.benchmarks}, scale, [*records, *known.records])
+        counted = replace(runs, score_at=PROTOCOL, seeds=decisive.seeds)
+        comparisons = Deciding(known.resolved(decisive), counted, known.missing(decisive.steps))
+        fixed |= dict.fromkeys(decisive.claims, comparisons)
+    return fixed
 
 
 def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:

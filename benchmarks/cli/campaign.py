@@ -14,16 +14,14 @@ from typing import NamedTuple
 
 from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
+from benchmarks.protocol import RESULTS, ROOT, SCALE, STEPS
 from benchmarks.registry import include
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
 from fedsim.files import write_bytes
 
-ROOT = Path(__file__).parent.parent  # of the papers' folders
-COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a results folder; no page reads them
-STEPS = sorted(ROOT.glob("*/campaign/steps.toml"))
-SCALE = "lite"
+COMMITTED = RESULTS  # of earlier sessions; no page reads a step's before all of them are finished
 
 
 class Step(NamedTuple):

@@ -94,7 +94,7 @@ SCALES = (
 _ACCURACY = (("test/accuracy",), "test/accuracy")
 _MATTHEWS = (("test/matthews_correlation",), "test/matthews_correlation")
 COLUMNS = (
-    Column("mrpc", "MRPC", ("test/f1", "test/accuracy"), "test/f1"),
+    Column("mrpc", "MRPC", ("test/f1", "test/accuracy"), "test/f1", primary="test/accuracy"),
     # A correlation within one client ignores label shares. Over all examples, a method that knows them gains by it.
     Column("cola", "CoLA", *_MATTHEWS, beside=("pooled/matthews_correlation",)),
     Column("sst2", "SST-2", ("test/f1", "test/accuracy"), "test/accuracy"),

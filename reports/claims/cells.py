@@ -45,10 +45,15 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Tables:
-    """Benchmarks by id. instead: a task without records -> the task that replaces it."""
+    """Benchmarks by id.
+
+    instead: a task without records -> the task that replaces it. is_primary: whether a task has one score in a claim
+    that names none: scores of one run are no independent comparisons.
+    """
 
     benchmarks: Mapping[str, Benchmark]
     instead: Mapping[str, str] = field(default_factory=dict)
+    is_primary: bool = False
 
     def benchmark(self, at: At) -> Benchmark:
         """The benchmark of a row; ReportError if it is unknown."""
@@ -97,12 +102,12 @@ class Tables:
         chosen = tuple(scores)
         for row, other in product(rows, others):
             for task in self.tasks(row, tasks):
-                of_row, of_other = (column.scores if (column := self.column(at, task)) else () for at in (row, other))
-                yield from (
-                    Pair(row, other, task, score)
-                    for score in of_row
-                    if score in of_other and (not chosen or score in chosen)
-                )
+                columns = self.column(row, task), self.column(other, task)
+                of_row, of_other = (column.scores if column else () for column in columns)
+                shared = [score for score in of_row if score in of_other and (not chosen or score in chosen)]
+                primary = columns[0].primary or columns[0].averaged if columns[0] else ""
+                is_one = self.is_primary and not chosen and primary in shared
+                yield from (Pair(row, other, task, score) for score in ([primary] if is_one else shared))
 
     def score_name(self, pair: Pair) -> str:
         """The column's name, with the score's if the column has several."""
@@ -120,11 +125,16 @@ def _named(entries: Mapping[str, Any], name: str, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Runs:
-    """Records of one scale, by row and task."""
+    """Records of one scale, by row and task.
+
+    score_at: the round that counts (`reports.evidence.paired.rule_for`). seeds: task -> those that count; {} for all.
+    """
 
     tables: Tables
     scale: Scale
     records: tuple[RunResult, ...]
+    score_at: str = "chosen"
+    seeds: Mapping[str, range] = field(default_factory=dict)
 
     @classmethod
     def of_all(cls, benchmarks: Mapping[str, Benchmark], scale: Scale, records: Iterable[RunResult]) -> Self:
@@ -134,7 +144,7 @@ class Runs:
         columns = [column for table in benchmarks.values() for column in table.columns_at(scale) if column.instead_of]
         instead = {one.instead_of: one.task for one in columns if one.task in run and one.instead_of not in run}
         tables = {name: replace(table, columns=table.columns_at(scale)) for name, table in benchmarks.items()}
-        return cls(Tables(tables, instead), scale, kept)
+        return cls(Tables(tables, instead, is_primary=True), scale, kept)
 
     @cached_property
     def _find(self) -> Find:
@@ -195,7 +205,8 @@ class Runs:
         if place is None:
             return ()
         row, column, scale = place
-        return select(self.tables.benchmark(at), scale, row, column, self._index).records
+        records = select(self.tables.benchmark(at), scale, row, column, self._index).records
+        return tuple(record for record in records if not self.seeds or record.cell.seed in self.seeds.get(task, ()))
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:
         return paired(self.of(row, task), self.of(other, task))

@@ -13,7 +13,7 @@ from reports.claims.cells import Runs
 from reports.claims.criterion import Evidence, evidence, median_evidence
 from reports.claims.hypothesis import is_majority
 from reports.evidence.inference import average_of, average_together, is_flat, resampled, scaled, with_sampling
-from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
+from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio, rule_for
 from reports.evidence.records import PAPER
 from reports.evidence.scores import best_by_seed, known, round_scores, scores_of
 from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
@@ -21,14 +21,16 @@ from reports.evidence.targets import attempt
 from reports.pages.text import number
 
 NO_MAJORITY = "target not checked: the majority-class baseline was not run"
+PAPERS_TARGET = "the paper's target is vacuous"
 MEANS_NOTHING = "vacuous target: with another encoder all methods reach some level"
 
 # ---- differences -------------------------------------------------------------------------------------------------
 
 
-def relative_difference(pairs: Pairs, score: str) -> Estimate:
+def relative_difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     """By how much the first records of pairs are better, in percent of the second ones' mean, taken as exact."""
-    estimate, values = difference(pairs, score), known(scores_of([second for _, second in pairs], score).at())
+    others = scores_of([second for _, second in pairs], score)
+    estimate, values = difference(pairs, score, at), known(others.at(rule_for(at, pairs)))
     level = abs(mean(values)) if values else 0.0
     if not level:
         return Estimate(None, None, estimate.n, estimate.note)
@@ -84,7 +86,7 @@ def unpaired_error(records: Sequence[RunResult], score: str) -> float | None:
     return None if scores.error is None or None in scores.errors else scores.error * 2**0.5
 
 
-def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
+def mean_difference(of_rows: Sequence[Pairs], score: str, at: str = "chosen") -> Estimate | None:
     """By how much several rows are better than one rival on average, over the seeds that all of them have.
 
     Redrawn splits are averaged seed by seed. Where seeds share their test set, errors are added as if they were fully
@@ -95,16 +97,16 @@ def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
         return None
     kept = [[pair for pair in pairs if pair[0].cell.seed in shared] for pairs in of_rows]
     if len(kept) == 1:
-        return difference(kept[0], score)
+        return difference(kept[0], score, at)
     if ratio := resplit_ratio([first for pairs in kept for first, _ in pairs]):
-        by_row = [gains(pairs, score) for pairs in kept]
+        by_row = [gains(pairs, score, at) for pairs in kept]
         values = [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)]
         estimate = resampled(values, ratio)
         if not is_flat(estimate):
             return estimate
-        floors = [paired_error(pairs, score) for pairs in kept]
+        floors = [paired_error(pairs, score, at) for pairs in kept]
         return resampled(values, ratio, floor=None if None in floors else mean(known(floors)))
-    return average_together([difference(pairs, score) for pairs in kept])
+    return average_together([difference(pairs, score, at) for pairs in kept])
 
 
 def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
@@ -117,10 +119,12 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
     averages, texts, closed, is_complete = [], [], {}, True
     for name, rival in rivals.items():
         rows = tuple(row for row in relation.rows if row.benchmark == name)
-        every = runs.tables.tasks(rows[0])
+        every = runs.tables.tasks(rows[0], relation.tasks)
         judged = tuple(task for task in every if not runs.gate(rows[0], task).is_settled)
         counted = judged if is_majority(judged, every) else every
-        gains_by_task = {task: gain for task in counted if (gain := _gain(runs, rows, rival, task)) is not None}
+        gains_by_task = {
+            task: gain for task in counted if (gain := _gain(runs, rows, rival, task, relation.scores)) is not None
+        }
         is_complete = is_complete and len(gains_by_task) == len(counted)
         if gains_by_task:
             averages.append(average_of(tuple(gains_by_task.values())))
@@ -138,13 +142,14 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
     return evidence(whole, interval=None, components=None)
 
 
-def _gain(runs: Runs, rows: Sequence[At], rival: At, task: str) -> Estimate | None:
+def _gain(runs: Runs, rows: Sequence[At], rival: At, task: str, scores: Sequence[str]) -> Estimate | None:
     """The rows' mean gain on a task, paired by seed; None unless all of them ran."""
     column = runs.tables.column(rows[0], task)
     if column is None or runs.tables.column(rival, task) is None:
         return None
     pairs = [runs.paired(row, rival, task) for row in rows]
-    return mean_difference(pairs, column.averaged) if all(pairs) else None
+    score = next((score for score in scores if score in column.scores), column.averaged)
+    return mean_difference(pairs, score, runs.score_at) if all(pairs) else None
 
 
 def _part(
@@ -169,6 +174,19 @@ class Goal:
     by_seed: Mapping[int, float]
     text: str
     reason: str = ""
+
+
+def vacuous(runs: Runs, target: Target, task: str, score: str) -> str:
+    """Why the paper's own target shows nothing: each client's most frequent label reaches it; "" where it does not.
+
+    Such answers have no encoder, so they are the same at every scale that has the paper's clients.
+    """
+    levels = known(tuple(_majority(runs, target, task, score).values()))
+    wanted, measured = target.percent.get(task), metric(score)
+    if wanted is None or not levels or not all(measured.reaches(level, wanted / measured.factor) for level in levels):
+        return ""
+    level = number(measured.shown(mean(levels)))
+    return f"{PAPERS_TARGET}: each client's most frequent label gives {level}, target {wanted:g}, n = {len(levels)}"
 
 
 def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:

@@ -161,6 +161,7 @@ class Verdict:
         is_derived: All that decides follows from shapes, without noise.
         tests: The number of ways to fail that Holm's correction counts.
         left_out: Comparisons that cannot be judged and are not needed.
+        missing: While runs that the protocol fixed are missing, how many are finished, as "21 of 36".
     """
 
     state: State
@@ -169,6 +170,7 @@ class Verdict:
     is_derived: bool = False
     tests: int = 0
     left_out: tuple[Assertion, ...] = ()
+    missing: str = ""
 
     def of(self, state: State) -> list[Assertion]:
         return [comparison for comparison, each in self.comparisons if each is state]

@@ -12,6 +12,7 @@ from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
 from reports.claims.costs import DeriveFlops
+from reports.claims.decisive import Deciding
 from reports.claims.hypothesis import State, Verdict, decide
 from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
@@ -21,8 +22,17 @@ from reports.evidence.records import DEMO, PAPER, Derive
 
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the reading", "no difference"
-UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
-WORDS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, SAME, UNDECIDED, NOT_TESTABLE)  # what readers should see first
+VACUOUS, UNDECIDED, NOT_TESTABLE = wording.VACUOUS, "undecided", "not testable here"
+WORDS = (
+    CONTRADICTED,
+    PARTLY,
+    DEPENDS,
+    SUPPORTED,
+    SAME,
+    VACUOUS,
+    UNDECIDED,
+    NOT_TESTABLE,
+)  # what readers should see first
 TILES = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE)  # shown together, also where none got that verdict
 CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published"
 
@@ -40,6 +50,8 @@ def measured_word(verdict: Verdict) -> str:
         return PARTLY if verdict.of(State.YES) else CONTRADICTED
     if verdict.state is State.YES:
         return SUPPORTED
+    if wording.is_vacuous(verdict):
+        return VACUOUS
     return UNDECIDED if wording.is_testable(verdict) else NOT_TESTABLE
 
 
@@ -56,6 +68,8 @@ class Judgement:
     Args:
         otherwise: Another reading's name -> its two verdicts, published and measured.
         at_last: The verdict on the last round's scores; None if those are the ones that count.
+        exploratory: The verdict on the earlier runs of a claim that the protocol's comparisons decide; it decides
+            nothing.
         partial: Names of tasks some of whose data were missing.
         stand_ins: Tasks that were judged in place of others without records, in words.
     """
@@ -67,6 +81,7 @@ class Judgement:
     measured: Verdict
     otherwise: Mapping[str, tuple[Verdict, Verdict]] = field(default_factory=dict)
     at_last: Verdict | None = None
+    exploratory: Verdict | None = None
     partial: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
 
@@ -86,6 +101,8 @@ class Judgement:
     def verdict(self) -> str:
         """The word with what belongs to it: k of m, columns that it does not cover, the evidence, or why it is open."""
         measured, word = self.measured, self.word
+        if word == VACUOUS:
+            return f"{word}: {wording.full_reasons(measured)[0].partition(': ')[2]}"
         if not measured.is_decided:
             return f"{word}: {wording.short_reason(measured)}"
         if word == PARTLY:
@@ -122,7 +139,8 @@ class Judgement:
         for name, (theirs, ours) in self.otherwise.items():
             published = f"published {published_word(theirs)} ({wording.numbers(theirs)}{note})"
             texts.append(f"read as {name}: {published}; measured {measured_word(ours)} ({wording.numbers(ours)})")
-        return [*texts, *wording.full_reasons(self.measured)]
+        earlier = [self.earlier_runs] if self.exploratory else []
+        return [*texts, *earlier, *wording.full_reasons(self.measured)]
 
     @property
     def readings(self) -> list[tuple[str, str, str]]:
@@ -164,7 +182,16 @@ class Judgement:
         sees = "sees" if self.measured.is_decided else "would have seen"
         seen = f"{sees} {least}" if least else ""
         more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
-        return "; ".join(filter(None, (wording.why(self.measured), judged_on, caveat, seen, more, self.elsewhere)))
+        earlier = f"earlier runs, exploratory: {measured_word(self.exploratory)}" if self.exploratory else ""
+        parts = wording.why(self.measured), judged_on, caveat, seen, more, self.elsewhere, earlier
+        return "; ".join(filter(None, parts))
+
+    @property
+    def earlier_runs(self) -> str:
+        """What the earlier runs of a claim show that the protocol's comparisons decide, in words."""
+        if self.exploratory is None:
+            return ""
+        return f"earlier runs, exploratory: {measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
 
 
 def judge_published(
@@ -192,6 +219,7 @@ def judge(
     scale: Scale,
     derive: Callable[[Benchmark], Derive] | None = None,
     derive_flops: DeriveFlops | None = None,
+    deciding: Mapping[str, Deciding] | None = None,
 ) -> tuple[Judgement, ...]:
     """Judge a paper's claims on published numbers and on the records of a scale.
 
@@ -204,6 +232,7 @@ def judge(
         scale: The one to judge.
         derive: What a benchmark's rounds send by shapes; without it, bytes are those of the scale's records.
         derive_flops: FLOPs of one client's training on a text by shapes.
+        deciding: Claim id -> the comparisons that decide it in place of the claim's own.
 
     Returns:
         A judgement for each claim; () at the demo scale, whose data are generated.
@@ -227,7 +256,11 @@ def judge(
         at_last = decide(hypotheses_of(claim.relations, last)) if last else None
         tasks = [task for one in ours.shown for task in one.tasks]
         partial, stand_ins = tuple(source.runs.partial(tasks)), tuple(source.runs.stand_ins(tasks))
-        judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, partial, stand_ins))
+        fixed = (deciding or {}).get(claim.id)
+        if fixed:  # the protocol fixed the reading and the round that counts
+            judged.append(Judgement(claim, paper, scale, theirs, fixed.verdict, exploratory=ours))
+        else:
+            judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, None, partial, stand_ins))
     return tuple(judged)
 
 

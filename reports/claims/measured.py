@@ -24,6 +24,7 @@ from reports.claims.estimates import (
     goal,
     relative_difference,
     unpaired_p,
+    vacuous,
 )
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, level
@@ -82,17 +83,23 @@ class MeasuredNumbers:
         why = next(filter(None, reasons), "")
         return evidence(estimate, reasons=((name, why),) if why else ())
 
+    def _shows_nothing(self, pair: Pair, why: str) -> Evidence:
+        """No number, as a constant answer would pass too: no run and no validity check changes that."""
+        return evidence(None, reasons=((self.tables.task(pair.row, pair.task), why),))
+
     # ---- scores ------------------------------------------------------------------------------------------------
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
         """By how much the row is better by what the relation measures: in its unit, or percent."""
-        pairs = self._pairs(pair)
+        pairs, is_rounds = self._pairs(pair), relation.measure == "rounds"
+        if is_rounds and relation.target and (why := vacuous(self.runs, relation.target, pair.task, pair.score)):
+            return self._shows_nothing(pair, why)
         if not pairs:
             return self._checked(pair, None)
         if len({*self.identities(pair)}) == 1:
             return derived(0.0, len(pairs), "one run")
         failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
-        if relation.measure == "rounds":
+        if is_rounds:
             target = relation.target or Target({}, relation.than, pair.score)
             wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
@@ -113,10 +120,10 @@ class MeasuredNumbers:
         return self.runs.paired(pair.row, pair.other, pair.task)
 
     @once
-    def _compared(self, compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
+    def _compared(self, compare: Callable[[Pairs, str, str], Estimate], pair: Pair) -> Estimate | None:
         """Two rows compared by a score; claims and their readings share comparisons."""
         pairs = self._pairs(pair)
-        return compare(pairs, pair.score) if pairs else None
+        return compare(pairs, pair.score, self.runs.score_at) if pairs else None
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """By how much the other row is better than each row that does nothing.
@@ -165,6 +172,8 @@ class MeasuredNumbers:
     def above_target(self, relation: Reaches, row: At, task: str) -> Evidence | None:
         """By how much the best score of the rounds that count is better than the target of the same seed."""
         records, score, pair = self.runs.of(row, task), relation.target.score, Pair(row, row, task)
+        if why := vacuous(self.runs, relation.target, task, score):
+            return self._shows_nothing(pair, why)
         wanted = goal(self.runs, relation.target, task, score, [record.cell.seed for record in records])
         if wanted is None:
             return self._checked(pair, None)
@@ -201,6 +210,8 @@ class MeasuredNumbers:
         if relation.target is None:
             return None
         pairs, score = self._pairs(pair), relation.target.score
+        if why := vacuous(self.runs, relation.target, pair.task, score):
+            return self._shows_nothing(pair, why)
         wanted = goal(self.runs, relation.target, pair.task, score, _seeds(pairs))
         if wanted is None:
             return self._checked(pair, None)

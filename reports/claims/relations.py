@@ -67,7 +67,7 @@ def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Assertion]:
 def _average_better(relation: AverageBetter, source: Source) -> Iterator[Assertion]:
     tables = source.tables
     places = dict.fromkeys(tables.benchmark(row).place for row in relation.rows)
-    tasks = tuple(dict.fromkeys(task for row in relation.rows for task in tables.tasks(row)))
+    tasks = tuple(dict.fromkeys(task for row in relation.rows for task in tables.tasks(row, relation.tasks)))
     criterion = Criterion(relation.by, relation.most, strict=relation.by == 0)
     rows = ", ".join(dict.fromkeys(tables.row(row).name for row in relation.rows))
     for rivals in relation.choices():

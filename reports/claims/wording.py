@@ -6,21 +6,26 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.claims.criterion import Evidence, seeds_for_sign_test
+from reports.claims.estimates import PAPERS_TARGET
 from reports.claims.hypothesis import Assertion, State, Verdict
 from reports.evidence import gate
 from reports.evidence.inference import FEWEST_SEEDS, LEVEL, MOST_SEEDS, seeds_needed, smallest_effect
 from reports.pages.text import number
 
 LISTED = 3  # comparisons that a table shows of a claim
+VACUOUS = "vacuous target"
 TOO_FEW, NOT_RUN, NOT_TUNED = "too few seeds", "not run", "not tuned yet"
-BASELINE_FAILED, LEAK = "baseline failed", "test data leak"
-OPEN = (TOO_FEW, NOT_RUN, NOT_TUNED)  # more runs would remove these reasons
+BASELINE_FAILED, LEAK, UNKNOWN = "baseline failed", "test data leak", "unknown whether it learns"
+OPEN = (TOO_FEW, NOT_RUN, NOT_TUNED, UNKNOWN)  # more runs would remove these reasons
 # Beginnings of reasons not to judge a column -> the reason in a few words; any other is that a baseline failed.
 _IN_SHORT = {
     gate.NO_ERROR.partition(",")[0]: TOO_FEW,
     gate.NOT_RUN: NOT_RUN,
     gate.NOT_TUNED: NOT_TUNED,
     "its test examples": LEAK,
+    gate.UNKNOWN: UNKNOWN,
+    gate.SHOWN_NOT: gate.SHOWN_NOT,
+    PAPERS_TARGET: VACUOUS,
     "not tuned": NOT_TUNED,
     "target not checked": NOT_RUN,
     "vacuous target": "vacuous target",
@@ -112,12 +117,22 @@ def full_reasons(verdict: Verdict) -> list[str]:
 def short_reason(verdict: Verdict) -> str:
     """Why a claim is open, in about five words: of several reasons one that more runs would not remove."""
     if verdict.state is State.MISSING:
-        return NOT_RUN
+        return f"{NOT_RUN} yet, {verdict.missing}" if verdict.missing else NOT_RUN
     if verdict.state is State.NOT_JUDGED:
         reasons = [_in_short(reason) for one, _ in verdict.comparisons for _, reason in one.reasons]
         return next((reason for reason in reasons if reason not in OPEN), reasons[0])
     reasons = [_short(_open_reason(one, verdict.tests)) for one in verdict.of(State.UNDECIDED)]
     return next(iter(reasons), "not all of it run" if verdict.of(State.MISSING) else "columns not testable here")
+
+
+def is_vacuous(verdict: Verdict) -> bool:
+    """Whether a constant answer reaches the paper's own target wherever the claim speaks of one."""
+    reasons = [reason for one, _ in verdict.comparisons for _, reason in one.reasons]
+    return (
+        bool(reasons)
+        and all(one.reasons for one, _ in verdict.comparisons)
+        and all(reason.startswith(PAPERS_TARGET) for reason in reasons)
+    )
 
 
 def is_testable(verdict: Verdict) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from benchmarks.experiment import Benchmark, Column, Scale
 from benchmarks.publication import Yardstick
 from benchmarks.results import POOLED, RunResult
-from reports.evidence.paired import Pairs, difference, level
+from reports.evidence.paired import Pairs, difference, level, rule_for
 from reports.evidence.records import DEMO, Index, Request, select
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import Estimate, mean, printed
@@ -20,6 +20,8 @@ from reports.evidence.statistics import Estimate, mean, printed
 NOT_RUN = "reference rows not run"
 NOT_TUNED = "reference rows are not tuned there yet"
 NO_ERROR = "reference rows show no error yet, as one seed does"
+# The three states of a column are "shown to learn" (its gate is open), "shown not to learn" and "unknown".
+SHOWN_NOT, UNKNOWN = "shown not to learn", "unknown whether"
 SETTLED = 3  # seeds after which a column that central training has not learned is left out of claims about all columns
 Key = tuple[str, int]  # the data's digest, and a seed
 
@@ -75,7 +77,7 @@ def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) ->
 
 
 def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]], score: str) -> Gate:
-    failing, seeds, learner = [], [], scored[yardstick.row]
+    failing, seeds, states, learner = [], [], [], scored[yardstick.row]
     for name, words in yardstick.rivals.items():
         shared = sorted(learner.keys() & scored[name].keys())
         if not shared:
@@ -84,12 +86,16 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]]
         if gap.interval is None:
             return Gate(False, NO_ERROR, is_known=False)
         if gap.interval[0] <= 0:
-            failing.append(f"{words} {_mean_text([scored[name][key] for key in shared], score)}")
+            ends = ", ".join(map(_signed, gap.interval))
+            by = "" if gap.value is None else f" ({_signed(gap.value)} [{ends}])"
+            failing.append(f"{words} {_mean_text([scored[name][key] for key in shared], score)}{by}")
             seeds.append(len(shared))
+            states.append(gap.interval[1] < 0)
     if not failing:
         return OPEN
     best = _mean_text(list(learner.values()), score)
-    why = f"{yardstick.fails}: {yardstick.name} {best}, {', '.join(failing)}, n = {min(seeds)}"
+    state = f"{SHOWN_NOT} ({yardstick.fails})" if any(states) else f"{UNKNOWN} {yardstick.learns}"
+    why = f"{state}: {yardstick.name} {best}, {', '.join(failing)}, n = {min(seeds)}"
     return Gate(False, why, is_settled=min(seeds) >= SETTLED)
 
 
@@ -151,15 +157,19 @@ def _score(yardstick: Yardstick, column: Column) -> str:
     return f"{yardstick.evaluation or column.evaluation}/{column.averaged.rpartition('/')[2]}"
 
 
-def lead(pairs: Pairs, score: str) -> Estimate:
+def lead(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     """How much better the first records of pairs are than others that may answer without having learned."""
     records, others = zip(*pairs, strict=True)
     # A constant answer has no correlation: against it, the row that has to learn has to have one.
-    return difference(pairs, score) if _values(others, score) else level(records, score)
+    return difference(pairs, score, at) if _values(others, score) else level(records, score, rule_for(at, pairs))
 
 
 def _values(records: Sequence[RunResult], score: str) -> Sequence[float]:
     return known(scores_of(records, score).at())
+
+
+def _signed(value: float) -> str:
+    return f"{printed(value, places=1):+}".replace("-", "−")
 
 
 def _mean_text(records: Sequence[RunResult], score: str) -> str:

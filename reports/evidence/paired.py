@@ -11,7 +11,7 @@ from benchmarks.predictions import IGNORED, predictions_file, read_predictions
 from benchmarks.results import POOLED, RunResult
 from reports.evidence.inference import is_flat, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
-from reports.evidence.scores import Scores, scores_of
+from reports.evidence.scores import ENOUGH_ROUNDS, PROTOCOL, Scores, scores_of
 from reports.evidence.statistics import Estimate, root_mean_square
 
 Pairs = Sequence[tuple[RunResult, RunResult]]
@@ -32,10 +32,18 @@ def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> flo
     return tested / (sum(int(record.partition["n_examples"]) for record in records) - tested)
 
 
+def rule_for(at: str, pairs: Pairs) -> str:
+    """Where both sides are scored: PROTOCOL is the late rounds if every run has enough rounds, else the last one."""
+    if at != PROTOCOL:
+        return at
+    is_long = all(len(record.rounds) >= ENOUGH_ROUNDS for pair in pairs for record in pair)
+    return "late" if is_long else "last"
+
+
 def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     """By how much the first records of pairs are better than the second ones, in the metric's unit; above 0 is better.
 
-    pairs: one a seed, on the same data. score: "test/f1", "pooled/pearson", …, or TRAIN_LOSS.
+    pairs: one a seed, on the same data. score: "test/f1", "pooled/pearson", …, or TRAIN_LOSS. at: see `rule_for`.
     Redrawn splits: corrected resampled t. Test examples that all seeds share: the paired bootstrap over seeds and
     examples, or, without kept answers, the t of the seeds with the test set's unpaired error added, which is wider.
     """
@@ -48,7 +56,7 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
         found = resampled(values, ratio)
         return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat(found) else found
     factor = first.metric.sign * first.metric.factor
-    sides = _answers(pairs, score, at)
+    sides = _answers(pairs, score, rule_for(at, pairs))
     if sides is not None and None not in values:
         return hierarchical(*sides, MEASURES[first.metric.name], factor=factor, is_common=_is_common(pairs, score))
     error = _unpaired(first, second)
@@ -74,7 +82,8 @@ def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
 def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
     """By how much each pair's first record is better, in the metric's unit; None where one is undefined."""
     first, second = _scores(pairs, score)
-    both = zip(first.at(at), second.at(at), strict=True)
+    rule = rule_for(at, pairs)
+    both = zip(first.at(rule), second.at(rule), strict=True)
     return [None if one is None or other is None else first.metric.gain(one, other) for one, other in both]
 
 
@@ -84,7 +93,8 @@ def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
     Of the answers where they were kept, else of both scores as if they were of other examples; None where unknown.
     """
     first, second = _scores(pairs, score)
-    sides = _answers(pairs, score, at)
+    rule = rule_for(at, pairs)
+    sides = _answers(pairs, score, "last" if rule == "late" else rule)
     if sides is None:
         return _unpaired(first, second)
     measure, is_common = MEASURES[first.metric.name], _is_common(pairs, score)

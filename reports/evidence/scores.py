@@ -12,6 +12,9 @@ from reports import ReportError
 from reports.evidence.statistics import mean, root_mean_square
 
 SCORE_AT = ("chosen", "last", "best")
+# The campaign's rule (docs/protocol.md), for both sides of a comparison: the mean of the last LATE_ROUNDS rounds where
+# every run has ENOUGH_ROUNDS, else the last round.
+PROTOCOL, LATE_ROUNDS, ENOUGH_ROUNDS = "protocol", 3, 6
 # A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
 _ROUNDING = 1e-9
 
@@ -64,9 +67,11 @@ class Scores:
         return tuple(values[number - 1] for values, number in zip(self.values, self.chosen_rounds, strict=True))
 
     def at(self, which: str = "chosen") -> tuple[float | None, ...]:
-        """At the chosen round, at the last one or at each seed's best by the score itself, in the metric's unit."""
+        """At the chosen round, the last one, the mean of the late ones or the best by the score itself, in its unit."""
         if which == "best":
             return self._shown([self.metric.best(values) for values in self.values])
+        if which == "late":
+            return self._shown([_whole_mean(values[-LATE_ROUNDS:]) for values in self.values])
         return self._shown(self.last if which == "last" else self.chosen)
 
     @property
@@ -97,6 +102,11 @@ def scores_of(records: Sequence[RunResult], score: str) -> Scores:
     sampling = tuple(record.sampling_error(score) for record in records)
     seeds, chosen = tuple(record.cell.seed for record in records), tuple(record.chosen_round for record in records)
     return Scores(score, metric(score), seeds, values, sampling, chosen)
+
+
+def _whole_mean(values: Sequence[float | None]) -> float | None:
+    """The mean of values that are all defined; None otherwise."""
+    return None if None in values else mean(known(values))
 
 
 def known(values: Sequence[float | None]) -> tuple[float, ...]:

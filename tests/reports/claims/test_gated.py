@@ -24,7 +24,10 @@ JudgeOf = Callable[..., Judgement]
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 DECIDED = ("supported", "contradicted")
 THREE = ("qqp", "qnli", "rte")
-WEAK = "QQP not testable: the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8"
+WEAK = (
+    "QQP not testable: shown not to learn (the encoder is too weak here): centralised training 90.0, a linear model "
+    "95.0 (−5.0 [−5.0, −5.0]), n = 8"
+)
 ORDERINGS: tuple[Relation, ...] = (
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",)),
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="loss"),
@@ -61,7 +64,7 @@ def test_every_ordering_asks_the_gate(
 ) -> None:
     assert judge_of(relation, records, table=one_task).word in DECIDED
     shut = judge_of(relation, records, table=one_task, levels={"linear": 95.0})
-    assert (shut.verdict, shut.numbers[1:]) == ("not testable here: baseline failed", [WEAK])
+    assert (shut.verdict, shut.numbers[1:]) == ("not testable here: shown not to learn", [WEAK])
     assert shut.effect  # the number is shown
     unknown = judge_of(relation, records, table=one_task, levels={"central": None})
     assert unknown.verdict == "undecided: not run"
@@ -103,10 +106,10 @@ def test_what_cannot_be_judged_is_left_out_and_named(
     ]
     found = judge_of(relation, records, shut=THREE[:1])
     assert found.verdict == f"{word} without QQP; run at reduced scale (n = 7)"
-    assert found.remarks.startswith("QQP left out: the encoder is too weak here")
+    assert found.remarks.startswith("QQP left out: shown not to learn (the encoder is too weak here)")
     few = judge_of(relation, records, shut=THREE[:2])
     assert few.word == "undecided"
-    assert few.remarks.startswith("QQP, QNLI not testable: the encoder is too weak here")
+    assert few.remarks.startswith("QQP, QNLI not testable: shown not to learn (the encoder is too weak here)")
 
 
 @pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)

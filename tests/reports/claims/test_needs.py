@@ -69,7 +69,7 @@ def test_closed_columns_are_left_out(table3: Benchmark, run_of: RunOf, opened: O
     table, records = opened(table3, [run_of("fedavg")], {"linear": 95.0})
     found = needed(table, BETTER, records)
     assert (found.places, list(found.closed)) == (0, ["QQP"])
-    assert found.closed["QQP"].startswith("the encoder is too weak here")
+    assert found.closed["QQP"].startswith("shown not to learn (the encoder is too weak here)")
 
 
 def test_commands_are_a_line_for_rows_with_the_same_gaps() -> None:

@@ -97,3 +97,13 @@ def test_no_verdict_if_the_majority_meets_the_target(
     assert (met.verdict, "meets it in 7 of 7 seeds" in met.numbers[-1]) == ("not testable here: vacuous target", True)
     unknown = judge_of(relation, records, levels={"local-majority": None})
     assert unknown.verdict == "undecided: not run"
+
+
+def test_a_target_that_constant_answers_reach_is_a_result(runs_of: Runs, judge_of: JudgeOf) -> None:
+    """The most frequent label of each client gives 85 % where the paper's target is 84, whatever the methods do."""
+    runs, relation = runs_of("fedavg", (50, 65)), Reaches((SPLIT,), TARGET, within_rounds=2)
+    found = judge_of(relation, runs, levels={"local-majority": 85.0})
+    assert found.word == "vacuous target"
+    assert found.verdict.endswith("each client's most frequent label gives 85.00, target 84, n = 8")
+    higher = replace(relation, target=replace(TARGET, percent={"qqp": 86.0}))
+    assert judge_of(higher, runs, levels={"local-majority": 85.0}).word == "undecided"

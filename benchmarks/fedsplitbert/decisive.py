@@ -1,0 +1,50 @@
+"""The comparisons that decide FedSplitBERT's claims: the table of docs/protocol.md, fixed before the runs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from benchmarks.claims import At, AverageBetter, Better, Decisive
+
+_row = partial(At, "fedsplitbert-evidence")
+_C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
+_FEDAVG, _FEDPROX, _EVEN = map(_row, ("fedavg", "fedprox", "fedavg-iid"))
+_RIVALS = (_FEDAVG, _FEDPROX)
+
+PRIMARY = ("test/accuracy", "test/matthews_correlation", "test/pearson")  # the first that a task has
+_COLA, _OTHERS = {"cola": range(5, 11)}, ("mrpc", "sst2", "qqp", "qnli")
+_FIVE = {**_COLA, **dict.fromkeys(_OTHERS, range(5, 10))}
+_SIX = dict.fromkeys(("mrpc", "cola", "sst2", "qqp", "qnli", "stsb"), range(5, 10))
+_EVEN_TASKS = dict.fromkeys(_OTHERS, range(5, 10))
+
+DECISIVE = (
+    Decisive(("1a", "7b"), (Better((_C6,), _RIVALS, tasks=tuple(_FIVE), scores=PRIMARY),), (1, 3), _FIVE),
+    Decisive(
+        ("1b",),
+        (AverageBetter((_C6,), _RIVALS, by=0.0, tasks=tuple(_FIVE), scores=PRIMARY),),
+        steps=(1, 3),
+        seeds=_FIVE,
+    ),
+    Decisive(("1d",), (Better((_C6,), _RIVALS, by=1.0, tasks=tuple(_FIVE), scores=PRIMARY),), (1, 3), _FIVE),
+    Decisive(("2",), (Better((_C6, _C8), (_C0, _FEDAVG), tasks=tuple(_COLA), scores=PRIMARY),), (1,), _COLA),
+    Decisive(("4b",), (Better((_FEDAVG,), (_C0,), tasks=tuple(_COLA), scores=PRIMARY, over_failed=True),), (1,), _COLA),
+    Decisive(
+        ("6",),
+        (AverageBetter((_FP16,), (_C6,), by=-1.0, most=1.0, over_failed=True, tasks=tuple(_SIX), scores=PRIMARY),),
+        steps=(4,),
+        seeds=_SIX,
+    ),
+    Decisive(
+        ("13",),
+        (Better((), (_C0, _FEDAVG), tasks=tuple(_COLA), scores=PRIMARY),),
+        steps=(1,),
+        seeds=_COLA,
+        best_of=(_C6, _C8, _C10),
+    ),
+    Decisive(
+        ("15",),
+        (AverageBetter((_EVEN,), (_FEDAVG,), 2.0, over_failed=True, tasks=tuple(_EVEN_TASKS), scores=PRIMARY),),
+        steps=(2,),
+        seeds=_EVEN_TASKS,
+    ),
+)

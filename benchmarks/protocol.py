@@ -1,0 +1,121 @@
+"""The evidence campaign as the judge reads it: its steps, its committed results, and what is still to be run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from benchmarks.claims import At, AverageBetter, Better, Decisive
+from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark
+from benchmarks.measures import metric
+from benchmarks.registry import include_once
+from benchmarks.results import RunResult, read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.selection import Selection, part_of
+from benchmarks.sweeps.tuning import read_sweep
+
+ROOT = Path(__file__).parent  # of the papers' folders
+RESULTS = ROOT / "campaign" / "results"
+STEPS = sorted(ROOT.glob("*/campaign/steps.toml"))
+SCALE = "lite"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The campaign with the results that one folder holds.
+
+    steps: the runs of each step. benchmarks: its tables by id, at its scale alone, with the settings that sweeps chose.
+    """
+
+    steps: Sequence[Sequence[RunConfig]]
+    benchmarks: Mapping[str, Benchmark]
+    records: Sequence[RunResult]
+    results: Path
+
+    def missing(self, steps: Sequence[int]) -> str:
+        """Which of these steps are not finished, with their counts; "" if all are, so that numbers may be looked at."""
+        finished = {record.cell.spec_id for record in self.records}
+        texts = []
+        for number in steps:
+            runs = {run.spec_id for run in self.steps[number - 1]}
+            done = len(runs & finished)
+            if done < len(runs):
+                texts.append(f"{done} of {len(runs)} (step {number})" if len(steps) > 1 else f"{done} of {len(runs)}")
+        return ", ".join(texts)
+
+    def resolved(self, decisive: Decisive) -> tuple[Better | AverageBetter, ...]:
+        """The relations of decisive comparisons, with the row that validation data chose where they leave it open."""
+        if not decisive.best_of:
+            return decisive.relations
+        (task,) = decisive.seeds
+        row = self._best_on_validation(decisive.best_of, task)
+        return tuple(replace(relation, rows=(row,)) for relation in decisive.relations)
+
+    def _best_on_validation(self, rows: Sequence[At], task: str) -> At:
+        """The row whose sweep found the best mean score on validation data."""
+        table = rows[0].benchmark
+        entries = read_sweep(self.results / "sweeps" / f"{table}-{SCALE}.json")
+        by_row = {entry["method"]: entry for entry in entries if entry["task"] == task and entry["best"]}
+        tuned = [row for row in rows if row.row in by_row]
+        if len(tuned) < len(rows):
+            raise UserError(
+                f"{self.results / 'sweeps'}: expected sweeps of {', '.join(row.row for row in rows)} on {task}, found "
+                f"those of {', '.join(row.row for row in tuned) or 'none'}; run `python -m benchmarks campaign`"
+            )
+        sign = metric(by_row[rows[0].row]["score"].partition(" ")[0]).sign
+        return max(tuned, key=lambda row: sign * by_row[row.row]["best"]["mean"])
+
+
+@cache
+def campaign(results: Path = RESULTS) -> Campaign:
+    """The campaign and its results in a folder that is laid out as a results folder."""
+    steps: list[list[RunConfig]] = []
+    tables: dict[str, Benchmark] = {}
+    for path in STEPS:
+        include_once([path.parent])
+        for step in tomllib.loads(path.read_text(encoding="utf-8"))["step"]:
+            chosen = [_selection(command, results) for command in step["commands"] if command.startswith("run ")]
+            steps.append([run for selection in chosen for run in selection.runs()])
+            tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
+    folder = results / "records"
+    swept = {name: _swept(part_of(name, SCALE), results) for name in tables}
+    tuned = {name: replace(each.benchmark, scales=(each.scale,)) for name, each in swept.items()}
+    return Campaign(steps, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
+
+
+def _selection(command: str, results: Path) -> Selection:
+    """What one `run` of a step computes; with the definition's settings until a sweep has chosen others."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("id")
+    for name in ("--tasks", "--methods"):
+        parser.add_argument(name, type=lambda text: text.split(","))
+    parser.add_argument("--seeds", type=_range)
+    parser.add_argument("--from-sweep", action="store_true")
+    given = parser.parse_args(shlex.split(command)[1:])
+    chosen = part_of(given.id, SCALE, given.methods, given.tasks, given.seeds)
+    return _swept(chosen, results) if given.from_sweep else chosen
+
+
+def _swept(chosen: Selection, results: Path) -> Selection:
+    """With the settings that the sweeps in a results folder chose; with the definition's where none is finished."""
+    return chosen.with_sweep(results) if chosen.tuned(results) else chosen
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def decisive_of(paper: str) -> tuple[Decisive, ...]:
+    """The decisive comparisons of a paper's claims, as its folder's decisive.py states them; () without that file."""
+    if not (ROOT / paper / "decisive.py").is_file():
+        return ()
+    comparisons: tuple[Decisive, ...] = importlib.import_module(f"benchmarks.{paper}.decisive").DECISIVE
+    return comparisons

@@ -1,0 +1,112 @@
+"""Comparisons that the protocol fixed: which runs count, how they are scored, and when they are looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.claims import At, AverageBetter, Better
+from benchmarks.experiment import Benchmark
+from benchmarks.protocol import campaign, decisive_of
+from benchmarks.results import RunResult
+from reports.claims.cells import Runs
+from reports.claims.decisive import Deciding
+from reports.claims.hypothesis import State
+from reports.claims.wording import numbers, short_reason
+from reports.evidence.paired import rule_for
+from reports.evidence.scores import PROTOCOL
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "protocol.md"
+SPLIT, FEDAVG = At("fedsplitbert-table3", "fedsplitbert"), At("fedsplitbert-table3", "fedavg")
+LONG = (40.0, 40.0, 40.0)  # before the last three rounds
+RunOf = Callable[..., RunResult]
+
+
+@pytest.fixture
+def deciding(
+    table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunResult]]]
+) -> Callable[[Sequence[RunResult], str], Deciding]:
+    """One comparison of two rows on QQP, on seeds 5 to 7."""
+
+    def build(records: Sequence[RunResult], missing: str = "") -> Deciding:
+        table, every = opened(table3, records)
+        runs = Runs.of_all({table.id: table}, table.scale("lite"), every)
+        runs = Runs(runs.tables, runs.scale, runs.records, PROTOCOL, {"qqp": range(5, 8)})
+        return Deciding((Better((SPLIT,), (FEDAVG,), tasks=("qqp",)),), runs, missing)
+
+    return build
+
+
+def curves(run_of: RunOf, row: str, lasts: Sequence[tuple[float, ...]], first_seed: int = 5) -> list[RunResult]:
+    return [run_of(row, curve=last, seed=seed) for seed, last in enumerate(lasts, first_seed)]
+
+
+def test_the_mean_of_the_last_three_rounds_counts(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+    """By the last round FedAvg would be better; by the mean FedSplitBERT is, by 3, 4 and 3.5 points."""
+    split = curves(run_of, "fedsplitbert", [(*LONG, 69, 69, 60), (*LONG, 70, 71, 60), (*LONG, 70, 69.5, 60)])
+    fedavg = curves(run_of, "fedavg", [(*LONG, 63.0, 63.0, 63.0)] * 3)
+    verdict = deciding([*split, *fedavg]).verdict
+    assert verdict.state is State.YES
+    assert verdict.shown[0].evidence.value == pytest.approx(3.5)
+    assert verdict.shown[0].evidence.n == 3
+
+
+def test_one_rule_for_both_sides(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+    """One side has five rounds, so both are scored at the last."""
+    split = curves(run_of, "fedsplitbert", [(*LONG, 69.0, 69.0, 60.0), (*LONG, 70.0, 71.0, 61.0)])
+    fedavg = curves(run_of, "fedavg", [(40.0, 40.0, 63.0, 63.0, 63.0)] * 2)
+    assert rule_for(PROTOCOL, list(zip(split, fedavg, strict=True))) == "last"
+    assert deciding([*split, *fedavg]).verdict.shown[0].evidence.value == pytest.approx(-2.5)
+
+
+def test_other_seeds_do_not_count(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+    """The rule was chosen after a look at seeds 0 to 4."""
+    split, fedavg = (curves(run_of, row, [(50.0, last)] * 5, 0) for row, last in (("fedsplitbert", 90), ("fedavg", 60)))
+    assert deciding([*split, *fedavg]).verdict.state is State.MISSING
+
+
+def test_no_number_is_looked_at_before_all_runs_are_finished(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+    lasts = [(50.0, 80.0), (50.0, 81.0), (50.0, 80.5)]
+    runs = [*curves(run_of, "fedsplitbert", lasts), *curves(run_of, "fedavg", [(50.0, 60.0)] * 3)]
+    assert deciding(runs).verdict.state is State.YES
+    verdict = deciding(runs, "21 of 36").verdict
+    assert verdict.state is State.MISSING
+    assert short_reason(verdict) == "not run yet, 21 of 36"
+    assert numbers(verdict) == "no numbers"
+
+
+def test_the_comparisons_are_those_of_the_document() -> None:
+    """Claims, tasks, seeds and steps, line by line; the study's line is no claim."""
+    names = {"CoLA": "cola", "MRPC": "mrpc", "SST-2": "sst2", "QQP": "qqp", "QNLI": "qnli", "STS-B": "stsb"}
+    table = DOCUMENT.read_text(encoding="utf-8").partition("## Decisive comparisons")[2].partition("\n## ")[0]
+    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines() if "step" in line]
+    documented: dict[str, tuple[set[str], set[int]]] = {}
+    for claims, _, tasks, _, steps in lines:
+        for claim in re.findall(r"\b\d+[a-z]?\b", claims):
+            listed = {id for name, id in names.items() if name in tasks}
+            documented[claim] = (listed or documented["1a"][0]), set(map(int, re.findall(r"\d+", steps)))
+    stated = {
+        claim: (set(decisive.seeds), set(decisive.steps))
+        for decisive in decisive_of("fedsplitbert")
+        for claim in decisive.claims
+    }
+    assert stated == documented
+
+
+def test_every_run_that_is_compared_is_a_run_of_a_step() -> None:
+    """With the settings of the committed sweeps: else a comparison would stay open for ever."""
+    known = campaign()
+    for decisive in decisive_of("fedsplitbert"):
+        cells = {run.spec_id for number in decisive.steps for run in known.steps[number - 1]}
+        for relation in known.resolved(decisive):
+            assert isinstance(relation, Better | AverageBetter)
+            for at in (*relation.rows, *relation.than):
+                table = known.benchmarks[at.benchmark]
+                columns = [column for column in table.columns if column.task in relation.tasks]
+                for column in columns:
+                    wanted = decisive.seeds[column.task]
+                    runs = [table.cell(table.row(at.row), column, table.scale("lite"), seed) for seed in wanted]
+                    assert {run.spec_id for run in runs} <= cells, (decisive.claims, at.row, column.task)
