@@ -133,6 +133,7 @@ def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records: li
 
 def test_tables_of_ones_own_are_included(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_INCLUDED", {})
+    monkeypatch.setattr(registry, "_FOLDERS", set())
     text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE1\n"
     (tmp_path / "own.py").write_text(f"{text}BENCHMARK = replace(TABLE1, id='mine-first')\n", encoding="utf-8")
     assert api.select("mine-first", include=tmp_path).title == "mine-first @ demo"

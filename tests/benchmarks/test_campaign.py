@@ -21,6 +21,7 @@ RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --se
 def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Demo scale; nothing is taken from or kept with the committed results."""
     monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
+    monkeypatch.setattr(registry, "_FOLDERS", set(registry._FOLDERS))
     monkeypatch.setattr(campaign, "COMMITTED", tmp_path / "committed")
 
 

@@ -39,6 +39,7 @@ Refusal = Callable[..., str]
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user's folder with a table; forgotten after the test."""
     monkeypatch.setattr(registry, "_INCLUDED", {})
+    monkeypatch.setattr(registry, "_FOLDERS", set())
     monkeypatch.setattr(registry, "_FILES", {})
     folder = tmp_path / "own tables"
     folder.mkdir()
