@@ -19,7 +19,7 @@ from benchmarks.running import clients
 from benchmarks.running import run_options as settings_module
 from benchmarks.running.clients import ClientTasks
 from benchmarks.running.events import CellStarted, RoundFinished, Trained
-from benchmarks.running.run_options import RunOptions, default_workers
+from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 
 TRAINING = TrainConfig(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
@@ -143,25 +143,3 @@ def test_without_ray_there_is_one_clear_error(settings: RunOptions, monkeypatch:
     with pytest.raises(UserError, match=r"--client-workers: expected Ray, .* pip install 'fedbert-bench\[ray\]'"):
         replace(settings, client_workers=2).check()
     settings.check()
-
-
-def test_methods_whose_rounds_are_one_piece_are_noted(settings: RunOptions, events: Any, monkeypatch: Any) -> None:
-    @contextmanager
-    def client_tasks(*_: Any) -> Any:
-        yield None
-
-    monkeypatch.setattr("benchmarks.running.runner.client_tasks", client_tasks)
-    cell = replace(CELLS["fedavg"], algorithm="central")
-    record = run_cell(cell, replace(settings, client_workers=2), events)
-    assert "client_workers" not in record.environment
-    (started,) = events.of(CellStarted)
-    assert started.note == "central: its rounds are one piece each, --client-workers is without effect"
-    events.clear()
-    run_cell(replace(cell, algorithm="local_majority"), replace(settings, client_workers=2), events)
-    assert events.of(CellStarted)[0].note == ""  # it trains nothing
-
-
-def test_fewer_cells_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.running.run_options.available_cores", lambda: 8)
-    assert [default_workers("cpu", 20, None, count) for count in (1, 2, 3, 16)] == [8, 4, 2, 1]
-    assert RunOptions(threads=2, client_workers=3).cores == 6

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,7 @@ import pytest
 from benchmarks import registry
 from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
-from benchmarks.errors import UserError
 from benchmarks.results import read_results
-from benchmarks.running import federation
-from benchmarks.running.run_options import RunOptions
-from benchmarks.selection import tables_of
-from benchmarks.tasks import task
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
@@ -60,13 +54,6 @@ def test_every_command_prints_its_help(command: str, capsys: pytest.CaptureFixtu
         main([command, "--help"])
     assert stopped.value.code == 0
     assert f"python -m benchmarks {command}" in capsys.readouterr().out
-
-
-def test_a_papers_name_means_all_of_its_tables() -> None:
-    assert tables_of("fedfreezebert") == [name for name in registry.benchmark_ids() if "fedfreezebert" in name]
-    assert tables_of("fedfreezebert-table3") == ["fedfreezebert-table3"]
-    with pytest.raises(UserError, match="unknown benchmark 'nobody'"):
-        registry.benchmark(*tables_of("nobody"))
 
 
 def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,13 +173,6 @@ def test_a_damaged_record_is_named_and_nothing_is_lost(
     assert not list((tmp_path / "other").rglob("*.json"))
 
 
-def test_a_task_without_generated_examples_has_no_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(federation, "task", lambda name: replace(task(name), generate=None))
-    federation._task_data.cache_clear()
-    with pytest.raises(UserError, match="task mrpc: expected one that makes examples for the demo scale"):
-        federation._task_data("mrpc", "generated", RunOptions())
-
-
 # ---- closed outputs ----------------------------------------------------------------------------------------------
 
 
@@ -264,12 +244,3 @@ def test_make_uses_ones_own_environment_and_installs_nothing() -> None:
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.split()[:5] == ["my-python", "-m", "benchmarks", "run", "'fedfreezebert'"]
     assert "pip" not in shown.stdout
-
-
-def test_make_readme_renders_every_page_that_has_records() -> None:
-    said = dry("readme", "INSTALLED=").stdout
-    folders = sorted(path.parent.name for path in ROOT.glob("benchmarks/*/records"))
-    assert "front --scale lite --records" in said
-    for paper in folders:
-        assert f"report {paper} --readme benchmarks/{paper}/README.md" in said
-        assert said.count(f"--records benchmarks/{paper}/records") == 1 + len(folders)

@@ -16,9 +16,9 @@ from benchmarks.encoders.loading import locate
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
-from benchmarks.results import read_result, read_results, write_result
+from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import Completed, KeptWeights, by_stage, earlier_stages, keep_weights
+from benchmarks.running.completed import KeptWeights, by_stage, earlier_stages, keep_weights
 from benchmarks.running.events import CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
@@ -183,28 +183,6 @@ def test_training_does_not_resume_from_other_weights(tmp_path: Path, events: Any
     run_cell(second, settings, events)
     assert [event.finished for event in events.of(CellStarted)] == [()]
     assert not list(tmp_path.glob("checkpoints/*"))
-
-
-def test_the_first_records_name_the_weights_of_an_earlier_run(finished: RunOptions, tmp_path: Path) -> None:
-    (known,) = (record for record in read_results(finished.records_dir) if record.cell.initial)
-    digests = {name: entry["digest"] for name, entry in known.inputs.items()}
-    old = replace(known, cell_id=known.cell.cell_id(digests))
-    assert old.cell_id != known.cell_id
-    assert read_result(write_result(tmp_path, old)) == old
-    assert by_definition([old, known])[known.cell.definition_id] == [known]  # one run of one cell
-    with pytest.raises(UserError, match="it was changed after the run"):
-        read_result(write_result(tmp_path, replace(known, cell_id="0" * 16)))
-
-
-def test_finished_runs_without_weights_count_as_such(finished: RunOptions, tmp_path: Path) -> None:
-    settings = RunOptions(results_dir=tmp_path)
-    first, second = first_stage(), second_stage(first_stage())
-    assert Completed(settings).said([first]) == "not run yet"
-    shutil.copytree(finished.records_dir, settings.records_dir)
-    assert Completed(finished).said([first]) == "finished"
-    assert Completed(settings).said([first, replace(first, seed=1)]).startswith("1 of 2 finished; without its weights")
-    assert Completed(settings)(second, False)
-    assert not Completed(settings)(first, True)
 
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:

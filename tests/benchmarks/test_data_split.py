@@ -20,7 +20,7 @@ from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.data_split import split_data
 from benchmarks.tasks import TaskData, TextExamples, task
 from fedsim.data import Client
-from partitions import Overlap, PartitionError, PartitionReport
+from partitions import PartitionError, PartitionReport
 
 CELL = RunConfig(
     scale="demo",
@@ -136,16 +136,6 @@ def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
     assert tuple(len(list(chain(*held(client).values()))) for client in clients) == report.sizes
     texts = list(chain(*(chain(*held(client).values()) for client in clients)))
     assert len(set(texts)) == len(texts)
-
-
-def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
-    twice = data_of([(0, 0), (0, 1)] * 12)
-    single = replace(twice, pool=TextExamples((("same",),) * 24, twice.pool.labels))
-    assert shared(replace(CELL, partition=EQUAL), single)[1].overlap == {}
-    assert shared(replace(CELL, partition=EQUAL), twice)[1].overlap["test"] == Overlap(6, 6, 0)  # equal votes
-    known = TextExamples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
-    held_out = replace(twice, held_out={"mismatched": known})
-    assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------

@@ -76,13 +76,6 @@ def test_it_is_not_computed_again(
     assert found.record.by_round("test/f1") == ()
 
 
-def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: RunOptions) -> None:
-    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2", "training.learning_rate=1e30")
-    record = run_cell(cell, settings, lambda _: None)
-    assert record.diverged["round"] == 1
-    assert "1e+30" in record.diverged["reason"]
-
-
 def test_scores_that_are_not_finite_end_a_cell(
     cells_of: CellsOf, settings: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

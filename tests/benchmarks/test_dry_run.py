@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fedsim.algorithms
 from benchmarks.dry_run import client_costs, rounds, shapes
-from benchmarks.dry_run.client_costs import FlopRun, cell_flops
+from benchmarks.dry_run.client_costs import cell_flops
 from benchmarks.dry_run.rounds import client_of, cohorts, wire_plan
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
 from benchmarks.dry_run.stand_ins import Texts
@@ -23,11 +22,8 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from fedsim.algorithms import Workload, algorithm_names
-from fedsim.algorithms.averaging import averaging
+from fedsim.algorithms import algorithm_names
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm
-from fedsim.plan import ExchangePlan
 
 CellsOf = Callable[..., list[RunConfig]]
 H, INNER, DEPTH = 64, 128, 4  # of the built-in tiny encoder
@@ -42,32 +38,6 @@ def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunC
 
 
 # ---- bytes by hand -----------------------------------------------------------------------------------------------
-
-
-def moving(workload: Workload) -> FederatedAlgorithm:
-    """The layer of the round and the head go up, what the last round merged comes down; client 2 trains the head."""
-    parts = workload.model.groups
-
-    def trained(round: int, client: int) -> frozenset[str]:
-        return parts.head if client == 2 else parts.layers[0 if round <= 2 else 1] | parts.head
-
-    def plan(round: int, client: int) -> ExchangePlan:
-        down = trained(round - 1, 0) if round > 1 else frozenset()
-        up = trained(round, client)
-        return ExchangePlan({name: name for name in parts.names}, down, up, up, frozenset())
-
-    return averaging(workload, plan, personal=False)
-
-
-def test_plans_that_change_with_the_round_and_the_client(cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fedsim.algorithms, "algorithm_function", lambda name: moving)
-    (cell,) = cells_of(["fedavg"], "training.rounds=4")
-    plan = wire_plan(replace(cell, algorithm="moving", options={}))
-    up, down = 2 * (LAYER + HEAD) + HEAD, 3 * (LAYER + HEAD)
-    assert [(each.up_bytes, each.down_bytes) for each in plan.rounds] == [(up, 0), (up, down), (up, down), (up, down)]
-    assert plan.total.kinds == {("up", "parameters"): 4 * up, ("down", "parameters"): 3 * down}
-    assert not plan.alike
-    assert (plan.up_bytes, plan.down_bytes) == (up, round(3 * down / 4))  # the mean of the rounds
 
 
 def test_fedavg_sends_layers_and_head_of_each_client_that_is_drawn(cells_of: CellsOf) -> None:
@@ -142,43 +112,6 @@ TOKENS, ATTENTION = S * 2 * (4 * H**2 + 2 * H * INNER), 4 * H * S**2  # of a lay
 QUERY_KEY_VALUE, POOLED = S * 2 * 3 * H**2, 2 * (H**2 + 2 * H)
 
 
-def trains_layers(layers: Sequence[int], head: bool = True, embeddings: bool = False) -> Any:
-    """A method that trains these layers, counted from 0 at the bottom."""
-
-    def made(workload: Workload) -> FederatedAlgorithm:
-        parts = workload.model.groups
-        own = parts.head if head else frozenset()
-        own = own.union(*(parts.layers[layer] for layer in layers), parts.embeddings if embeddings else ())
-        plan = ExchangePlan({name: name for name in parts.names}, own, own, own, frozenset())
-        return averaging(workload, lambda round, client: plan)
-
-    return made
-
-
-@pytest.mark.parametrize(
-    ("layers", "head", "embeddings", "lowest", "passes"),
-    [
-        ([1, 3], True, False, 1, 3),  # frozen layers below and between
-        ([0], False, False, 0, 2),  # frozen layers and a frozen head above
-        ([], True, True, 0, 3),  # embeddings need gradients through all layers
-    ],
-)
-def test_a_backward_pass_goes_down_to_what_is_trained(
-    layers: list[int], head: bool, embeddings: bool, lowest: int, passes: int,
-    cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """A text costs all layers forwards; gradients of activations down to the lowest trained layer, of weights where
-    they are trained; 2 of attention wherever a gradient goes through; the head as often as it is passed."""
-    monkeypatch.setattr(fedsim.algorithms, "algorithm_function", lambda name: trains_layers(layers, head, embeddings))
-    (cell,) = cells_of(["fedavg"], "training.rounds=2", "training.local_epochs=3", f"training.max_length={S}")
-    run = FlopRun(replace(cell, algorithm="made-up", options={}))
-    amounts = run.rounds([client_of(number, size) for number, size in enumerate((5, 7, 11))])
-    through = DEPTH - lowest
-    text = DEPTH * (TOKENS + ATTENTION) + through * (TOKENS + 2 * ATTENTION) + len(layers) * TOKENS + passes * POOLED
-    text -= 0 if embeddings else QUERY_KEY_VALUE  # nothing is trained below the lowest layer
-    assert [each["flops"] for each in amounts] == [3 * (5 + 7 + 11) * text] * 2
-
-
 def scored(sizes: Sequence[int], tests: Sequence[int]) -> list[Client]:
     parts = [Subset(Texts(), np.zeros(size, dtype=np.int64)) for size in tests]
     return [
@@ -201,15 +134,6 @@ def test_a_frozen_encoder_reads_each_text_once_and_a_head_in_every_epoch() -> No
     clients = scored([5, 7, 11, 2, 2], [4] * 5)
     # Forwards, and the weights' gradient; the features below are frozen.
     assert cell_flops(cell, clients) == (27 + 20) * encoder + 3 * 2 * 27 * 2 * head
-
-
-def test_split_training_costs_what_unsplit_training_costs() -> None:
-    cell = of_table("fedbert-table2", "heavg")
-    clients = scored([20] * cell.clients, [4] * cell.clients)
-    split, whole = (FlopRun(each).rounds(clients)[0]["flops"] for each in (
-        cell, replace(cell, algorithm="central", options={"embeddings": "global"}),
-    ))  # fmt: skip
-    assert split == pytest.approx(whole, rel=0.02)
 
 
 # ---- the cache of answers ----------------------------------------------------------------------------------------

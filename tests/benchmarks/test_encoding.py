@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks.encoders import encoding
-from benchmarks.encoders.encoding import TokenCache, encode, key_of, record_batches
+from benchmarks.encoders.encoding import TokenCache, encode, key_of
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.run_config import RunConfig, TrainConfig
@@ -94,17 +94,6 @@ def test_the_cache_gives_the_tokens_of_the_tokenizer(tokenizer, calls, tmp_path,
     assert calls == [1]
 
 
-def test_a_row_of_the_file_is_an_example_and_long_texts_are_read_in_small_batches(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 60)
-    assert len(list(record_batches(PAIRS, tokenizer, 12, None))) == 11
-    TokenCache(tmp_path).encode(PAIRS, tokenizer, 12)
-    (path,) = tmp_path.glob("*.arrow")
-    rows = pa.ipc.open_file(path).read_all().to_pylist()
-    columns = map(list, zip(*TEXTS, strict=True))
-    assert [row["tokens"] for row in rows] == tokenizer(*columns, max_length=12, truncation=True)["input_ids"]
-    assert [row["labels"] for row in rows] == PAIRS.labels.tolist()
-
-
 def test_everything_that_decides_the_tokens_decides_the_key(tokenizer):
     changed = (("two one", *TEXTS[0][1:]), *TEXTS[1:])
     keys = [
@@ -156,14 +145,6 @@ def test_long_passages_are_trained_on_whole_and_notes_are_in_the_record(settings
     assert np.concatenate([part.indices for part in parts]).size > 250
     record = run_cell(replace(cell, training=replace(cell.training, rounds=1)), settings, lambda _: None)
     assert (record.inputs["data"]["notes"], record.inputs["data"]["examples"]) == (["empty lines: 1"], 21)
-
-
-def test_a_generated_domain_is_learnt_in_a_few_rounds(settings):
-    rounds = run_cell(replace(CELL, task="corpus-wikipedia"), settings, lambda _: None).rounds
-    assert set(rounds[0].scores) == {"test", "valid"}
-    values = [entry.scores["test"]["perplexity"] for entry in rounds]
-    assert values == sorted(values, reverse=True)
-    assert values[-1] < 512 / 2  # words of the vocabulary
 
 
 def test_each_article_is_tokenised_whole_and_closed(data_dir):

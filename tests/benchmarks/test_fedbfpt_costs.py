@@ -13,7 +13,6 @@ from benchmarks.costs import ClientCosts
 from benchmarks.dry_run.client_costs import saved_bytes
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client
-from benchmarks.fedbfpt.tables import COSTING
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from reports.evidence.published import read_published
@@ -91,30 +90,3 @@ def test_a_frozen_middle_is_counted_as_it_runs() -> None:
     assert costs("fedbfpt-no-pl").flops == by_hand(6, 0)
     assert costs("fedbfpt-no-sp").flops == sum(by_hand(6, layer) for layer in range(5)) / 5
     assert costs("fedbfpt-4").flops == sum(by_hand(4, layer) for layer in (0, 0, 0, 1, 2)) / 5
-
-
-@pytest.mark.parametrize(
-    ("row", "layers", "printed_form", "run_form"),
-    [
-        ("bert-fl", (12, 12, 12), 1, 1),
-        ("fedbfpt", (6, 5.4, 1), 7 / 24, 11.4 / 24),
-        ("fedbfpt-all", (6, 6, 6), 12 / 24, 12 / 24),
-        ("fedbfpt-no-pl", (6, 6, 1), 7 / 24, 12 / 24),
-        ("tinybert-4", (4, 4, 4), 8 / 24 * (312 / 768) ** 2, 8 / 24 * (312 / 768) ** 2),
-    ],
-)
-def test_the_papers_formula_and_what_runs(
-    row: str, layers: tuple[float, ...], printed_form: float, run_form: float
-) -> None:
-    found, base = costs(row), costs(COSTING.baseline)
-    assert (found.forward, found.backward, found.trained) == pytest.approx(layers)
-    of_print, of_run = (form.work(found) / form.work(base) for form in COSTING.forms.values())
-    assert (of_print, of_run) == (pytest.approx(printed_form), pytest.approx(run_form))
-
-
-def test_what_a_client_holds() -> None:
-    whole, own = costs("bert-fl"), costs("fedbfpt")
-    assert whole.parameters_bytes == whole.gradients_bytes == whole.moments_bytes / 2 == whole.up_bytes
-    assert own.gradients_bytes == own.up_bytes  # what is trained goes up
-    assert own.parameters_bytes == costs("fedbfpt-all").up_bytes
-    assert own.held_bytes == sum((own.parameters_bytes, own.gradients_bytes, own.moments_bytes, own.activations_bytes))

@@ -123,13 +123,6 @@ def test_a_damaged_list_is_refused(text, tmp_path, refusal):
     assert str(tmp_path / FILE) in refusal(["run", TABLE, "--data-dir", str(tmp_path)])
 
 
-def test_wrong_arguments_are_refused(tmp_path, refusal):
-    assert "required: --to" in refusal(["fetch", TABLE])
-    assert "unknown benchmark" in refusal(["fetch", "no-such", "--to", str(tmp_path)])
-    (tmp_path / "file").touch()
-    assert "cannot be written" in refusal(["fetch", TABLE, "--to", str(tmp_path / "file" / "below")])
-
-
 @pytest.mark.slow
 def test_the_hubs_libraries_read_the_environment_that_is_set(tmp_path):
     """In a process of its own, because they read the environment once."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.encoders.encoding import encode
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.experiment import Benchmark
@@ -20,7 +19,6 @@ from benchmarks.running.runner import run_cell
 from benchmarks.tasks import TextExamples, task
 from benchmarks.tasks.generated import NOUNS
 from fedsim.data import IGNORED, Subset
-from reports.evidence.published import read_published
 
 FEATURES, ACTIVATIONS = benchmark("fedfreezebert-inversion"), benchmark("fedbert-inversion")
 
@@ -47,27 +45,6 @@ def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
     assert asked[:2, :4].tolist() == [[gap, one, two, gap], [gap, two, gap, gap]]
     assert asked.dtype == np.int64
     assert asked.shape == (3, encoded.lengths.max())
-
-
-# ---- definitions -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("study", [FEATURES, ACTIVATIONS], ids=lambda study: study.id)
-def test_no_row_is_published_and_attacks_send_nothing(study: Benchmark) -> None:
-    assert all(row.note and not row.printed for row in study.rows)
-    assert read_published(study.published_csv) == ()
-    assert set(study.columns[0].scores) == {f"test/{metric}" for metric in task(study.columns[0].task).metrics}
-    for scale in ("demo", "lite", "paper"):
-        found = runs(study, scale).values()
-        assert len({run.spec_id for run in found}) == len(study.rows)
-        inverters = [run for run in found if run.algorithm == "inversion"]
-        # Every inverter sees the same number of texts in all.
-        assert len({run.training.local_epochs * run.options["public_texts"] for run in inverters}) == 1
-        assert study is FEATURES or all(run.options["layer"] == 0 for run in inverters)
-        for run in found:
-            assert run.training.precision == "fp32"
-            plan = wire_plan(run)
-            assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes) == (0, 0, 0)
 
 
 # ---- the demos ---------------------------------------------------------------------------------------------------

@@ -59,25 +59,6 @@ def rounds_saved(settings: RunOptions) -> int:
     return saved
 
 
-# ---- a kill before each write ----------------------------------------------------------------------------------
-
-
-def test_killed_before_each_step_on_the_disk(
-    cells_of: Callable[..., list[RunConfig]], settings: RunOptions, tmp_path: Path, killed_before_step: Any
-) -> None:
-    server = 'options.server={"name":"adam","learning_rate":0.01}'
-    few = 'partition={"scheme":"sizes","sizes":[20,20,20]}'
-    (cell,) = cells_of(["fedsplitbert"], "training.rounds=2", "training.local_epochs=1", server, few)
-    expected = run_cell(cell, RunOptions(results_dir=tmp_path / "uninterrupted", device="cpu"), lambda _: None)
-    kills = 0
-    while not list(settings.records_dir.glob("*.json")) and kills < 40:
-        with killed_before_step(kills + 1):  # each start comes one step further than the last
-            run_cell(cell, settings, lambda _: None)
-        kills += 1
-    assert kills > 6  # round 1 alone has a step for each of four files, and two for the manifest
-    assert outcomes(settings) == {expected.cell_id: expected.outcome}
-
-
 # ---- SIGKILL ---------------------------------------------------------------------------------------------------
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,7 @@ from benchmarks.costs import ClosedForm, SplitTerms
 from benchmarks.dry_run.client_costs import client_flops
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.encoders.files import architecture
-from benchmarks.errors import DependsOnTextsError
 from benchmarks.experiment import Benchmark
-from benchmarks.fedbert import finetuning
-from benchmarks.fedbert.paper import UPDATES_AN_EPOCH
-from benchmarks.fedbfpt.paper import SKEWED_SHARES
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from reports.evidence.published import read_published
@@ -70,14 +64,6 @@ def test_bytes_of_the_paper_scale_are_those_of_its_equations() -> None:
     assert both("fedavg-ordinary") == pytest.approx(12 * layer + embedded, abs=0.1)  # 651.37 less the pooler
 
 
-def test_bytes_that_depend_on_texts_say_so() -> None:
-    found = cells("fedfreezebert-table4", "demo")
-    with pytest.raises(DependsOnTextsError, match="the number of examples"):
-        wire_plan(found["c-psum"])
-    with pytest.raises(DependsOnTextsError, match="the texts themselves"):
-        wire_plan(found["c-psum-trimmed"], examples=[3] * 5)
-
-
 # ---- FedBERT, FedBFPT ----------------------------------------------------------------------------------------------
 
 # Two clients, four epochs in two rounds, 100 bytes across a cut an epoch; a model of 50, embeddings 20, head 5.
@@ -124,29 +110,3 @@ def test_flops_of_a_split_client_are_those_of_embeddings_and_head(
     assert client_flops(split) == at_client
     assert client_flops(whole) == at_client + at_server
     assert round(100 * at_client / (at_client + at_server)) == percent
-
-
-def test_warm_ups_and_rates_are_table_5s() -> None:
-    table = benchmark("fedbert-table6")
-    file = Path(table.published_csv).parent / "text.csv"
-    table5 = {(entry.row, entry.column): entry.value for entry in read_published(file) if entry.table == "Table 5"}
-    for column in table.columns_at(table.scale("paper")):
-        share = table5[column.task, "warmup"] / table5[column.task, "updates"]
-        assert finetuning.WARMUPS.get(column.task, finetuning.WARMUP) == pytest.approx(share, abs=0.001)
-        assert finetuning.RATES.get(column.task, finetuning.RATE) == table5[column.task, "rate"]
-
-
-@pytest.mark.parametrize(("table", "updates"), [("pretraining", 125_000), ("table8", 50_000)])
-def test_central_pre_training_has_the_papers_number_of_updates(table: str, updates: int) -> None:
-    """To the nearest averaging period."""
-    training = cells(f"fedbert-{table}", "paper")["central"].training
-    assert training.rounds * training.local_epochs * UPDATES_AN_EPOCH == pytest.approx(updates, rel=0.02)
-
-
-def test_skewed_shares_are_the_appendixs() -> None:
-    printed = published("fedbfpt-appendix5")
-    for task, shares in SKEWED_SHARES.items():
-        assert math.fsum(shares) == pytest.approx(1)
-        sizes = [printed["skewed", task, f"client{client}/megabytes"] for client in range(1, 7)]
-        assert shares == pytest.approx([size / sum(sizes) for size in sizes])
-        assert sum(sizes) == pytest.approx(printed["skewed", task, "all/megabytes"], abs=0.1)  # medicine is 0.07 off

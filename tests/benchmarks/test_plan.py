@@ -95,22 +95,6 @@ def test_the_plan_as_json_adds_up(values: Callable[..., dict[str, Any]]) -> None
     assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in found["rows"])
 
 
-def test_a_clients_uplink_does_not_depend_on_the_others(values: Callable[..., dict[str, Any]]) -> None:
-    words = ["fedbfpt-pretraining", "--tasks", "corpus-biology", "--methods", "fedbfpt"]
-    changes = ("clients=1", "clients=3", "clients=6", "clients=12", "training.participation=0.5")
-    rows = [values(*words, "--set", change)["rows"][0] for change in changes]
-    (of_one,) = {row["counted_bytes_per_round"] for row in rows}
-    assert [row["up_bytes_per_round"] for row in rows] == [clients * of_one for clients in (1, 3, 6, 12, 3)]
-
-
-def test_fedbfpts_table_2_is_planned_in_mebibytes_of_payload(plan: Callable[..., str]) -> None:
-    out = plan("fedbfpt-table2", "--scale", "paper")
-    assert "│ BERT-FL │ 5 │ 417.76 MiB │" in out  # 417.83 in the paper, of the file
-    assert "│ FEDBFPT │ 5 │ 29.41 MiB │" in out  # 29.42
-    assert not re.search(r"\d [kMG]B", out)
-    assert "* one client's uplink in a round, its tensors' payload in MiB of 2^20 bytes; the paper's MB are" in out
-
-
 def test_hours_come_from_records_of_similar_cells(values: Callable[..., dict[str, Any]]) -> None:
     found = values(SPLIT, "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--seeds", "2")
     table = benchmark(SPLIT)
@@ -141,12 +125,3 @@ def test_hours_by_flops_say_what_they_assume(plan: Callable[..., str], values: C
     hours = [values(*words, "--tflops", rate)["hours"] for rate in ("1", "2")]
     assert hours[0] == pytest.approx(2 * hours[1])
     assert hours[1] > 0
-
-
-def test_a_column_on_another_encoder_is_derived_for_that_one(plan: Callable[..., str]) -> None:
-    words = [FROZEN, "--scale", "lite", "--methods", "fedsplitbert-ordinary"]
-    out = plan(*words)
-    assert "derived for arabic-mini and all-MiniLM-L6-v2 with 5 clients" in out
-    assert "c = 8 of 12 (3 of 4 layers): " in out
-    assert "c = 8 of 12 (4 of 6 layers): " in out
-    assert "of 4 layers" not in plan(*words, "--tasks", "sst2-central")

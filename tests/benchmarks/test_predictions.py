@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import lzma
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from benchmarks.errors import UserError
-from benchmarks.predictions import Predictions, halved, pack_predictions, read_predictions
+from benchmarks.predictions import Predictions, halved, read_predictions
 from benchmarks.results import RunResult, chosen_round
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running import runner
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.runner import run_cell, run_stage
+from benchmarks.running.runner import run_cell
 from benchmarks.running.scoring import is_chosen, scores
 from benchmarks.tasks import task
 from fedsim.data import IGNORED, Client
@@ -159,20 +156,6 @@ def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[flo
 # ---- central test and validation sets ----------------------------------------------------------------------------
 
 
-def test_clients_keep_nothing_back_and_share_the_central_test_set() -> None:
-    cell = replace(CELL, **CENTRAL, validation_share=0.0, partition={"scheme": "dirichlet", "alpha": 1.0})
-    data = load_inputs(cell, RunOptions()).data
-    clients, report = clients_of(cell)
-    assert sum(len(client.train) for client in clients) == len(data.pool) - report.unused
-    assert len({id(client.evaluation["test"]) for client in clients}) == 1
-    assert clients[0].evaluation["test"].labels.tolist() == data.central["test"].labels.tolist()
-    one, other = (clients_of(replace(cell, seed=seed, central_share=0.25))[0][0] for seed in (0, 1))
-    indices = one.evaluation["test"].indices.tolist()  # a part of the test set is the same for all runs
-    assert indices == other.evaluation["test"].indices.tolist() == sorted(set(indices))
-    assert len(indices) == round(0.25 * len(data.central["test"]))
-    assert indices != list(range(len(indices)))
-
-
 @pytest.mark.parametrize("name", ["tags", "official labels"])
 def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> None:
     cell = replace(CELL, **CASES[name])
@@ -240,51 +223,6 @@ def test_half_precision_keeps_the_argmax_and_finite_values(outputs: np.ndarray) 
         assert np.array_equal(halves.argmax(axis=-1), outputs.argmax(axis=-1))
         near = np.abs(outputs) < 60000
         assert np.allclose(halves[near], outputs[near], rtol=2e-3, atol=1e-6)
-
-
-@pytest.mark.parametrize(("tags", "kind"), [(13, np.int8), (128, np.int8), (129, np.int16)])
-def test_tags_of_logits_that_are_not_finite_are_ignored(tags: int, kind: type) -> None:
-    client, *_ = clients_of(replace(CELL, **CASES["tags"]))[0]
-    client = replace(client, evaluation={"test": client.evaluation["test"]})
-    answers = np.ones((*client.evaluation["test"].references.shape, tags), np.float32)
-    answers[0, :, 3], answers[1, :, tags - 1] = np.nan, 2
-    arrays = safetensors.numpy.load(pack_predictions([client], {1: {"0/test": answers}}, 1))
-    first, second, *_ = np.split(arrays["test/last"], np.cumsum(arrays["test/tokens"]))
-    assert set(first.tolist()) == {IGNORED}
-    assert set(second.tolist()) == {tags - 1}
-    assert arrays["test/last"].dtype == kind
-
-
-@pytest.mark.parametrize(
-    ("changes", "chosen", "expected"),
-    [
-        (PERSONAL, 1, [1, 4, 5, 6]),
-        (CENTRAL, 4, [4, 5, 6]),
-        ({"validation_share": 0.0}, 1, [4, 5, 6]),  # no validation set: the last round
-    ],
-)
-def test_a_record_keeps_the_answers_of_its_last_three_rounds_and_of_the_chosen_one(
-    changes: Mapping[str, Any], chosen: int, expected: list[int], choose: Callable[[int], None], tmp_path: Path
-) -> None:
-    choose(chosen)
-    record = run(replace(CELL, training=replace(CELL.training, rounds=6), **changes), tmp_path)
-    assert record.chosen_round == (chosen if record.chosen_by else len(record.rounds))
-    kept = check_answers(tmp_path / "records", record, expected)
-    assert any(not np.array_equal(*pair) for part in kept.values() for pair in pairwise(part.by_round.values()))
-
-
-def test_a_stage_that_is_run_again_leaves_the_predictions_of_the_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its weights are gone, and it is computed again, perhaps on another machine with other last bits."""
-    settings = RunOptions(results_dir=tmp_path, device="cpu")
-    cell = replace(CELL, training=replace(CELL.training, rounds=1))
-    kept = run_stage(cell, settings, lambda _: None)
-    before = {path: path.read_bytes() for path in tmp_path.glob("records/*.safetensors.xz")}
-    kept.path.unlink()
-    monkeypatch.setattr(runner, "pack_predictions", lambda *_: b"other bits")
-    run_stage(cell, settings, lambda _: None)
-    assert before == {path: path.read_bytes() for path in tmp_path.glob("records/*.safetensors.xz")} != {}
 
 
 def test_a_file_with_other_content_than_the_records_is_refused(

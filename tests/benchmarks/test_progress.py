@@ -47,36 +47,6 @@ def record_of(cell: RunConfig, f1: float | None = 0.5) -> RunResult:
     return RunResult(cell, cell_id, {}, {}, (), rounds, {}, 0, (), {}, timing, "", chosen_by="validation/f1")
 
 
-def test_without_records_all_runs_count_equally(cells: list[RunConfig], clock: SimpleNamespace) -> None:
-    left = TimeLeft(cells, Timings())  # four runs
-    left.start(cells[0], 0.0)
-    assert (left.seconds(), str(left)) == (None, "")
-    clock.now += 30
-    left.train(cells[0], 0.5)  # half a run in 30 s: three and a half are left
-    assert left.seconds() == pytest.approx(210)
-
-
-def test_this_machine_sets_the_pace_after_the_first_minute(cells: list[RunConfig], clock: SimpleNamespace) -> None:
-    left = TimeLeft([cells[0], cells[2]], Timings([(cells[0], 100.0), (cells[2], 300.0)]))
-    left.start(cells[0], 0.0)
-    clock.now += 100
-    left.train(cells[0], 0.5)  # 50 recorded seconds took 100; 350 of them are left
-    assert left.seconds() == pytest.approx(350 * (100 + 60) / (50 + 60))
-
-
-def test_a_resumed_run_has_less_to_train_and_a_finished_one_nothing(
-    cells: list[RunConfig], clock: SimpleNamespace
-) -> None:
-    left = TimeLeft(cells[:3], Timings())
-    left.end(cells[1])
-    left.start(cells[0], 0.5)
-    clock.now += 20
-    left.train(cells[0], 0.75)  # a quarter of a run in 20 s; a quarter and a whole one are left
-    assert left.seconds() == pytest.approx(100)
-    left.end(cells[0])
-    assert str(left) == "about 1.3 min left"
-
-
 def test_cells_that_train_nothing_give_no_estimate(cells: list[RunConfig], clock: SimpleNamespace) -> None:
     """Two such cells of 25 s, for imports, once made 4.7 h of 17 minutes."""
     idle = [replace(cells[0], algorithm="local_majority", seed=seed) for seed in (0, 1)]

@@ -8,16 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.cli.main import main
 from benchmarks.cli.run import with_stand_ins
-from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
 from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import by_stage, earlier_stages, initial_of
+from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
 
@@ -51,28 +49,6 @@ def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answer
     for (client, evaluation), kept in answers.items():  # in half precision
         expected = plain[client, evaluation].by_round[len(fedavg.rounds)].astype(float) + shifts[client]
         np.testing.assert_allclose(kept.last.astype(float), expected, atol=1e-2)
-
-
-def test_at_lite_scale_everything_starts_from_the_encoder_trained_on_general_text() -> None:
-    ((_, _, general),) = GENERAL.cells(GENERAL.scale("lite"), [0])
-    (column,) = columns_of(BFPT, ["scierc"])
-    bert, fedbfpt = (BFPT.cell(BFPT.row(row), column, BFPT.scale("lite"), 0) for row in ("bert", "fedbfpt"))
-    assert (general.backbone, initial_of(general)) == ("all-MiniLM-L6-v2", None)
-    assert (earlier_stages(bert), earlier_stages(fedbfpt)) == ([general], [general, fedbfpt.initial])
-    assert KNOWN["minilm-masked"].config == KNOWN["all-MiniLM-L6-v2"].config
-    stages = by_stage([cell for _, _, cell in BFPT.cells(BFPT.scale("lite"), [0, 1])])
-    pretrained = [cell for stage in stages[1:] for cell in stage if cell.head == "masked-lm"]
-    assert len({cell.spec_id for cell in pretrained}) == len(pretrained) == 3 * 3  # once for both seeds and both tasks
-    assert sum(cell == general for stage in stages for cell in stage) == 1
-
-
-def test_plan_names_the_earlier_run_unless_it_is_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["plan", "fedsplitbert-table3", "--results-dir", str(tmp_path), "--tasks", "mrpc", "--seeds", "3"]
-    assert main([*words, "--methods", ",".join(BEGUN)]) == 0
-    output = " ".join(capsys.readouterr().out.split())
-    assert output.count("First, once: mrpc by fedavg on tiny, 4 rounds (not run yet).") == 1
-    assert main([*words, "--methods", ",".join((*BEGUN, "fedavg"))]) == 0
-    assert "First, once" not in capsys.readouterr().out
 
 
 # ---- scales ------------------------------------------------------------------------------------------------------

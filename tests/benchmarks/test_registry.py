@@ -69,10 +69,3 @@ def test_an_id_of_another_paper_is_refused(paper: Path) -> None:
     (paper / "mine.py").write_text(ODD.format(id="yours-mine", annotation=""), encoding="utf-8")
     with pytest.raises(UserError, match=r"mine\.py: expected an id that begins with oddpaper-, found yours-mine"):
         registry.benchmark("oddpaper-mine")
-
-
-def test_all_tables_and_figures_of_the_four_papers_are_defined() -> None:
-    counts = {"fedsplitbert": 10, "fedfreezebert": 4, "fedbert": 6, "fedbfpt": 11}
-    every = [registry.benchmark(benchmark_id) for benchmark_id in registry.benchmark_ids()]
-    for paper, count in counts.items():
-        assert sum(found.is_printed for found in every if found.paper.id == paper) == count

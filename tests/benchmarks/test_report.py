@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import shutil
@@ -63,25 +62,6 @@ def test_tables_without_the_scale_are_skipped(finished_results: Path, tmp_path: 
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
     assert "belongs to what was asked for: run it first" in refusal(["report", "--scale", "literal", *places])
     assert "unknown scale 'huge'" in refusal(["report", "--scale", "huge", *places])
-
-
-@pytest.mark.slow
-def test_a_run_of_a_part_keeps_the_files_of_the_whole_table(
-    tmp_path: Path, run_words: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    for method, shown, other in (
-        ("local-majority", "by client", "overall"),
-        ("overall-majority", "overall", "by client"),
-    ):
-        assert main(run_words(tmp_path, method)) == 0
-        out = capsys.readouterr().out
-        assert f"Majority-class baseline, {shown}" in out
-        # What was run before is not repeated, but for the reference rows.
-        assert (f"Majority-class baseline, {other}" in out) == (method == "overall-majority")
-    assert main(["report", TABLE, "--methods", "local-majority", "--results-dir", str(tmp_path)]) == 0
-    with (tmp_path / "reports" / TABLE / "demo" / "table.csv").open(encoding="utf-8") as file:
-        run = {row["row"] for row in csv.DictReader(file) if row["status"] == "run"}
-    assert run == {"local-majority", "overall-majority"}
 
 
 @pytest.mark.slow
@@ -202,16 +182,3 @@ def test_an_existing_record_keeps_its_predictions(given_folder: Path, tmp_path: 
     write_predictions(given_folder, record, other)
     assert import_from(given_folder, results) == 0
     assert contents(results / "records") == kept
-
-
-@pytest.mark.slow
-def test_a_table_of_closed_forms_needs_no_run(
-    frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Table 4 of FedFreezeBERT is shown next to a run of its Table 3: its sizes and gains follow from shapes."""
-    places = ["--records", str(frozen_results / "records"), "--results-dir", str(tmp_path)]
-    assert main(["report", "fedfreezebert", *places]) == 0
-    assert f"{tmp_path}/reports/fedfreezebert-table4/demo" in " ".join(capsys.readouterr().out.split())
-    text = (tmp_path / "reports" / "fedfreezebert-table4" / "demo" / "table.md").read_text(encoding="utf-8")
-    assert "SizeOf(BERT) 651.37 MB" in text.replace("\\_", "_")
-    assert all(size in text for size in ("113.44 MB", "28.35 MB"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
@@ -14,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result, write_result
 from benchmarks.run_config import RunConfig
@@ -41,20 +38,6 @@ def finished(cells_of: CellsOf, module_settings: RunOptions) -> dict[str, RunRes
     cells = cells_of(METHODS, *SHORT)
     records = [run_cell(cell, module_settings, lambda _: None) for cell in cells]
     return dict(zip(METHODS, records, strict=True))
-
-
-def test_the_ledger_is_the_plan(finished: dict[str, RunResult]) -> None:
-    for record in finished.values():
-        plan = wire_plan(record.cell)
-        assert record.setup_bytes == plan.setup_bytes == sum(row.bytes for row in record.ledger if row.round == 0)
-        assert [(entry.up_bytes, entry.down_bytes) for entry in record.rounds] == 2 * [(plan.up_bytes, plan.down_bytes)]
-        sent = Counter(
-            {
-                way: sum(row.bytes for row in record.ledger if (row.direction, row.round > 0) == (way, True))
-                for way in ("up", "down")
-            }
-        )
-        assert sent == Counter({"up": 2 * plan.up_bytes, "down": 2 * plan.down_bytes})
 
 
 def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult]) -> None:
@@ -146,18 +129,3 @@ def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(
     assert run_cell(record.cell, settings, events).cell_id == record.cell_id
     (started,) = events.of(CellStarted)
     assert started.note == f"the data or the encoder are not those of {other.file_name}: the cell is computed again"
-
-
-def test_a_leftover_checkpoint_goes_when_the_record_is_found(
-    finished: dict[str, RunResult], module_settings: RunOptions, tmp_path: Path
-) -> None:
-    """As after a kill between the record and the removal of the checkpoint."""
-    record = finished["fedavg"]
-    settings = RunOptions(results_dir=tmp_path, device="cpu")
-    shutil.copytree(module_settings.records_dir, settings.records_dir)
-    leftover = settings.checkpoint_dir(record.cell_id)
-    leftover.mkdir(parents=True)
-    (leftover / "state.json").write_text("{}")
-    (leftover / "server-round-2.safetensors").touch()
-    run_cell(record.cell, settings, lambda _: None)
-    assert not leftover.exists()

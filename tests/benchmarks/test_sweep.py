@@ -10,7 +10,6 @@ from typing import Any
 
 import optuna
 import pytest
-from optuna.samplers import GridSampler
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column
@@ -174,15 +173,6 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
     assert all(1e-4 <= point[RATE] <= 1e-2 and float(f"{point[RATE]:.3g}") == point[RATE] for point in points)
 
 
-def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
-    space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
-    TunedStudy(tuned(space), tmp_path).begin(set())
-    study = TunedStudy(tuned(space), tmp_path)  # as another process does
-    while (number := study.begin(set(study.trials()))) is not None:
-        assert number < 6
-    assert list(study.trials().values()) == in_order(space) == [one.params for one in study.frozen()]
-
-
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
     column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
     tuning = tuned({RATE: (0.1, 0.2)}, column=column)
@@ -213,13 +203,6 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
 # ---- choices -------------------------------------------------------------------------------------------------------
 
 
-def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
-    space = {RATE: (1e-3, 2e-3, 4e-3), LAYER: (0, 6, 12), "a": ("x", "y")}
-    expected = GridSampler(space, seed=0)
-    names = expected._param_names
-    assert [tuple(point[name] for name in names) for point in in_order(space)] == expected._all_grids
-
-
 @pytest.mark.parametrize(
     ("scores", "sent", "default", "expected", "reason"),
     [
@@ -240,20 +223,3 @@ def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(
     best, ties, why = choose(trials, metric("f1"), {"x": default})
     assert (best and best["number"], why) == (expected, reason)
     assert len(ties) == scores.count(0.7)
-
-
-def test_importances_name_the_field_that_decides_the_score(tmp_path: Path, runs: Runs) -> None:
-    tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4), "training.batch_size": (8, 16)})
-    sweep(tmp_path, tuning)
-    shares = result_of(TunedStudy(tuning, tmp_path))["importances"]
-    assert shares[RATE] > 0.95
-    assert sum(shares.values()) == pytest.approx(1)
-
-
-def test_the_front_of_score_and_bytes_is_optunas(tmp_path: Path, runs: Runs) -> None:
-    runs.scores = lambda rate: (0.5,) if rate == 0.1 else (0.7,) * round(10 * rate)
-    tuning = dataclasses.replace(tuned({RATE: (0.1, 0.2, 0.3)}), pareto=True)
-    sweep(tmp_path, tuning)
-    result = result_of(TunedStudy(tuning, tmp_path))
-    front = [one["values"][RATE] for one in result["trials"] if one["number"] in result["front"]]
-    assert sorted(front) == [0.1, 0.2]  # 10 bytes; 20 bytes and a better score; 30 bytes for the same score

@@ -15,7 +15,6 @@ import pytest
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.cli.report import sweep_sections as sections
-from benchmarks.cli.sweep import command as command_of
 from benchmarks.cli.sweep import write_sweeps
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
@@ -125,14 +124,6 @@ def study(**more: Any) -> dict[str, Any]:
     return entry | {"ties": [0, 1], "front": None, "importances": {}} | more
 
 
-def parsed(text: str) -> Any:
-    """What the command line makes of a `make` command's sweep and ARGS."""
-    args = shlex.split(text.replace("\\\n", ""))
-    variables = dict(word.split("=", 1) for word in args[2:])
-    flags = ["--tasks", variables["TASKS"], "--methods", variables["METHODS"], *shlex.split(variables["ARGS"])]
-    return build_parser().parse_args(["sweep", args[1].removeprefix("sweep-"), "--scale", variables["SCALE"], *flags])
-
-
 def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> None:
     paths = write_sweeps([study(front=[0], importances={LAYER: 1.0, RATE: 0.0})], TABLE, LITE, tmp_path)
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
@@ -146,16 +137,6 @@ def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> No
     assert text.count("| **c = ") == 2
     assert "50.00" not in text  # after fewer rounds than the others
     assert "(sweeps/fedsplitbert-table3/lite/heatmap.png)" in text
-
-
-def test_the_command_asks_for_the_same_study() -> None:
-    args = parsed(command_of(study(), TABLE, LITE))
-    assert (args.id, args.grid) == (TABLE.id, [f"{LAYER}=0,6,12", f"{RATE}=0.0001"])
-    assert (list(args.rungs), args.pareto, args.trials) == ([1], False, 3)
-    drawn = {LAYER: [0, 6], RATE: {"low": 1e-5, "high": 1e-3, "log": True}}
-    args = parsed(command_of(study(grid=drawn, budget=8, front=[0], trials=[trial(0, 6, 1e-4, 0.7)]), TABLE, LITE))
-    assert args.range == [f"{RATE}=1e-05:0.001:log"]
-    assert (args.trials, args.pareto, args.rungs) == (8, True, None)
 
 
 def test_the_committed_sweep_has_a_section() -> None:

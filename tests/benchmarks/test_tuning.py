@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +12,13 @@ import pytest
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
-from benchmarks.fedsplitbert import paper, tables
+from benchmarks.experiment import Benchmark, Scale, with_settings
+from benchmarks.fedsplitbert import tables
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
-from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.federation import build_clients, load_inputs
-from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.space import LAYER, LAYERS, RATE, Tuning, planned, read_space, spaces, without_fields
-from benchmarks.sweeps.tuning import Range, Search, Values, best_values, read_sweep
+from benchmarks.run_config import JSON
+from benchmarks.sweeps.space import LAYER, RATE, read_space, spaces
+from benchmarks.sweeps.tuning import Range, Search, best_values, read_sweep
 from fedsim.algorithms import trains
 from tests.conftest import ROOT
 
@@ -39,11 +36,6 @@ def tried(table: Benchmark, scale: str, *args: str, methods: tuple[str, ...] = (
     rows, columns = rows_of(table, list(methods), at), table.columns_at(at)[:1]
     entries = spaces(table, at, rows, columns, bool(methods), read_space(args, ()))
     return {row: dict(fields) for (_, row), fields in entries.items()}
-
-
-def trial_cell(row: Row, scale: str, seed: int, values: Values, column: Column = MRPC) -> RunConfig:
-    (cell,) = Tuning(TABLE, scale_of(TABLE, scale), row, column, (seed,), {}).cells(values)
-    return cell
 
 
 # ---- fields that a user names ------------------------------------------------------------------------------------
@@ -117,54 +109,6 @@ def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmar
         assert all(RATE in space or "proximal" in str(space) or "server" in str(space) for space in entries.values())
 
 
-def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
-    entries = tried(tables.FIGURE6, "demo")
-    rates = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3]
-    assert entries["fedavg"] == {RATE: rates}
-    assert entries["fedsplitbert"] == {LAYER: list(LAYERS), RATE: rates}
-    assert "fedsplitbert-qat" not in entries  # takes over FedSplitBERT's
-    assert tried(tables.TABLE4, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
-    assert tried(TABLE, "paper")["fedsplitbert"] == paper.AS_THE_PAPER.grids["fedsplitbert"]
-
-
-# ---- cells of trials -----------------------------------------------------------------------------------------------
-
-
-def test_critical_layers_are_scaled_as_the_definition_does() -> None:
-    """To 12, 6 and 4 layers: 4/3 and 8/3 to the nearest."""
-    for scale, expected in {"paper": [0, 4, 6, 8], "lite": [0, 2, 3, 4], "demo": [0, 1, 2, 3]}.items():
-        assert [trial_cell(SPLIT, scale, 0, {LAYER: c}).options["critical_layer"] for c in (0, 4, 6, 8)] == expected
-
-
-def test_the_test_part_is_never_seen() -> None:
-    trial = trial_cell(FEDPROX, "demo", 0, {"options.proximal": 0.1})
-    settings = RunOptions()
-    inputs = load_inputs(trial, settings)
-    table, _ = build_clients(replace(trial, holdout="test"), inputs, settings)
-    tuning, _ = build_clients(trial, inputs, settings)
-    for one, other in zip(table, tuning, strict=True):
-        test, train = set(one.evaluation["test"].indices), set(one.train.indices)
-        validation, fitted = set(other.evaluation["test"].indices), set(other.train.indices)
-        assert validation | fitted == train
-        assert validation
-        assert not test & train
-        assert not validation & fitted
-
-
-def test_rungs_and_study_names() -> None:
-    tuning = Tuning(TABLE, TABLE.scale("demo"), SPLIT, MRPC, (0,), {RATE: (1e-3, 2e-3)})
-    rounds = tuning.cells({})[0].training.rounds
-    first = planned(tuning, (0.25, 2), RunOptions())
-    assert first.rungs == (round(rounds / 4), 2)
-    assert first.study.startswith("fedsplitbert-table3/demo/mrpc/fedsplitbert/")
-    further = planned(replace(tuning, space={RATE: (5e-3,)}), (0.25, 2), RunOptions())
-    assert further.study == first.study  # further values extend the study
-    assert planned(tuning, (1,), RunOptions()).study != first.study
-    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
-    left = {"options": {"b": {}}, "x": 3, "initial": {"options": {}, "x": 5}}
-    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == left
-
-
 # ---- choices that definitions read ---------------------------------------------------------------------------------
 
 
@@ -193,16 +137,6 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
     assert (cell.training.learning_rate, cell.options["critical_layer"]) == (3e-3, 1)
     quantised = table.cell(QAT, MRPC, demo, 0)
     assert (quantised.codec, quantised.training.learning_rate) == ("fp16", 3e-3)
-
-
-def test_every_row_that_trains_is_tuned_with_the_same_budget_on_other_seeds() -> None:
-    search = paper.MINIATURE
-    trained = [row for row in (*TABLE.rows, *tables.TABLE4.rows) if row.algorithm in ("fedavg", "fedsplitbert")]
-    assert {row.tuned_as or row.id for row in trained} <= set(search.grids)
-    for grid in search.grids.values():
-        assert grid[RATE] == paper.RATES
-        assert math.prod(map(len, grid.values())) >= (search.trials or math.inf)
-    assert not set(search.seeds) & set(range(100))
 
 
 def test_committed_choices_name_the_data_and_the_encoder_of_their_task() -> None:
@@ -262,16 +196,6 @@ def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(
     assert cell.training.learning_rate == table.cell(FP16, MRPC, demo, 0).training.learning_rate
 
 
-def test_trials_may_be_shorter_than_the_tables_cells() -> None:
-    """A user's change comes after the search's, and a swept value after both."""
-    table, demo = searched(Search({"fedavg": {}}, changes={"training.local_epochs": 3}))
-    users = replace(table, overrides=(("training.local_epochs", 1),))
-    for of, values, expected in ((table, {}, 3), (users, {}, 1), (users, {"training.local_epochs": 2}, 2)):
-        (cell,) = Tuning(of, demo, FEDAVG, MRPC, (0,), {}).cells(values)
-        assert cell.training.local_epochs == expected
-    assert table.cell(FEDAVG, MRPC, demo, 0).training.local_epochs == 5
-
-
 # ---- --from-sweep --------------------------------------------------------------------------------------------------
 
 
@@ -283,17 +207,6 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() ->
     entries = [entry(3.0, "a", x=1), entry(2.0, "a", y=2), entry(1.0, "b", x=3), {**entry(0, "a"), "best": None}]
     assert best_values(entries, {"t": "a"}) == {("t", "m"): {"y": 2}}  # of a perplexity the lower one
     assert best_values(entries, {"u": "a"}) == {}
-
-
-def test_swept_values_enter_a_rows_cells_as_set_does() -> None:
-    values = {RATE: 0.5, "training.batch_size": 4}
-    (row,), demo = rows_of(TABLE, ["fedavg-finetuned"]), scale_of(TABLE, "demo")
-    scale = replace(demo, search=Search(swept={("mrpc", row.id): values}))
-    by_hand = with_settings(TABLE, [f"{name}={value}" for name, value in values.items()])
-    cell = TABLE.cell(row, MRPC, scale, 0)
-    assert cell == by_hand.cell(row, MRPC, demo, 0)
-    assert cell.initial is not None
-    assert cell.initial.training.learning_rate == 0.5
 
 
 def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:

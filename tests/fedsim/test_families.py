@@ -13,7 +13,6 @@ from torch import Tensor
 
 from fedsim.errors import FederationError
 from fedsim.models.families import FAMILIES, has_packed_layers, longest_text
-from fedsim.models.heads import HEADS
 from fedsim.models.model import Model
 from fedsim.models.pretrained import read_ledger
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, with_head
@@ -208,8 +207,3 @@ def test_an_index_without_one_of_its_files_is_refused(tmp_path: Path) -> None:
     sorted(tmp_path.glob("model-*.safetensors"))[-1].unlink()
     with pytest.raises(FederationError, match=r"expected the files that model\.safetensors\.index\.json names"):
         encoder_from_folder(tmp_path)
-
-
-def test_every_head_that_checkpoints_have_is_in_the_table() -> None:
-    kinds = {head.stored_as for head in HEADS.values()} - {""}
-    assert kinds == {kind for _, kind in STORED}

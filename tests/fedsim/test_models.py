@@ -16,7 +16,6 @@ from fedsim.models.model import Model, parameter_groups
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
-from fedsim.split import crossing, encoder_layers
 
 HIDDEN, ATTENTION_HEADS = 16, 2
 NARROW = {
@@ -111,14 +110,6 @@ def test_folder_is_loaded_in_fp32(folder):
         assert torch.equal(parameter, stored[name].float())
 
 
-@pytest.mark.parametrize("kept", [0, 200, -1])
-def test_truncated_weights_are_refused(folder, kept):
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:kept])
-    with pytest.raises(FederationError, match="the weights cannot be read"):
-        encoder_from_folder(folder)
-
-
 def bert_layer(p, x, mask):
     """Devlin et al.'s layer, text by text and head by head. p: parameter name -> tensor."""
 
@@ -188,44 +179,3 @@ def batch():
     mask[0, 4:] = 0
     labels = torch.tensor([0, 1, 1])
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids), "labels": labels}
-
-
-class Cut:
-    """A graph cut at the wire, and the gradient that is carried back by hand."""
-
-    def __call__(self, sent):
-        self.sent, self.received = sent, sent.detach().clone().requires_grad_()
-        return self.received
-
-    def back(self):
-        self.sent.backward(self.received.grad)
-
-
-def gradients(model):
-    found = {name: parameter.grad for name, parameter in model.parameters.items() if parameter.grad is not None}
-    for parameter in model.parameters.values():
-        parameter.grad = None
-    return found
-
-
-@pytest.mark.parametrize("family", ["bert", "roberta", "electra", "distilbert", "gpt2"])
-def test_the_cut_model_has_the_gradients_of_the_whole(family):
-    model = load(family, "average")
-    model.network.eval()
-    whole = model.loss(batch())
-    whole.backward()
-    expected = gradients(model)
-    assert len(encoder_layers(model)) == 2
-    for layer in range(3):
-        cut = Cut()
-        with crossing(model, layer, cut):
-            loss = model.loss(batch())
-        loss.backward()
-        below = model.groups.embeddings | model.groups.up_to(layer)
-        assert all(model.parameters[name].grad is None for name in below)
-        cut.back()
-        found = gradients(model)
-        assert torch.equal(loss, whole)
-        assert found.keys() == expected.keys()
-        assert all(torch.equal(found[name], expected[name]) for name in expected)
-    assert torch.equal(model.loss(batch()), whole)  # nothing is left behind

@@ -13,7 +13,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
 from fedsim.models.model import Model
-from fedsim.models.packed.packing import rounded_up
 from fedsim.models.packed.parts import Masks
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, TokenClassification
@@ -149,19 +148,6 @@ def test_dropout_drops_its_share_and_keeps_the_mean(dtype):
     assert mask.factor(values.float()).mean().item() == pytest.approx(1, abs=0.01)
 
 
-def test_masks_are_drawn_from_pytorchs_seed_and_differ_from_pass_to_pass():
-    def draws():
-        with torch_seeded(0, 1, 2, "dropout"):
-            passes = [Masks(torch.float32) for _ in range(2)]
-        return [masks.draw(1000, 0.5).kept for masks in passes for _ in range(2)]
-
-    one, other = draws(), draws()
-    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-    distinct = {tuple(mask.tolist()) for mask in one}
-    assert len(distinct) == 4
-    assert Masks(torch.float32).draw(10, 0.0) is None
-
-
 def test_dropout_trains_as_the_librarys_does(small):
     """Not the same numbers: the same loss in the mean over seeds, to within its error."""
     means = []
@@ -215,15 +201,6 @@ def test_layers_of_other_families_are_the_librarys(small):
     assert not Model(network, resolve_precision("fp32", "cpu"), Classification(2)).packed
     with pytest.raises(FederationError, match=r"kernels: expected one of packed, reference, found 'fast'"):
         small.load(kernels="fast")
-
-
-def test_batches_have_few_shapes():
-    """A product of another shape is another compiled kernel."""
-    sizes = [rounded_up(tokens) for tokens in range(1, 8193)]
-    assert all(0 <= size - tokens < max(32, tokens / 8) for tokens, size in enumerate(sizes, 1))
-    assert all(size - tokens <= tokens / 16 for tokens, size in enumerate(sizes, 1) if tokens >= 512)
-    assert len(set(sizes[511:1024])) <= 17
-    assert len(set(sizes)) <= 80
 
 
 @pytest.mark.parametrize("layer", range(4))

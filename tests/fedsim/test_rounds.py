@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.algorithms import build_algorithm
-from fedsim.algorithms.averaging import aggregation_weights, averaging
+from fedsim.algorithms.averaging import averaging
 from fedsim.data import Client, Subset
 from fedsim.engine import draw_cohort
 from fedsim.errors import DivergedError, FederationError
@@ -78,21 +78,6 @@ def test_a_cohort_is_the_rounded_share_in_client_order(participation, clients, s
     ids = [client.id for client in draw_cohort(bare_clients([1] * clients), participation, seed=0, round=1)]
     assert len(ids) == size
     assert ids == sorted(set(ids))
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 1000), st.booleans()), min_size=1, max_size=12))
-def test_weights_are_shares_of_those_who_send_a_tensor(members):
-    clients = bare_clients([size for size, _ in members])
-    plans = {}
-    for client, (_, sends_b) in zip(clients, members, strict=True):
-        sent = frozenset("ab" if sends_b else "a")
-        plans[client.id] = ExchangePlan({"a": "A", "b": "B"}, frozenset(), sent, sent, frozenset())
-    weights = aggregation_weights(clients, plans)
-    for target, senders in (("A", members), ("B", [member for member in members if member[1]])):
-        found = [weights[client.id][target] for client in clients if target in weights[client.id]]
-        expected = np.array([size for size, _ in senders], dtype=np.float64)
-        assert found == pytest.approx((expected / expected.sum()).tolist() if senders else [])
 
 
 NUMBER = re.compile(r"\.layer\.(\d+)\.")

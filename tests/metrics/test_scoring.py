@@ -84,15 +84,6 @@ def test_error_of_accuracy_is_binomial():
     assert sampling_error("wnli", "accuracy", outputs, subset(labels), rng()) == pytest.approx(0.04)
 
 
-def test_bootstrap_error_of_pearson_is_near_the_theory():
-    # For normal data the standard error of r is (1 - r²) / sqrt(n); 100 resamples know it to about 7 %.
-    n, r = 2000, 0.6
-    labels = rng(1).normal(size=n)
-    outputs = (r * labels + math.sqrt(1 - r**2) * rng(2).normal(size=n))[:, None].astype(np.float32)
-    found = sampling_error("stsb", "pearson", outputs, subset(labels), rng())
-    assert found == pytest.approx((1 - r**2) / math.sqrt(n), rel=0.3)
-
-
 def test_bootstrap_error_of_entity_f1_is_near_the_theory():
     # One entity a sentence, found in a share p of them and never wrongly: f1 = 2p / (1 + p), whose slope
     # 2 / (1 + p)² times sqrt(p (1 - p) / n) is its standard error.

@@ -1,7 +1,6 @@
 """Partitioners and reports as plain data, and requests that are refused."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from partitions import (
     Dirichlet,
     Equal,
     LabelTable,
-    Overlap,
     PartitionError,
     PartitionReport,
     Sizes,
@@ -36,14 +34,6 @@ def test_round_trip_through_json(partitioner):
     assert restored == partitioner
     assert hash(restored) == hash(partitioner)
     assert json.dumps(describe(restored)) == json.dumps(description)
-
-
-def test_a_share_is_described_where_it_is_no_whole():
-    """So the descriptions, and ids, of cells that came before the field stay what they were."""
-    assert describe(Equal(share=1)) == {"scheme": "equal"}
-    assert describe(Sizes((3, 4), share=1.0)) == {"scheme": "sizes", "sizes": [3, 4]}
-    assert describe(Equal(share=0.02)) == {"scheme": "equal", "share": 0.02}
-    assert describe(Sizes((3, 4), share=0.5)) == {"scheme": "sizes", "sizes": [3, 4], "share": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -126,17 +116,6 @@ def test_json_of_classes(written):
         "scores": None,
         "notes": ["client 0: shares [0.25, 0.74] sum to 0.99, normalised to 0.2525, 0.7475"],
     }
-
-
-def test_overlap_is_written_where_there_is_some(written):
-    report = PartitionReport.from_json(written)
-    assert "overlap" not in written
-    found = replace(report, overlap={"test": Overlap(40, 30, 24), "mismatched": Overlap(9, 1, None)}).to_json()
-    assert found["overlap"] == {
-        "test": {"examples": 40, "shared": 30, "opposite": 24},
-        "mismatched": {"examples": 9, "shared": 1, "opposite": None},
-    }
-    assert PartitionReport.from_json(json.loads(json.dumps(found))).to_json() == found
 
 
 @pytest.mark.parametrize(

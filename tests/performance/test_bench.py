@@ -50,18 +50,6 @@ def test_a_bar_says_whether_it_is_met_and_for_which_machines(value, at_least, me
     assert str(bar).endswith(f"2.5 on CPUs with AMX: {'met' if met else 'NOT met'})")
 
 
-@pytest.mark.parametrize(("gain", "bars"), [(1.5, ["CPUs with fast bf16"]), (0.0, [])])
-def test_bars_against_peers_hold_for_cpus_with_fast_bf16_alone(workload, monkeypatch, gain, bars):
-    few = partial(suite.random_clients, 3, 16, lengths=LENGTHS, vocabulary=CONFIG["vocab_size"])
-    monkeypatch.setattr(federations, "workload_of", lambda **_: workload)
-    monkeypatch.setattr(federations, "random_clients", lambda *_: few())
-    monkeypatch.setattr(federations, "bf16_gain", lambda: gain)
-    monkeypatch.setattr(federations, "flower_python", lambda: None)
-    section = federations.peers(1)
-    assert [bar.machines for bar in section.bars] == bars
-    assert ("Bars hold for CPUs with fast bf16 only" in section.note) == (gain == 0)
-
-
 def test_results_are_printed_and_kept(tmp_path, monkeypatch, capsys):
     def measured(value):
         section = Section([{"way": "a", "s": 1.5}], [Bar("speed", value, 2)], "A note.")

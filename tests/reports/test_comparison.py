@@ -3,16 +3,12 @@ import math
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from benchmarks.selection import FinishedCells
-from reports.evidence.inference import estimate
-from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, verdict
+from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from reports.evidence.records import request_for
-from reports.evidence.statistics import Component
 from reports.views import page
 from reports.views.comparison import CellResult, Comparison, ScoreResult, compare
 
@@ -219,20 +215,3 @@ def test_nothing_but_whole_data_as_defined_is_comparable(table3: Benchmark, reco
     assert _result(table3, _accuracies(record_of, [0.83, 0.84, 0.85], "lite"), "lite").verdict == NOT_COMPARABLE
     changed = dataclasses.replace(table3.scale("paper"), changes=("on another encoder",))
     assert compare(request_for(table3, changed, records)).cells[0].scores[1].verdict == NOT_COMPARABLE
-
-
-@given(st.floats(0, 100), st.floats(0, 100), st.floats(0.001, 10), st.integers(2, 9), st.floats(0, 1))
-def test_a_nearer_mean_is_never_judged_worse(
-    ours: float, published: float, error: float, seeds: int, share: float
-) -> None:
-    order = (REPRODUCED, UNDECIDED, NOT_REPRODUCED)
-
-    def judged(value: float) -> int:
-        found = verdict(estimate(value, [Component(error, seeds - 1)], seeds), published, comparable=True)
-        assert found is not None
-        return order.index(found)
-
-    nearer = published + share * (ours - published)
-    if math.isclose(nearer, ours):
-        return
-    assert judged(nearer) <= judged(ours)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.experiment import Benchmark
-from reports.pages.plots import Dots, Panel, colour_of, dot_plot, panels_of, render
+from reports.pages.plots import Dots, Panel, colour_of, dot_plot, panels_of
 from reports.sweeps import figures
 
 
@@ -27,18 +27,6 @@ def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades() 
     assert "10^" not in "".join(tick.get_text() for tick in wide.get_xticklabels())
     colours = {line.get_color() for line in near.lines if line.get_marker() == "o"}
     assert colours == {colour_of("FedAvg"), colour_of("FedProx")}
-
-
-def test_texts_beside_marks_end_before_the_next_panel() -> None:
-    text = {"FedAvg": "192 MB; stated: < 1000 MB"}
-    panels = [Panel(name, ["FedAvg"], [Dots("sent", {"FedAvg": 5.0})], text) for name in ("A", "B")]
-    figure = dot_plot("heading", panels, "MB", "caption")
-    render(lambda: figure, "png")  # lays it out
-    first, second = figure.axes
-    drawn = figure.canvas.get_renderer()
-    ends = [axes.texts[-1].get_window_extent(drawn).x1 for axes in (first, second)]
-    assert ends[0] < second.get_window_extent(drawn).x0
-    assert ends[1] <= figure.bbox.x1
 
 
 def test_a_heatmap_has_a_colour_bar_and_frames_the_best(table3: Benchmark) -> None:

@@ -27,20 +27,6 @@ ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second":
 }
 
 
-def found_in(path: Path) -> SplitCosts:
-    table = replace(TABLE2, costing=Costing("fedavg", {}, path))
-    return SplitCosts(request_for(table, table.scale("lite"), ()))
-
-
-def test_seconds_are_the_parties_sums(tmp_path: Path) -> None:
-    path = tmp_path / "split.json"
-    path.write_text(json.dumps({"rows": [ROW]}))
-    found = found_in(path)
-    assert found.timed == {"small": pytest.approx({"client": 0.4, "server": 1.6, "tokens": TOKENS, "whole": 2.0})}
-    assert list(found.grids())[-1].groups[0].lines[0].cells == ("0.40", "1.60", "2.00", "25.00 %")
-    assert found_in(tmp_path / "none.json").timed == {}
-
-
 def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path: Path) -> None:
     path = tmp_path / "split.json"
     path.write_text(json.dumps({"rows": [{**ROW, "model": "roberta-small-fresh"}]}))

@@ -57,14 +57,6 @@ def test_a_whole_table_is_one_matrix(table3: Benchmark, whole: list[RunResult]) 
     assert found[-1] == "All runs together: uplink 162.0 MB, downlink 0.20 MB."
 
 
-def test_a_wide_matrix_is_cut_between_tasks(table3: Benchmark, whole: list[RunResult]) -> None:
-    found = lines(table3, whole, width=80)
-    headings = [line for line in found if line.startswith("    ")]
-    assert len(headings) > 1
-    assert " ".join(" ".join(headings).split()) == " ".join(lines(table3, whole, width=200)[2].split())
-    assert max(len(line) for line in found[2 : -3 - len(table3.rows)]) <= 80
-
-
 def test_one_seed_orders_nothing_and_other_numbers_of_seeds_are_shown(
     table3: Benchmark, whole: list[RunResult]
 ) -> None:
@@ -75,10 +67,6 @@ def test_one_seed_orders_nothing_and_other_numbers_of_seeds_are_shown(
     assert "75.50 ± 0.71 (2)" in found
     assert "75.00 (1)" in found
     assert "no ordering" not in found
-
-
-def test_nothing_run_says_so(table3: Benchmark) -> None:
-    assert lines(table3, []) == ["FedSplitBERT, Table III · scale demo: generated data, tiny BERT: 0 of 63 cells run"]
 
 
 def test_a_table_of_bytes_ends_with_the_gain_that_was_measured(table3: Benchmark, whole: list[RunResult]) -> None:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
-import pickle
-import tracemalloc
 from dataclasses import replace
 
 import datasets
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from benchmarks.encoders import encoding
-from benchmarks.encoders.encoding import record_batches
-from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.errors import UserError
-from benchmarks.tasks import DataSource, TaskData, TextExamples, corpora, task
-from benchmarks.tasks.generated import VOCABULARY
+from benchmarks.tasks import DataSource, corpora, task
 from tests.tasks.samples import ARTICLES, write
 
 WIKITEXT = (
@@ -71,40 +62,6 @@ def test_sentences_are_separate_passages(tmp_path):
     assert texts(read(tmp_path, content, "corpus-biology-sentences").pool) == [*sentences, "(Fig.", "1) shows it."]
 
 
-def test_passages_are_a_sequence_with_the_digest_of_a_tuple(tmp_path):
-    eager = tuple((f"passage {number} — ü",) for number in range(250))
-    lazy = read(tmp_path, "\n".join(text for (text,) in eager)).pool.texts
-    assert (tuple(lazy), len(lazy), lazy[3], lazy[-1]) == (eager, 250, eager[3], eager[-1])
-    assert (tuple(lazy[5:209]), tuple(lazy[::-3])) == (eager[5:209], eager[::-3])
-    for other in (pickle.loads(pickle.dumps(lazy)), copy.deepcopy(lazy)):
-        assert tuple(other) == eager
-    with pytest.raises(IndexError):
-        lazy[250]
-    labels = np.zeros(250, dtype=np.int64)
-    assert TaskData(TextExamples(lazy, labels), "").digest == TaskData(TextExamples(eager, labels), "").digest
-
-
-def test_neither_loading_nor_tokenising_holds_the_texts(tmp_path, monkeypatch):
-    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 50_000)
-    lines = 5_000
-    text = " ".join(VOCABULARY[number % len(VOCABULARY)] for number in range(400))
-    size = lines * len(text)
-    write(tmp_path, {"corpora/biology.txt": f"{text}\n" * lines})
-    before = pa.total_allocated_bytes()
-    tracemalloc.start()
-    try:
-        data = load(tmp_path)
-        assert data.digest
-        assert len(data.pool) == lines
-        batches = record_batches(data.pool, word_tokenizer(VOCABULARY), 128, task("corpus-biology"))
-        for _ in range(3):
-            next(batches)
-        python, arrow = tracemalloc.get_traced_memory()[1], pa.total_allocated_bytes() - before
-    finally:
-        tracemalloc.stop()
-    assert python + arrow < size / 2
-
-
 # ---- articles ----------------------------------------------------------------------------------------------------
 
 
@@ -134,14 +91,6 @@ def test_titles_empty_lines_and_preferred_files(download, tmp_path):
     for content in ("just text\n = A =\nmore\n", "\n = = Section = =\n"):
         with pytest.raises(UserError, match="found text before the first one"):
             read(tmp_path / "other", content, "wikitext", "corpora/wikipedia.train.txt")
-
-
-def test_real_texts_have_as_many_articles_as_are_published(data_dir, tmp_path):
-    for split, name in (("valid", "train"), ("test", "test")):  # 60 articles each: Merity et al. (2017), Table 1
-        content = (data_dir / "wikitext-2" / f"wikitext-2_{split}.txt").read_text()
-        write(tmp_path, {f"wikitext-2/wiki.{name}.raw": content})
-    data = load(tmp_path, "wikitext")
-    assert (len(data.pool), len(data.central["test"])) == (60, 60)
 
 
 # ---- S2ORC's release ---------------------------------------------------------------------------------------------
@@ -189,14 +138,6 @@ def test_papers_of_the_field_are_passages_and_are_read_once(release, tmp_path, m
         load(tmp_path / "data", extracts=file / "extracts")
     with pytest.raises(UserError, match="computer science: expected passages, found none"):
         load(tmp_path / "data", "corpus-computer-science")
-
-
-@pytest.mark.parametrize("limit", [2, 3])
-def test_the_limit_holds_and_is_noted(release, tmp_path, monkeypatch, limit):
-    monkeypatch.setattr(corpora, "LIMIT", limit)
-    data = load(tmp_path / "data")
-    assert len(data.pool) == limit
-    assert ("the first 2 passages alone" in data.notes) == (limit == 2)
 
 
 def test_invalid_papers_are_refused_with_their_line(release, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import datasets
 import pytest
 
@@ -73,17 +71,6 @@ def test_a_clone_and_the_hub_have_the_same_examples_as_the_download(dataset, tmp
     assert online.origin == f"{REPOSITORY}@{REVISION}, {dataset}"
 
 
-def test_a_clone_may_be_in_a_folder_glue_and_the_download_is_preferred(tmp_path):
-    clone(tmp_path / "data" / "glue", "rte")
-    expected = load("rte", tmp_path / "data")
-    assert expected.digest == load("rte", tmp_path / "data" / "glue").digest
-    write(tmp_path / "data", files_of(task("rte")))
-    assert "RTE/train.tsv" in load("rte", tmp_path / "data").origin
-    assert load("rte", tmp_path / "data" / "glue_data").digest == expected.digest
-    shutil.rmtree(tmp_path / "data" / "glue_data")
-    assert load("rte", tmp_path / "data").origin == expected.origin
-
-
 def test_malformed_rows_are_errors_unless_lenient(hub):
     rows = {"sentence1": ["a", "", "a"], "sentence2": ["b", "b", "b"], "label": [1, 0, -1]}
     split = datasets.Dataset.from_dict(rows)
@@ -113,20 +100,6 @@ def test_labels_in_another_order_and_missing_columns_and_splits_are_errors(hub):
     hub({"train": split})
     with pytest.raises(UserError, match=r"nyu-mll/glue/rte: expected the splits train, .*, found train; set DATA_DIR"):
         load("rte", lenient=True)
-
-
-def test_labels_of_abstracts_are_ids_of_names(hub):
-    names = datasets.ClassLabel(names=["METHODS", "RESULTS", "NONE"])
-    right, wrong = (
-        datasets.Dataset.from_dict({"text": ["a", "b"], "label": labels}).cast_column("label", names)
-        for labels in ([1, 0], [1, 2])
-    )
-    requests = hub({"train": right, "validation": right, "test": right})
-    assert load("rct20k").pool.labels.tolist() == [3, 2]
-    assert requests == [("armanc/pubmed-rct20k", None, None)]
-    hub({"train": wrong, "validation": right, "test": right})
-    with pytest.raises(UserError, match=r"rct20k/train:2: expected one of the labels background, .*, found 'none'"):
-        load("rct20k")
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -10,11 +10,10 @@ import pytest
 
 from benchmarks.claims import At, AtMost, Better, Claim, CostBound, Reaches, Relation, Same, Sends, Target
 from benchmarks.cli.main import main
-from benchmarks.cli.plan import commands
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
-from reports.claims.needs import Missing, Needs, needs
+from reports.claims.needs import Needs, needs
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
@@ -70,18 +69,6 @@ def test_closed_columns_are_left_out(table3: Benchmark, run_of: RunOf, opened: O
     found = needed(table, BETTER, records)
     assert (found.places, list(found.closed)) == (0, ["QQP"])
     assert found.closed["QQP"].startswith("the encoder is too weak here")
-
-
-def test_commands_are_a_line_for_rows_with_the_same_gaps() -> None:
-    missing = [
-        Missing(At("a-table1", row), task, ())
-        for row, task in (("x", "rte"), ("y", "rte"), ("x", "qqp"), ("y", "qqp"), ("x", "mrpc"))
-    ]
-    assert commands([*missing, *missing, Missing(At("b-table2", "z"), "rte", ())], "lite") == [
-        "make a-table1 SCALE=lite TASKS=rte,qqp METHODS=x,y SEEDS=5",
-        "make a-table1 SCALE=lite TASKS=mrpc METHODS=x SEEDS=5",
-        "make b-table2 SCALE=lite TASKS=rte METHODS=z SEEDS=5",
-    ]
 
 
 @pytest.mark.slow
