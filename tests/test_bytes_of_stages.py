@@ -57,7 +57,7 @@ def whole(record: RunResult) -> RunBytes:
     return RunBytes(FEDAVG + own.up, FEDAVG + own.down) if record.cell.initial else own
 
 
-def test_records(results: Path, records: dict[str, RunResult]) -> None:
+def test_records(results, records):
     assert stage_bytes(records["fedavg"]) == (FEDAVG, FEDAVG)
     assert stage_bytes(records["fedavg-finetuned"]) == (0, 0)
     assert 0 < stage_bytes(records["fedavg-prior"]).up < 100
@@ -66,14 +66,14 @@ def test_records(results: Path, records: dict[str, RunResult]) -> None:
     assert run_bytes(records["fedavg-prior"], among([])) is None  # unknown, not 0
 
 
-def test_api(records: dict[str, RunResult]) -> None:
+def test_api(records):
     frame = api.scores(records.values()).drop_duplicates("cell").set_index("cell")
     for record in records.values():
         line = frame.loc[record.cell_id]
         assert (line["uplink"], line["downlink"], line["uplink_stage"]) == (*whole(record), stage_bytes(record).up)
 
 
-def test_mlflow(records: dict[str, RunResult]) -> None:
+def test_mlflow(records):
     record = records["fedavg-prior"]
     points = round_points(record.rounds, RunBytes(FEDAVG, FEDAVG))
     own = stage_bytes(record)
@@ -81,7 +81,7 @@ def test_mlflow(records: dict[str, RunResult]) -> None:
     assert (points["bytes/uplink_stage", 1], points["bytes/downlink_stage", 1]) == own
 
 
-def test_tables_csv_and_terminal(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_csv_and_terminal(results, capsys):
     options = ["--methods", ",".join(METHODS), "--results-dir", str(results)]
     assert main(["report", *CHOICE, *options]) == 0
     files = [file for file in (results / "reports").rglob("*.csv") if "up_bytes" in file.read_text().partition("\n")[0]]
@@ -97,7 +97,7 @@ def test_tables_csv_and_terminal(results: Path, capsys: pytest.CaptureFixture[st
     assert f"uplink {FEDAVG / 1e3:.1f} kB" in out  # of all runs together: FedAvg's once
 
 
-def test_site(records: dict[str, RunResult]) -> None:
+def test_site(records):
     find = among(records.values())
     costs = [list(_costs(records[name], find))[:2] for name in METHODS]
     assert costs[1][0][0] == costs[0][0][0] != "0 B"
@@ -113,7 +113,7 @@ def test_site(records: dict[str, RunResult]) -> None:
     assert (cost.up_bytes, cost.run_bytes, cost.round_bytes) == (FEDAVG, FEDAVG, FEDAVG / 2)
 
 
-def test_plan(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan(results, capsys):
     assert main(["plan", *CHOICE, "--methods", ",".join(METHODS), "--json", "--results-dir", str(results)]) == 0
     plan = json.loads(capsys.readouterr().out)
     rows = {row["method"]: row for row in plan["rows"]}

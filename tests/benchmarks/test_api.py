@@ -34,7 +34,7 @@ def records(results: Path) -> list[RunResult]:
     return api.run(chosen_part(), api.settings(results, workers=1, device="cpu"))
 
 
-def test_a_run_finds_what_is_finished(records: list[RunResult], results: Path, events) -> None:
+def test_a_run_finds_what_is_finished(records, results, events):
     assert [record.cell for record in records] == [cell for _, _, cell in chosen_part().cells()]
     again = api.run(chosen_part(), api.settings(results, workers=1, device="cpu"), events)
     assert [found.reused for found in events.of(CellFinished)] == [True, True]
@@ -44,7 +44,7 @@ def test_a_run_finds_what_is_finished(records: list[RunResult], results: Path, e
     assert loaded == {record.cell_id: record.outcome for record in records}
 
 
-def test_scores_are_those_of_the_records(records: list[RunResult]) -> None:
+def test_scores_are_those_of_the_records(records):
     found = api.scores(records).set_index(["method", "evaluation", "metric"])
     pd.testing.assert_frame_equal(found, api.scores(records, chosen_part()).set_index(list(found.index.names)))
     fedavg = records[1]
@@ -59,7 +59,7 @@ def test_scores_are_those_of_the_records(records: list[RunResult]) -> None:
     assert found.loc[("local-majority", "test", "f1"), "uplink"] == 0
 
 
-def test_curves_and_payloads_agree_on_bytes(records: list[RunResult]) -> None:
+def test_curves_and_payloads_agree_on_bytes(records):
     curves, ledger = api.curves(records), api.payloads(records)
     by_round = curves[(curves.algorithm == "fedavg") & (curves.metric == "f1") & (curves.evaluation == "test")]
     assert list(by_round["round"]) == [1, 2]
@@ -82,12 +82,12 @@ def test_curves_and_payloads_agree_on_bytes(records: list[RunResult]) -> None:
         (lambda: api.settings(data_dir="nowhere"), "DATA_DIR"),
     ],
 )
-def test_bad_input_says_what_was_expected(call, message: str) -> None:
+def test_bad_input_says_what_was_expected(call, message):
     with pytest.raises(api.UserError, match=message):
         call()
 
 
-def test_500_committed_records_load_in_two_seconds() -> None:
+def test_500_committed_records_load_in_two_seconds():
     start = time.process_time()
     loaded = api.load(folder_of("fedsplitbert") / "records", folder_of("fedbert") / "records")
     assert len(loaded) > 500
@@ -102,7 +102,7 @@ def lines_of(*methods: tuple[str, float, float], metric: str = "f1") -> pd.DataF
     )
 
 
-def test_the_pareto_front_is_of_means_over_seeds() -> None:
+def test_the_pareto_front_is_of_means_over_seeds():
     frame = lines_of(("a", 70.0, 10), ("a", 80.0, 10), ("b", 74.0, 20), ("c", 90.0, 30), ("d", 90.0, 40), ("e", 9.0, 0))
     front = api.pareto(frame)
     assert list(zip(front.method, front.score, front.uplink, strict=True)) == [
@@ -115,7 +115,7 @@ def test_the_pareto_front_is_of_means_over_seeds() -> None:
     ]  # less is better
 
 
-def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records: list[RunResult]) -> None:
+def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records):
     (by_round,) = api.plot(api.curves(records)).axes
     assert (by_round.get_xlabel(), by_round.get_ylabel()) == ("round", "Acc (%)")
     assert [list(line.get_xdata()) for line in by_round.lines] == [[1, 2], [1, 2]]
@@ -126,7 +126,7 @@ def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records: li
         api.plot(api.scores([]))
 
 
-def test_tables_of_ones_own_are_included(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_ones_own_are_included(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "_INCLUDED", {})
     text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE1\n"
     (tmp_path / "own.py").write_text(f"{text}BENCHMARK = replace(TABLE1, id='mine-first')\n", encoding="utf-8")
@@ -134,7 +134,7 @@ def test_tables_of_ones_own_are_included(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_the_notebook_runs_and_is_committed_with_its_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_runs_and_is_committed_with_its_outputs(tmp_path, monkeypatch):
     monkeypatch.setenv("RESULTS_DIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     path = ROOT / "docs" / "quickstart.ipynb"

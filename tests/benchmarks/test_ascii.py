@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.conftest import ROOT
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(encoding: str, tmp_path: Path) -> None:
+def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(encoding, tmp_path):
     environment = {"PYTHONIOENCODING": encoding, "MPLBACKEND": "nonsense", "COLUMNS": "abc", "TERM": "weird"}
     args = ["--tasks", "mrpc", "--methods", "fedavg", "--set", "training.rounds=1", "--workers", "1", "--no-tracking"]
     done = subprocess.run(

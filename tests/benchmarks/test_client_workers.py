@@ -89,9 +89,7 @@ class LastFirst:
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_clients_that_end_out_of_order(
-    name: str, settings: RunOptions, tmp_path: Any, events: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_that_end_out_of_order(name, settings, tmp_path, events, monkeypatch):
     expected = run_cell(CELLS[name], replace(settings, results_dir=tmp_path / "alone"), lambda _: None)
     ray = LastFirst()
 
@@ -113,9 +111,7 @@ def test_clients_that_end_out_of_order(
 
 
 @pytest.mark.slow
-def test_clients_in_tasks_of_ray_whose_processes_are_killed(
-    settings: RunOptions, events: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_in_tasks_of_ray_whose_processes_are_killed(settings, events, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     made: list[ClientTasks] = []
     monkeypatch.setattr(clients, "ClientTasks", lambda *given: made.append(ClientTasks(*given)) or made[-1])
@@ -138,7 +134,7 @@ def test_clients_in_tasks_of_ray_whose_processes_are_killed(
 # ---- the setting -----------------------------------------------------------------------------------------------------
 
 
-def test_without_ray_there_is_one_clear_error(settings: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_there_is_one_clear_error(settings, monkeypatch):
     monkeypatch.setattr(settings_module, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"--client-workers: expected Ray, .* pip install 'fedbert-bench\[ray\]'"):
         replace(settings, client_workers=2).check()

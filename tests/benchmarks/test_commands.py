@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from benchmarks.fedsplitbert import tables
 
 BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
 """
-Refusal = Callable[..., str]
 
 
 @pytest.fixture
@@ -42,21 +41,21 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return folder
 
 
-def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_arguments_the_help_is_printed(capsys):
     assert main([]) == 0
     out = capsys.readouterr().out
     assert all(f"    {command}" in out for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_prints_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_prints_its_help(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])
     assert stopped.value.code == 0
     assert f"python -m benchmarks {command}" in capsys.readouterr().out
 
 
-def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_outside_the_tree_run_by_their_definition(own, capsys):
     (own / "second.py").write_text(OWN.format(id="mine-second"), encoding="utf-8")
     places = ["--include", str(own), "--results-dir", str(own / "results")]
     assert main(["list", *places]) == 0
@@ -69,7 +68,7 @@ def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pyte
     assert len(list(read_results(own / "results" / "records"))) == 1
 
 
-def test_doctor_and_data_say_what_a_machine_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_and_data_say_what_a_machine_has(tmp_path, capsys):
     results, folder = ["--results-dir", str(tmp_path / "results")], tmp_path / "data" / "RTE"
     assert main(["data", *results]) == 0
     assert "nyu-mll/glue" in capsys.readouterr().out
@@ -126,36 +125,30 @@ WRONG_TABLES = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_input_ends_with_one_message(case: str, refusal: Refusal, results: Path) -> None:
+def test_a_wrong_input_ends_with_one_message(case, refusal, results):
     arguments, expected = WRONG[case]
     assert expected in refusal([*arguments, "--results-dir", str(results)])
 
 
 @pytest.mark.parametrize("assignment", WRONG_VALUES)
-def test_a_wrong_value_ends_with_one_message(assignment: str, refusal: Refusal, results: Path, run_words: Any) -> None:
+def test_a_wrong_value_ends_with_one_message(assignment, refusal, results, run_words):
     words = run_words(results, "fedsplitbert", "training.rounds=1", assignment)
     assert WRONG_VALUES[assignment] in refusal(words)
 
 
-def test_a_folder_without_a_usable_table_is_refused(own: Path, refusal: Refusal) -> None:
+def test_a_folder_without_a_usable_table_is_refused(own, refusal):
     for text, expected in WRONG_TABLES.items():
         (own / "whatever.py").write_text(text, encoding="utf-8")
         assert expected in refusal(["list", "--include", str(own)])
 
 
-def test_a_results_folder_below_a_file_is_refused(refusal: Refusal, tmp_path: Path, run_words: Any) -> None:
+def test_a_results_folder_below_a_file_is_refused(refusal, tmp_path, run_words):
     (tmp_path / "file").touch()
     message = refusal(run_words(tmp_path / "file" / "results", "fedavg"))
     assert "cannot be written (Not a directory). Set RESULTS_DIR" in message
 
 
-def test_a_damaged_record_is_named_and_nothing_is_lost(
-    refusal: Refusal,
-    finished_results: Path,
-    tmp_path: Path,
-    run_words: Any,
-    contents: Callable[[Path], dict[str, bytes]],
-) -> None:
+def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results, tmp_path, run_words, contents):
     copy = tmp_path / "results"
     shutil.copytree(finished_results, copy)
     (record,) = (copy / "records").glob("*.json")
@@ -189,7 +182,7 @@ def assert_complete(results: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_may_stop_after_a_line(tmp_path: Path) -> None:
+def test_a_reader_may_stop_after_a_line(tmp_path):
     """As `2>&1 | head -1` does: every further write is refused."""
     with started(tmp_path, subprocess.PIPE, subprocess.STDOUT) as process:
         assert process.stdout is not None
@@ -201,7 +194,7 @@ def test_a_reader_may_stop_after_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-def test_a_full_disk_behind_stdout_is_reported(tmp_path: Path) -> None:
+def test_a_full_disk_behind_stdout_is_reported(tmp_path):
     with FULL.open("w") as full, started(tmp_path, full, subprocess.PIPE) as process:
         _, stderr = process.communicate(timeout=240)
     assert process.returncode == 2
@@ -221,7 +214,7 @@ def dry(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, env=clean)
 
 
-def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path: Path) -> None:
+def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path):
     refused = dry(TABLE, "SCALE=lite", f"DATA_DIR={tmp_path / 'no'}")
     assert refused.returncode == 2
     assert "expected a folder of your datasets" in refused.stderr
@@ -229,7 +222,7 @@ def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path: Path) 
     assert dry("lint", f"DATA_DIR={tmp_path / 'no'}").returncode == 0
 
 
-def test_make_refuses_unknown_variables_and_passes_those_of_its_tools() -> None:
+def test_make_refuses_unknown_variables_and_passes_those_of_its_tools():
     for given, meant in {"TASK=a": "TASKS", "tasks=a": "TASKS", "SEED=1": "SEEDS", "data=/d": "DATA_DIR"}.items():
         refused = dry(TABLE, "VENV=none", given)
         assert refused.returncode == 2
@@ -239,7 +232,7 @@ def test_make_refuses_unknown_variables_and_passes_those_of_its_tools() -> None:
     assert dry(TABLE, "VENV=none", *(f"{name}=1" for name in tools.split())).returncode == 0
 
 
-def test_make_uses_ones_own_environment_and_installs_nothing() -> None:
+def test_make_uses_ones_own_environment_and_installs_nothing():
     shown = dry("fedfreezebert", "SCALE=lite", "VENV=none", "PYTHON=my-python")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.split()[:5] == ["my-python", "-m", "benchmarks", "run", "'fedfreezebert'"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,7 +58,7 @@ def outcomes(settings: RunOptions) -> dict[str, Any]:
 # ---- earlier runs ----------------------------------------------------------------------------------------------
 
 
-def test_the_earlier_runs_of_a_cell() -> None:
+def test_the_earlier_runs_of_a_cell():
     first = first_stage()
     second = second_stage(first)
     third = replace(second, initial=second, seed=1)
@@ -73,7 +72,7 @@ def test_the_earlier_runs_of_a_cell() -> None:
 # ---- weights ---------------------------------------------------------------------------------------------------
 
 
-def test_a_run_starts_from_the_weights_of_the_earlier_one(finished: RunOptions) -> None:
+def test_a_run_starts_from_the_weights_of_the_earlier_one(finished):
     first, second = first_stage(), second_stage(first_stage())
     outcome = run_stage(first, finished, lambda _: None)
     left = tensors_of(outcome)
@@ -93,7 +92,7 @@ def test_a_run_starts_from_the_weights_of_the_earlier_one(finished: RunOptions) 
     assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
 
 
-def test_another_encoder_cannot_start_from_them(finished: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_encoder_cannot_start_from_them(finished, monkeypatch):
     deeper = replace(KNOWN["tiny"], id="deeper", config={**KNOWN["tiny"].config, "num_hidden_layers": 5})
     monkeypatch.setitem(KNOWN, "deeper", deeper)
     monkeypatch.setattr(
@@ -109,7 +108,7 @@ def test_another_encoder_cannot_start_from_them(finished: RunOptions, monkeypatc
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_common_earlier_run_is_computed_once_and_first(workers: int, tmp_path: Path, events: Any) -> None:
+def test_a_common_earlier_run_is_computed_once_and_first(workers, tmp_path, events):
     first = first_stage(1)
     cells = [second_stage(first), second_stage(first, "c-average")]
     settings = RunOptions(results_dir=tmp_path, device="cpu", workers=workers)
@@ -127,7 +126,7 @@ def test_a_common_earlier_run_is_computed_once_and_first(workers: int, tmp_path:
 # ---- missing and damaged weights ----------------------------------------------------------------------------------
 
 
-def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path: Path, events: Any) -> None:
+def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path, events):
     settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     kept = run_stage(first, settings, lambda _: None)
     before = outcomes(settings)
@@ -138,7 +137,7 @@ def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path: Path,
     assert len(events.of(CellStarted)) == 1
 
 
-def test_a_finished_run_needs_no_weights(finished: RunOptions, tmp_path: Path, events: Any) -> None:
+def test_a_finished_run_needs_no_weights(finished, tmp_path, events):
     """As after an import of records without weights."""
     settings = RunOptions(results_dir=tmp_path, device="cpu")
     shutil.copytree(finished.records_dir, settings.records_dir)
@@ -157,7 +156,7 @@ def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
     keep_weights(settings, cell, outcome.cell_id, safetensors.torch.save(changed))
 
 
-def test_a_cell_has_one_id_on_every_machine(finished: RunOptions, tmp_path: Path) -> None:
+def test_a_cell_has_one_id_on_every_machine(finished, tmp_path):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     left_by_another_machine(settings, first_stage())
     (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
@@ -169,7 +168,7 @@ def test_a_cell_has_one_id_on_every_machine(finished: RunOptions, tmp_path: Path
     assert [record.finished for record in both] == [here.finished]
 
 
-def test_training_does_not_resume_from_other_weights(tmp_path: Path, events: Any) -> None:
+def test_training_does_not_resume_from_other_weights(tmp_path, events):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage(1), rounds=2)
 
     def stop(event: Event) -> None:
@@ -185,7 +184,7 @@ def test_training_does_not_resume_from_other_weights(tmp_path: Path, events: Any
     assert not list(tmp_path.glob("checkpoints/*"))
 
 
-def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+def test_damaged_weights_are_refused(tmp_path):
     settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     path = run_stage(first, settings, lambda _: None).path
     content = bytearray(path.read_bytes())
@@ -198,7 +197,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
 # ---- a kill before each write -------------------------------------------------------------------------------------
 
 
-def test_killed_before_each_step_on_the_disk(finished: RunOptions, tmp_path: Path, killed_before_step: Any) -> None:
+def test_killed_before_each_step_on_the_disk(finished, tmp_path, killed_before_step):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     kills, within, between = 0, 0, 0
     while len(list(tmp_path.glob("records/*.json"))) < 2 and kills < 60:

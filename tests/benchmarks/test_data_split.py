@@ -60,7 +60,7 @@ def all_held(cell: RunConfig, loaded: TaskData | None = None) -> list[dict[str, 
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_validation_is_a_part_of_the_training_subset(grouped: bool) -> None:
+def test_validation_is_a_part_of_the_training_subset(grouped):
     cell = replace(CELL, grouped=grouped)
     with_validation = all_held(replace(cell, validation_share=0.25))
     for before, after in zip(all_held(cell), with_validation, strict=True):
@@ -70,7 +70,7 @@ def test_validation_is_a_part_of_the_training_subset(grouped: bool) -> None:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
+def test_a_cell_for_tuning_sees_no_test_example(grouped):
     """Its "test" is a part of what the table's cell trains on, with a share for validation or without."""
     table = all_held(replace(CELL, grouped=grouped))
     tuning = all_held(replace(CELL, grouped=grouped, holdout="validation"))
@@ -93,7 +93,7 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
     ],
     ids=["plain", "grouped", "scores", "subset"],
 )
-def test_the_data_seed_decides_and_nothing_else(changes: Mapping[str, Any]) -> None:
+def test_the_data_seed_decides_and_nothing_else(changes):
     cell = replace(CELL, validation_share=0.2, **changes)
     fixed = all_held(replace(cell, data_seed=3))
     assert fixed == all_held(replace(cell, data_seed=3, seed=8))
@@ -116,9 +116,7 @@ def data_of(pairs: list[tuple[int, int]]) -> TaskData:
 
 @given(pairs=PAIRS, partition=SCHEMES, seed=st.integers(0, 99), validation=st.sampled_from([0.0, 0.3]))
 @hypothesis_settings(max_examples=80, deadline=None)
-def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
-    pairs: list[tuple[int, int]], partition: Mapping[str, Any], seed: int, validation: float
-) -> None:
+def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(pairs, partition, seed, validation):
     cell = replace(CELL, partition=partition, seed=seed, test_share=0.3, validation_share=validation, grouped=True)
     try:
         clients, report = shared(cell, data_of(pairs))
@@ -143,7 +141,7 @@ def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
 
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("option", ["test_share", "validation_share"])
-def test_a_share_that_leaves_nothing_is_named(option: str, grouped: bool) -> None:
+def test_a_share_that_leaves_nothing_is_named(option, grouped):
     cell = replace(CELL, grouped=grouped, **{option: 0.001})
     with pytest.raises(PartitionError, match=f"{option} 0.001"):
         shared(cell)

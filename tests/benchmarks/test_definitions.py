@@ -20,7 +20,7 @@ HEAVY = {
 }  # fmt: skip
 
 
-def test_definitions_and_claims_import_nothing_heavy() -> None:
+def test_definitions_and_claims_import_nothing_heavy():
     code = (
         "import sys; from benchmarks.cli.main import main; from benchmarks.registry import claims_of\n"
         "status = main(['list']) or main(['list', '--ids']) or main(['show', 'fedsplitbert-table3'])\n"
@@ -34,7 +34,7 @@ def test_definitions_and_claims_import_nothing_heavy() -> None:
 
 
 @pytest.mark.usefixtures("untuned")
-def test_a_round_sends_the_papers_bytes() -> None:
+def test_a_round_sends_the_papers_bytes():
     # Table VI's sizes: 3 clients × (12 layers, pooler, classifier) × 4 bytes, 3 × 6 layers × 4 bytes, half of that.
     hidden, inner, outputs = 768, 3072, 2
     layer = 4 * (hidden**2 + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden

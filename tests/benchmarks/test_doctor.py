@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -16,9 +15,7 @@ from benchmarks.registry import benchmark, with_backbone
 TABLE = benchmark("fedsplitbert-table3")
 
 
-def test_doctor_prints_what_an_encoders_files_have(
-    tiny_encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_doctor_prints_what_an_encoders_files_have(tiny_encoder, tmp_path, capsys):
     assert main(["doctor", "--backbone", str(tiny_encoder), "--results-dir", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"ok   encoder: {tiny_encoder.name} (bert): ")
@@ -28,9 +25,7 @@ def test_doctor_prints_what_an_encoders_files_have(
     assert len(lines) <= 10
 
 
-def test_a_definitions_encoder_is_never_a_folder_of_that_name(
-    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_definitions_encoder_is_never_a_folder_of_that_name(tiny_encoder, tmp_path, monkeypatch):
     shutil.copytree(tiny_encoder, tmp_path / "bert-base-uncased")
     monkeypatch.chdir(tmp_path)
     assert backbone_name("bert-base-uncased") == "bert-base-uncased"
@@ -41,7 +36,7 @@ def test_a_definitions_encoder_is_never_a_folder_of_that_name(
     assert locate("./mine").folder == tmp_path / "mine"
 
 
-def test_another_encoder_is_named_in_every_caption(tiny_encoder: Path, tmp_path: Path) -> None:
+def test_another_encoder_is_named_in_every_caption(tiny_encoder, tmp_path):
     folder = tmp_path / "bert-base-uncased"
     shutil.copytree(tiny_encoder, folder)
     scale = with_backbone(TABLE.scale("paper"), str(folder))
@@ -52,7 +47,7 @@ def test_another_encoder_is_named_in_every_caption(tiny_encoder: Path, tmp_path:
         assert other.backbone not in with_backbone(other, str(tiny_encoder)).label
 
 
-def test_a_folder_with_the_pinned_content_is_the_pinned_encoder(encoder_dir: Path, tmp_path: Path) -> None:
+def test_a_folder_with_the_pinned_content_is_the_pinned_encoder(encoder_dir, tmp_path):
     pinned = locate("all-MiniLM-L6-v2")
     assert pinned.digest == KNOWN["all-MiniLM-L6-v2"].digest
     assert pinned.folder is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,10 @@ from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
-from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.algorithms import algorithm_names
 from fedsim.data import Client, Subset
 
-CellsOf = Callable[..., list[RunConfig]]
 H, INNER, DEPTH = 64, 128, 4  # of the built-in tiny encoder
 LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
 HEAD = 4 * ((H * H + H) + (H * 2 + 2))
@@ -40,14 +38,14 @@ def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunC
 # ---- bytes by hand -----------------------------------------------------------------------------------------------
 
 
-def test_fedavg_sends_layers_and_head_of_each_client_that_is_drawn(cells_of: CellsOf) -> None:
+def test_fedavg_sends_layers_and_head_of_each_client_that_is_drawn(cells_of):
     whole, third = (wire_plan(*cells_of(["fedavg"], f"training.participation={share}")) for share in (1.0, 0.34))
     assert whole.up_bytes == whole.down_bytes == 3 * (DEPTH * LAYER + HEAD)
     assert (3 * third.up_bytes, third.setup_bytes) == (whole.up_bytes, whole.setup_bytes)
     assert third.total.up_bytes == len(third.rounds) * third.up_bytes
 
 
-def test_features_are_those_of_the_clients_that_are_drawn() -> None:
+def test_features_are_those_of_the_clients_that_are_drawn():
     cell = of_table("fedfreezebert-table3", "c-ordinary", participation=0.4)
     examples = [10, 20, 40, 80, 160]
     plan = wire_plan(cell, examples=examples)
@@ -80,14 +78,14 @@ def demo_cells() -> dict[str, RunConfig]:
 CELLS = demo_cells()
 
 
-def test_every_method_is_in_a_table() -> None:
+def test_every_method_is_in_a_table():
     assert {*algorithm_names()} == {*CELLS} | UNPLANNED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("participation", [1.0, 0.6])
 @pytest.mark.parametrize("method", sorted(CELLS))
-def test_what_is_planned_is_what_is_sent(method: str, participation: float, settings: RunOptions, events: Any) -> None:
+def test_what_is_planned_is_what_is_sent(method, participation, settings, events):
     cell = CELLS[method]
     passes_on = cell.options.get("turns") == "pass"  # all clients take part, one after the other
     rounds, share = (cell.clients, 1.0) if passes_on else (min(cell.training.rounds, 3), participation)
@@ -120,7 +118,7 @@ def scored(sizes: Sequence[int], tests: Sequence[int]) -> list[Client]:
     ]
 
 
-def test_flops_of_a_run_are_those_of_its_rounds() -> None:
+def test_flops_of_a_run_are_those_of_its_rounds():
     cell = of_table("fedsplitbert-table3", "fedavg", rounds=2, local_epochs=3, max_length=S)
     train, forward = [5, 7, 11], DEPTH * (TOKENS + ATTENTION) + POOLED
     text = 3 * forward - QUERY_KEY_VALUE  # nothing is trained below the first layer
@@ -128,7 +126,7 @@ def test_flops_of_a_run_are_those_of_its_rounds() -> None:
     assert cell_flops(of_table("fedsplitbert-table3", "linear"), scored(train, [2, 3, 4])) == 0
 
 
-def test_a_frozen_encoder_reads_each_text_once_and_a_head_in_every_epoch() -> None:
+def test_a_frozen_encoder_reads_each_text_once_and_a_head_in_every_epoch():
     cell = of_table("fedfreezebert-table3", "d-fedavg-ordinary", rounds=3, local_epochs=2, max_length=S)
     encoder, head = DEPTH * (TOKENS + ATTENTION), 2 * 3 * H  # of three outputs
     clients = scored([5, 7, 11, 2, 2], [4] * 5)
@@ -157,7 +155,7 @@ def underived(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("derived again"))
 
 
-def test_answers_are_kept(path: Path, request: pytest.FixtureRequest) -> None:
+def test_answers_are_kept(path, request):
     unknown = of_table("fedfreezebert-table3", "c-psum")
     plan, costs = plan_of(FEDBFPT), derive_client(FEDBFPT)
     assert plan_of(unknown) is None
@@ -169,7 +167,7 @@ def test_answers_are_kept(path: Path, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("damage", ["[1]", '{"plan', "bytes", "entry"])
-def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
+def test_a_damaged_file_is_derived_anew(path, damage):
     plan = plan_of(FEDBFPT)
     text = path.read_text().replace('"kinds"', '"kind"') if damage == "entry" else damage
     path.write_bytes(b"\xff\x00" if damage == "bytes" else text.encode())
@@ -179,7 +177,7 @@ def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
     assert key_of("plan", FEDBFPT) in shapes._answers
 
 
-def test_keys_tell_shapes_and_libraries_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_tell_shapes_and_libraries_apart(monkeypatch):
     same = key_of("plan", of_table("fedbfpt-pretraining", "fedbfpt", learning_rate=1.0))
     more = of_table("fedbfpt-pretraining", "fedbfpt", rounds=99)
     others = [key_of("plan", more), key_of("plan", FEDBFPT, 10), key_of("client", FEDBFPT)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import Claim, rows_named
+from benchmarks.claims import rows_named
 from benchmarks.costs import Terms
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
@@ -36,7 +36,7 @@ CLAIMS = {f"{paper} {claim.id}": claim for paper in QUOTED for claim in claims_o
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_every_row_and_column_has_a_cell_at_each_scale(name: str) -> None:
+def test_every_row_and_column_has_a_cell_at_each_scale(name):
     table = benchmark(name)
     for scale in table.scales:
         rows, columns = table.rows_at(scale), table.columns_at(scale)
@@ -52,7 +52,7 @@ def test_every_row_and_column_has_a_cell_at_each_scale(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name: str) -> None:
+def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name):
     table = benchmark(name)
     deviations = [(entry.id, scale) for entry in table.deviations for scale in entry.scales]
     assert {scale for _, scale in deviations} <= set(SCALES)
@@ -64,7 +64,7 @@ def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name: str) -
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_all_rows_of_a_search_have_one_budget(name: str) -> None:
+def test_all_rows_of_a_search_have_one_budget(name):
     """Otherwise a method would be better for having been tried more often."""
     search = benchmark(name).scale("lite").search
     if search is not None:
@@ -76,7 +76,7 @@ def test_all_rows_of_a_search_have_one_budget(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_every_published_number_has_its_place(name: str) -> None:
+def test_every_published_number_has_its_place(name):
     table = benchmark(name)
     rows, columns = {row.id for row in table.rows}, {column.task: column for column in table.columns}
     of_paper = {row.id for other in IDS if other.startswith(table.paper.id) for row in benchmark(other).rows}
@@ -95,7 +95,7 @@ def test_every_published_number_has_its_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", filter(WHOLE.fullmatch, IDS))
-def test_every_printed_score_is_published(name: str) -> None:
+def test_every_printed_score_is_published(name):
     table = benchmark(name)
     found = {(entry.row, entry.column, entry.score) for entry in read_published(table.published_csv)}
     columns = table.columns_at(table.scale("paper"))
@@ -106,7 +106,7 @@ def test_every_printed_score_is_published(name: str) -> None:
 
 
 @pytest.mark.parametrize("paper", QUOTED)
-def test_every_sentence_is_judged_under_an_id_of_its_own(paper: str) -> None:
+def test_every_sentence_is_judged_under_an_id_of_its_own(paper):
     claims = claims_of(paper)
     assert {claim.number for claim in claims} == set(range(1, QUOTED[paper] + 1))
     assert len({claim.id for claim in claims}) == len(claims)
@@ -114,7 +114,7 @@ def test_every_sentence_is_judged_under_an_id_of_its_own(paper: str) -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
-def test_claims_name_rows_tasks_and_scores_that_exist(claim: Claim) -> None:
+def test_claims_name_rows_tasks_and_scores_that_exist(claim):
     for relation in claim.every_relation:
         rows = list(rows_named(relation))
         assert rows
@@ -140,7 +140,7 @@ def letters(text: str) -> str:
 
 
 @pytest.mark.parametrize("paper", QUOTED)
-def test_claims_quote_the_paper(paper: str) -> None:
+def test_claims_quote_the_paper(paper):
     if not os.environ.get(PAPER_TEXTS):
         pytest.skip(f"needs the papers' texts: set {PAPER_TEXTS} to a folder with {paper}.txt")
     text = letters("\n".join(file.read_text() for file in sorted(Path(os.environ[PAPER_TEXTS]).glob(f"{paper}*.txt"))))

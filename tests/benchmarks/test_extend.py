@@ -48,9 +48,7 @@ def words(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_the_page_adds_a_method_a_task_and_a_table(
-    folder: Path, words: list[str], workers: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_adds_a_method_a_task_and_a_table(folder, words, workers, capsys):
     """In this process, or in processes that include the folder themselves."""
     assert main([*words, "--workers", str(workers)]) == 0, capsys.readouterr().err
     finished = api.load(folder / "results" / "records")
@@ -63,9 +61,7 @@ def test_the_page_adds_a_method_a_task_and_a_table(
         assert (plan.up_bytes, plan.down_bytes) == (record.rounds[0].up_bytes, record.rounds[0].down_bytes)
 
 
-def test_missing_data_and_names_that_are_taken_are_refused(
-    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_data_and_names_that_are_taken_are_refused(folder, words, capsys):
     (folder / "data" / "reviews" / "reviews.tsv").unlink()
     assert main(words) == 2
     assert "put reviews/reviews.tsv, with the columns text and verdict, there" in capsys.readouterr().err

@@ -41,14 +41,14 @@ def costs(row: str) -> ClientCosts:
 
 
 @pytest.mark.slow
-def test_the_published_megabytes_are_those_of_a_saved_file() -> None:
+def test_the_published_megabytes_are_those_of_a_saved_file():
     known = {entry.row: entry.value for entry in read_published(TABLE2.published_csv) if entry.column.endswith("_mb")}
     known["fedbfpt-all"] = 255.57  # Table 4
     for row in ("bert-fl", "fedbfpt", "tinybert-6", "tinybert-4", "fedbfpt-all", "distilbert"):
         assert abs(costs(row).saved_bytes / MEBIBYTE - known[row]) <= (0.02 if row == "distilbert" else 0.005)
 
 
-def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> None:
+def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down():
     found = costs("fedbfpt")
     layer = 4 * (H * H + H) + 2 * H * INNER + INNER + H + 2 * 2 * H
     output = H * H + H + 2 * H + V  # transform, norm, decoder bias; its weight is the frozen embeddings
@@ -61,7 +61,7 @@ def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> 
 
 
 @given(shapes=st.lists(st.lists(st.integers(1, 9), max_size=3), min_size=1, max_size=5))
-def test_a_file_is_as_long_as_it_would_be(shapes: list[list[int]], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_file_is_as_long_as_it_would_be(shapes, tmp_path_factory):
     named = [(f"tensor.{place}", shape) for place, shape in enumerate(shapes)]
     path = tmp_path_factory.mktemp("saved") / "archive"  # what `torch.save` calls a file that has no name
     torch.save({name: torch.ones(shape) for name, shape in named}, path)
@@ -82,7 +82,7 @@ def by_hand(local: int, lowest: int) -> int:
     return forward(local) + backward + TOKENS + TRANSFORM
 
 
-def test_a_frozen_middle_is_counted_as_it_runs() -> None:
+def test_a_frozen_middle_is_counted_as_it_runs():
     whole = 3 * (DEPTH * TOKENS + TRANSFORM + DECODER) + DEPTH * 3 * ATTENTION  # gradients of weights and activations
     assert costs("bert-fl").flops == whole
     progressive = [by_hand(6, layer) for layer in (0, 0, 0, 1, 2)]

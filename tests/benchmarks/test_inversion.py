@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ def tokenizer() -> Any:
     return build_tokenizer(locate("tiny"))
 
 
-def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
+def test_answers_are_a_texts_own_words_at_their_places(tokenizer):
     one, two = (tokenizer.convert_tokens_to_ids(word) for word in NOUNS[:2])
     texts = ((f"{NOUNS[0]} {NOUNS[1]} unheard-of-word {NOUNS[0]}",), (NOUNS[1],), ("",))
     encoded = encode(TextExamples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
@@ -51,7 +50,7 @@ def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
 
 
 @pytest.mark.slow
-def test_features_and_activations_give_texts_away_and_again_alike(tmp_path: Path) -> None:
+def test_features_and_activations_give_texts_away_and_again_alike(tmp_path):
     def attacked(study: Benchmark, folder: str) -> dict[str, RunResult]:
         options = RunOptions(results_dir=tmp_path / folder, device="cpu")
         return {name: run_cell(run, options, lambda _: None) for name, run in runs(study, "demo").items()}

@@ -63,9 +63,7 @@ def rounds_saved(settings: RunOptions) -> int:
 
 
 @pytest.mark.slow
-def test_sigkill_at_any_moment(
-    cells: list[RunConfig], uninterrupted: Outcomes, settings: RunOptions, events: Any, run_words: Words
-) -> None:
+def test_sigkill_at_any_moment(cells, uninterrupted, settings, events, run_words):
     saved, delays = 0, random.Random(0)
     for target in (1, 2, None, ROUNDS + 1, None):
         with command(*run_words(settings.results_dir, ",".join(METHODS), *SHORT)) as process:
@@ -86,15 +84,7 @@ def test_sigkill_at_any_moment(
 # ---- Ctrl-C ----------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_says_that_it_can_go_on_and_does(
-    cells: list[RunConfig],
-    uninterrupted: Outcomes,
-    settings: RunOptions,
-    events: Any,
-    run_words: Words,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, events, run_words, monkeypatch, capsys):
     def save_and_interrupt(checkpoint: Checkpoint, run: Run) -> None:
         save(checkpoint, run)
         if run.state.round == 2:
@@ -125,9 +115,7 @@ def words_of(settings: RunOptions, run_words: Words) -> list[str]:
     [(signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)],
     ids=["Ctrl-C to the group, as a terminal", "a scheduler's SIGTERM to the command alone"],
 )
-def test_a_signal_ends_a_command_and_its_workers_with_one_line(
-    send: Callable[[int, int], None], number: int, settings: RunOptions, run_words: Words
-) -> None:
+def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, settings, run_words):
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
         send(process.pid, number)
@@ -139,7 +127,7 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_sigkill_of_a_command_ends_its_workers_too(settings: RunOptions, run_words: Words) -> None:
+def test_sigkill_of_a_command_ends_its_workers_too(settings, run_words):
     """Or they would hold memory and the cells' locks for ever."""
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers
@@ -152,9 +140,7 @@ def test_sigkill_of_a_command_ends_its_workers_too(settings: RunOptions, run_wor
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
-def test_a_full_disk_is_one_message(
-    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_message(number, monkeypatch, capsys, tmp_path):
     def full(args: object) -> int:
         raise OSError(number, "No room", str(tmp_path / "x.json"))
 

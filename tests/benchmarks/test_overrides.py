@@ -46,7 +46,7 @@ CHANGES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_row_and_a_user_reach_the_same_field() -> None:
+def test_a_row_and_a_user_reach_the_same_field():
     for name, value in CHANGES.items():
         table = staged() if "initial" in name else TABLE
         text = value if isinstance(value, str) else json.dumps(value)
@@ -56,7 +56,7 @@ def test_a_row_and_a_user_reach_the_same_field() -> None:
         assert by_row.spec_id != cell_of(FEDAVG, table).spec_id
 
 
-def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last() -> None:
+def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last():
     changed = with_settings(TABLE, ["training.rounds=3", "training.rounds=7", "codec=bf16"])
     for scale, own in zip(TABLE.scales, changed.scales, strict=True):
         assert own.label == f"{scale.label}; changed: training.rounds=3, training.rounds=7, codec=bf16"
@@ -89,7 +89,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("assignment", WRONG, ids=lambda text: text[:40])
-def test_a_wrong_setting_is_one_sentence(assignment: str) -> None:
+def test_a_wrong_setting_is_one_sentence(assignment):
     table = staged() if assignment == "initial.scale=x" else TABLE
     with pytest.raises(UserError, match=WRONG[assignment]):
         cell_of(FEDAVG, with_settings(table, assignment.split()))
@@ -98,7 +98,7 @@ def test_a_wrong_setting_is_one_sentence(assignment: str) -> None:
 # ---- units -----------------------------------------------------------------------------------------------------
 
 
-def test_a_critical_layer_is_converted_in_one_place_for_rows_and_users() -> None:
+def test_a_critical_layer_is_converted_in_one_place_for_rows_and_users():
     by_scale = FEDSPLITBERT.changed({"options.critical_layer": ByScale({"demo": 12}, otherwise=8)})
     for scale, layer, expected in (("demo", 12, 4), ("lite", 8, 4), ("paper", 8, 8)):
         at = TABLE.scale(scale)

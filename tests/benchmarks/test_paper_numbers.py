@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.costs import ClosedForm, SplitTerms
+from benchmarks.costs import SplitTerms
 from benchmarks.dry_run.client_costs import client_flops
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.encoders.files import architecture
@@ -40,7 +40,7 @@ def published(name: str) -> dict[tuple[str, str, str], float]:
 
 
 @pytest.mark.parametrize("table", LABELS, ids=lambda table: table.place)
-def test_clients_of_print_are_the_clients_of_the_definition(table: Benchmark) -> None:
+def test_clients_of_print_are_the_clients_of_the_definition(table):
     """Client by client and label by label; MRPC's client 10 as printed, before it is normalised."""
     with table.published_csv.open(newline="") as file:
         entries = {(line["row"], line["column"], line["score"]): float(line["value"]) for line in csv.DictReader(file)}
@@ -51,7 +51,7 @@ def test_clients_of_print_are_the_clients_of_the_definition(table: Benchmark) ->
     assert {place: value for place, value in entries.items() if place[1] != "stsb"} == expected
 
 
-def test_bytes_of_the_paper_scale_are_those_of_its_equations() -> None:
+def test_bytes_of_the_paper_scale_are_those_of_its_equations():
     found = cells("fedfreezebert-table3", "paper")
 
     def both(row: str) -> float:
@@ -81,7 +81,7 @@ FORMS = benchmark("fedbert-table2").closed_forms
         (FORMS["heavg"], CROSSING + 2 * 2 * 2 * 25),
     ],
 )
-def test_bytes_of_a_run_by_fedberts_equations(form: ClosedForm, expected: int) -> None:
+def test_bytes_of_a_run_by_fedberts_equations(form, expected):
     assert form.cost_bytes(TERMS) == expected
     parts = form.parts(TERMS)
     assert parts.get("activations") == parts.get("gradients") == (None if form is FORMS["fedavg"] else CROSSING / 2)
@@ -96,9 +96,7 @@ SPLIT = [
 
 
 @pytest.mark.parametrize(("backbone", "name", "predicted", "maps", "percent"), SPLIT)
-def test_flops_of_a_split_client_are_those_of_embeddings_and_head(
-    backbone: str, name: str, predicted: int, maps: int, percent: int
-) -> None:
+def test_flops_of_a_split_client_are_those_of_embeddings_and_head(backbone, name, predicted, maps, percent):
     """A layer has 12 H² weights and two products of S × S; a third of the work is forwards."""
     table, config = benchmark(f"fedbert-{name}"), architecture(backbone)
     scales = tuple(replace(scale, backbone=backbone) if scale.id == "paper" else scale for scale in table.scales)

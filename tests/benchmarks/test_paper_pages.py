@@ -22,7 +22,7 @@ def text(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
-def test_a_page_names_every_benchmark_of_its_paper(page: Path) -> None:
+def test_a_page_names_every_benchmark_of_its_paper(page):
     paper = page.parent.name
     kinds = "table|figure|appendix|sensitivity|iid|personalisation|inversion|pretraining|general|sentences"
     named = set(re.findall(rf"`(?:[a-z]+)?-((?:{kinds})\d*)`", text(page)))
@@ -32,7 +32,7 @@ def test_a_page_names_every_benchmark_of_its_paper(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
-def test_its_commands_are_understood(page: Path) -> None:
+def test_its_commands_are_understood(page):
     commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text(page), re.M)
     assert commands
     for command in commands:

@@ -109,9 +109,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_recorded_and_pooled_scores_follow_from_the_answers(
-    case: str, finished: tuple[Path, dict[str, RunResult]]
-) -> None:
+def test_recorded_and_pooled_scores_follow_from_the_answers(case, finished):
     """Exactly: half precision changes no label, and scores are kept as they are."""
     folder, record = finished[0], finished[1][case]
     kept = check_answers(folder, record, [1, 2, 3])
@@ -128,7 +126,7 @@ def test_recorded_and_pooled_scores_follow_from_the_answers(
             assert expected["accuracy"] == pytest.approx(np.mean(predicted.argmax(1) == gold))
 
 
-def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, dict[str, RunResult]]) -> None:
+def test_the_chosen_round_is_the_first_best_on_validation(finished):
     for case, record in finished[1].items():
         name = task(record.cell.task).metrics[0]
         if case == "no validation":
@@ -143,7 +141,7 @@ def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, 
 
 
 @given(values=st.lists(st.none() | st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=8))
-def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[float | None]) -> None:
+def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values):
     results = [
         RoundResult(number, (0,), RoundMetrics((), None), ({"validation": {"f1": value}},), {})
         for number, value in enumerate(values, start=1)
@@ -157,7 +155,7 @@ def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[flo
 
 
 @pytest.mark.parametrize("name", ["tags", "official labels"])
-def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> None:
+def test_trials_are_scored_on_the_validation_set_and_see_no_test(name):
     cell = replace(CELL, **CASES[name])
     table, tuning = (clients_of(each)[0] for each in (cell, replace(cell, holdout="validation")))
     for client, trial in zip(table, tuning, strict=True):
@@ -176,14 +174,12 @@ def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> N
         ({**CASES["tags"], "validation_share": 0.2}, "validation_share: expected 0, as the validation set is central"),
     ],
 )
-def test_shares_that_contradict_the_central_sets_are_refused(changes: Mapping[str, Any], message: str) -> None:
+def test_shares_that_contradict_the_central_sets_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         clients_of(replace(CELL, **changes))
 
 
-def test_sampling_errors_of_common_and_of_separate_test_sets(
-    tmp_path: Path, finished: tuple[Path, dict[str, RunResult]]
-) -> None:
+def test_sampling_errors_of_common_and_of_separate_test_sets(tmp_path, finished):
     record = finished[1]["central set, personal models"]
     assert record.examples("test") == 120  # one test set, however many clients are scored on it
     one, other, _ = (part.last for (_, name), part in read_predictions(finished[0], record).items() if name == "test")
@@ -214,7 +210,7 @@ OUTPUTS = arrays(
 
 @given(OUTPUTS)
 @hypothesis_settings(max_examples=300)
-def test_half_precision_keeps_the_argmax_and_finite_values(outputs: np.ndarray) -> None:
+def test_half_precision_keeps_the_argmax_and_finite_values(outputs):
     halves = halved(outputs)
     assert halves.dtype == np.float16
     assert halves.shape == outputs.shape
@@ -225,9 +221,7 @@ def test_half_precision_keeps_the_argmax_and_finite_values(outputs: np.ndarray) 
         assert np.allclose(halves[near], outputs[near], rtol=2e-3, atol=1e-6)
 
 
-def test_a_file_with_other_content_than_the_records_is_refused(
-    finished: tuple[Path, dict[str, RunResult]], tmp_path: Path
-) -> None:
+def test_a_file_with_other_content_than_the_records_is_refused(finished, tmp_path):
     folder, record = finished[0], finished[1]["shared model"]
     content = (folder / record.predictions_name).read_bytes()
     whole = lzma.decompress(content)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -47,7 +46,7 @@ def record_of(cell: RunConfig, f1: float | None = 0.5) -> RunResult:
     return RunResult(cell, cell_id, {}, {}, (), rounds, {}, 0, (), {}, timing, "", chosen_by="validation/f1")
 
 
-def test_cells_that_train_nothing_give_no_estimate(cells: list[RunConfig], clock: SimpleNamespace) -> None:
+def test_cells_that_train_nothing_give_no_estimate(cells, clock):
     """Two such cells of 25 s, for imports, once made 4.7 h of 17 minutes."""
     idle = [replace(cells[0], algorithm="local_majority", seed=seed) for seed in (0, 1)]
     left = TimeLeft([*idle, *cells], Timings())
@@ -68,7 +67,7 @@ def test_cells_that_train_nothing_give_no_estimate(cells: list[RunConfig], clock
     assert work[cells[0].spec_id] == 30
 
 
-def test_records_give_the_time_of_similar_cells(cells: list[RunConfig], tmp_path: Path) -> None:
+def test_records_give_the_time_of_similar_cells(cells, tmp_path):
     write_result(tmp_path, record_of(cells[0]))
     (tmp_path / "broken.json").write_text("{")
     for times in (taken_in([tmp_path, tmp_path, tmp_path / "nowhere"]), taken([record_of(cells[0])])):
@@ -78,9 +77,7 @@ def test_records_give_the_time_of_similar_cells(cells: list[RunConfig], tmp_path
         assert timings.seconds(cells[2]) is None  # another task
 
 
-def test_the_log_has_every_cell_and_the_console_problems_and_the_time_left(
-    cells: list[RunConfig], clock: SimpleNamespace, tmp_path: Path
-) -> None:
+def test_the_log_has_every_cell_and_the_console_problems_and_the_time_left(cells, clock, tmp_path):
     output, log = io.StringIO(), tmp_path / "logs" / "table.log"
     names = {cells[0].spec_id: "MRPC · FedAvg · seed 0", cells[1].spec_id: "MRPC · FedProx · seed 0"}
     display = ProgressDisplay("table", cells, names, Console(file=output, width=60), log=log)
@@ -107,7 +104,7 @@ def test_the_log_has_every_cell_and_the_console_problems_and_the_time_left(
     ]
 
 
-def test_bars_in_a_terminal(cells: list[RunConfig]) -> None:
+def test_bars_in_a_terminal(cells):
     output = io.StringIO()
     console = Console(file=output, width=120, force_terminal=True, color_system=None)
     with ProgressDisplay("table @ demo", cells, {}, console) as display:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,7 +11,6 @@ from benchmarks.executors import run_cells
 from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import RunResult, read_results
-from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
@@ -22,16 +18,13 @@ from benchmarks.selection import Selection
 BFPT, GENERAL = benchmark("fedbfpt-table3"), benchmark("fedbfpt-general")
 BEGUN = ["fedavg-finetuned", "fedavg-prior"]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
-CellsOf = Callable[..., list[RunConfig]]
 
 
 # ---- earlier runs ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answers(
-    cells_of: CellsOf, settings: RunOptions, training_labels: Callable[..., np.ndarray]
-) -> None:
+def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answers(cells_of, settings, training_labels):
     cells = cells_of(BEGUN, *SHORT)
     (first,) = cells_of(["fedavg"], *SHORT)
     assert earlier_stages(cells[0]) == earlier_stages(cells[1]) == [first]
@@ -54,7 +47,7 @@ def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answer
 # ---- scales ------------------------------------------------------------------------------------------------------
 
 
-def test_a_row_or_task_of_another_scale_is_refused_by_name() -> None:
+def test_a_row_or_task_of_another_scale_is_refused_by_name():
     lite, paper = (scale_of(BFPT, name) for name in ("lite", "paper"))
     with pytest.raises(UserError, match=r"method 'distilbert': expected a scale.* one, paper, found lite; .* SCALE"):
         rows_of(BFPT, ["distilbert"], lite)
@@ -67,9 +60,7 @@ def test_a_row_or_task_of_another_scale_is_refused_by_name() -> None:
     ("folder", "labels", "left_out"),
     [("nicta_piboso", "population", "rct20k"), ("RCT-20k", "OBJECTIVE", "nicta-piboso")],
 )
-def test_a_replacement_runs_only_where_the_original_task_has_no_data(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str, labels: str, left_out: str
-) -> None:
+def test_a_replacement_runs_only_where_the_original_task_has_no_data(tmp_path, capsys, folder, labels, left_out):
     (tmp_path / folder).mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):
         (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")

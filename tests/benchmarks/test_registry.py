@@ -39,7 +39,7 @@ def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("annotation", ["", ": object"])
-def test_adding_a_file_is_enough(paper: Path, annotation: str) -> None:
+def test_adding_a_file_is_enough(paper, annotation):
     name = "annotated_2" if annotation else "zz9_study"
     (paper / f"{name}.py").write_text(ODD.format(id=f"oddpaper-{name}", annotation=annotation), encoding="utf-8")
     for other, text in NONE.items():
@@ -51,9 +51,7 @@ def test_adding_a_file_is_enough(paper: Path, annotation: str) -> None:
             registry.benchmark(f"oddpaper-{other}")
 
 
-def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tmp_path):
     counts = {}
     for scale in ("lite", "demo"):
         assert main(["list", "--scale", scale, "--results-dir", str(tmp_path)]) == 0
@@ -65,7 +63,7 @@ def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(
     assert counts["demo"].keys() == set(registry.benchmark_ids())
 
 
-def test_an_id_of_another_paper_is_refused(paper: Path) -> None:
+def test_an_id_of_another_paper_is_refused(paper):
     (paper / "mine.py").write_text(ODD.format(id="yours-mine", annotation=""), encoding="utf-8")
     with pytest.raises(UserError, match=r"mine\.py: expected an id that begins with oddpaper-, found yours-mine"):
         registry.benchmark("oddpaper-mine")

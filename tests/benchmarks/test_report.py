@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,6 @@ from benchmarks.tracking.store import connect, default_tracking_uri
 from reports.front.readme import BEGIN, END
 
 TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"
-Refusal = Callable[..., str]
-Contents = Callable[[Path], dict[str, bytes]]
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +33,7 @@ def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_one_page_from_several_folders(
-    finished_results: Path, frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_page_from_several_folders(finished_results, frozen_results, tmp_path, capsys):
     readme = tmp_path / "README.md"
     readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
     folders = [word for results in (finished_results, frozen_results) for word in ("--records", f"{results}/records")]
@@ -58,16 +53,14 @@ def test_one_page_from_several_folders(
     assert "Method" in capsys.readouterr().out
 
 
-def test_tables_without_the_scale_are_skipped(finished_results: Path, tmp_path: Path, refusal: Refusal) -> None:
+def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusal):
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
     assert "belongs to what was asked for: run it first" in refusal(["report", "--scale", "literal", *places])
     assert "unknown scale 'huge'" in refusal(["report", "--scale", "huge", *places])
 
 
 @pytest.mark.slow
-def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(tmp_path, capsys):
     other = folder_of("fedbert") / "records"
     assert main(["report", "fedsplitbert-table6", "--records", str(other), "--results-dir", str(tmp_path)]) == 0
     assert "fedsplitbert-table6 @ lite: 7 of 7 cells run" in capsys.readouterr().out
@@ -98,9 +91,7 @@ def import_from(folder: Path, results: Path) -> int:
 
 @pytest.mark.parametrize("field", ["scale", "seed"])
 @pytest.mark.parametrize("name", ["../../outside", "{here}/outside", "", "a\x00b", "x" * 300, 0.5, 10**300])
-def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(
-    field: str, name: Any, given_folder: Path, refusal: Refusal, tmp_path: Path
-) -> None:
+def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(field, name, given_folder, refusal, tmp_path):
     (path,) = given_folder.glob("*.json")
     name = name.format(here=tmp_path) if isinstance(name, str) else name
     record = json.loads(path.read_text(encoding="utf-8"))
@@ -115,7 +106,7 @@ def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.slow
-def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_nothing(tmp_path: Path) -> None:
+def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_nothing(tmp_path):
     given, results, seen = tmp_path / "given", tmp_path / "results", []
     given.mkdir()
     shutil.copy(min((folder_of("fedsplitbert") / "records").glob("lite-mrpc-fedavg-s0-*.json")), given)
@@ -139,9 +130,7 @@ def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_no
     assert len(list(artifacts)) == len(seen[0][1])
 
 
-def test_predictions_are_imported_at_once_or_later(
-    given_folder: Path, tmp_path: Path, contents: Contents, capsys: Any
-) -> None:
+def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, contents, capsys):
     results, (path,) = tmp_path / "results", given_folder.glob("*.safetensors.xz")
     content = path.read_bytes()
     path.unlink()
@@ -159,9 +148,7 @@ def test_predictions_are_imported_at_once_or_later(
         assert contents(results / "records") == contents(given_folder)
 
 
-def test_damaged_predictions_are_refused_and_nothing_is_taken_in(
-    given_folder: Path, tmp_path: Path, refusal: Refusal
-) -> None:
+def test_damaged_predictions_are_refused_and_nothing_is_taken_in(given_folder, tmp_path, refusal):
     (path,) = given_folder.glob("*.safetensors.xz")
     path.write_bytes(path.read_bytes()[:-1])
     message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "results")])
@@ -169,7 +156,7 @@ def test_damaged_predictions_are_refused_and_nothing_is_taken_in(
     assert not list((tmp_path / "results").rglob("*.*"))
 
 
-def test_an_existing_record_keeps_its_predictions(given_folder: Path, tmp_path: Path, contents: Contents) -> None:
+def test_an_existing_record_keeps_its_predictions(given_folder, tmp_path, contents):
     """Another machine's run of the same cell has other predictions."""
     results = tmp_path / "results"
     assert import_from(given_folder, results) == 0

@@ -65,9 +65,7 @@ def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_missing_data_are_named_once_and_the_hub_is_not_asked(
-    hub: list[str], refused: Callable[..., str], data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_data_are_named_once_and_the_hub_is_not_asked(hub, refused, data_dir, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)  # an import would fail
     absent = data_dir / "absent"
     assert f"data directory {absent}: expected a folder, found nothing" in refused("lite", absent)
@@ -80,7 +78,7 @@ def test_missing_data_are_named_once_and_the_hub_is_not_asked(
     assert hub == []
 
 
-def test_a_hub_that_does_not_answer_is_asked_once(hub: list[str], refused: Callable[..., str], data_dir: Path) -> None:
+def test_a_hub_that_does_not_answer_is_asked_once(hub, refused, data_dir):
     (data_dir / "MRPC" / "dev.tsv").touch()
     message = refused("paper", data_dir)
     assert message.startswith("encoder google-bert/bert-base-uncased: the Hugging Face hub does not answer, and its")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +39,7 @@ def finished(cells_of: CellsOf, module_settings: RunOptions) -> dict[str, RunRes
     return dict(zip(METHODS, records, strict=True))
 
 
-def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult]) -> None:
+def test_a_record_says_what_was_computed_on_what(finished):
     record = finished["fedsplitbert-qat"]
     environment = record.environment
     assert environment["versions"] == {name: metadata.version(name) for name in PACKAGES}
@@ -55,7 +54,7 @@ def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult])
     assert record.timing["peak_memory_bytes"] > 2**20
 
 
-def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
+def test_a_record_holds_every_round(finished):
     for method, record in finished.items():
         assert [entry.round for entry in record.rounds] == [1, 2]
         for entry in record.rounds:
@@ -71,9 +70,7 @@ def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
 
 
-def test_a_finished_cell_is_found_and_not_touched(
-    finished: dict[str, RunResult], module_settings: RunOptions, events: Any
-) -> None:
+def test_a_finished_cell_is_found_and_not_touched(finished, module_settings, events):
     record = finished["fedavg"]
     path = module_settings.records_dir / record.file_name
     before = path.stat().st_ino, path.stat().st_mtime_ns
@@ -82,9 +79,7 @@ def test_a_finished_cell_is_found_and_not_touched(
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
 
 
-def test_events_of_a_cell_count_every_example_once(
-    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions, events: Any
-) -> None:
+def test_events_of_a_cell_count_every_example_once(cells_of, finished, settings, events):
     (cell,) = cells_of(["fedavg"], *SHORT)
     record = run_cell(cell, settings, events)
     examples = sum(client["train"] for client in record.clients)
@@ -99,9 +94,7 @@ def test_events_of_a_cell_count_every_example_once(
 
 
 @pytest.mark.slow
-def test_one_worker_and_two_give_the_same_records(
-    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions, events: Any
-) -> None:
+def test_one_worker_and_two_give_the_same_records(cells_of, finished, settings, events):
     cells = cells_of(METHODS, *SHORT)
     shared = cells[1]
     twice = [shared, *cells]
@@ -118,9 +111,7 @@ def test_one_worker_and_two_give_the_same_records(
     assert len(list(settings.records_dir.iterdir())) == 2 * len(METHODS)  # each with what it answered
 
 
-def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(
-    finished: dict[str, RunResult], settings: RunOptions, events: Any
-) -> None:
+def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(finished, settings, events):
     record = finished["local-majority"]
     inputs = {**record.inputs, "data": {**record.inputs["data"], "digest": "0" * 64}}
     digests = {name: entry["digest"] for name, entry in inputs.items()}

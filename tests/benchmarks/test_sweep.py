@@ -91,7 +91,7 @@ def states(folder: Path) -> dict[float, str]:
     return {trial.params[RATE]: trial.state.name for trial in study.trials}
 
 
-def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
+def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path, runs):
     tuning = tuned({RATE: (rates := tuple(n / 10 for n in range(1, 9)))}, rungs=(1,))
     events = sweep(tmp_path, tuning)
     order = [values[RATE] for values in in_order({RATE: rates})]
@@ -108,9 +108,7 @@ def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path: Path, ru
     assert sweep(tmp_path, tuning) == []  # a second start computes and adds nothing
 
 
-def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_asked_too(
-    tmp_path: Path, runs: Runs
-) -> None:
+def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_asked_too(tmp_path, runs):
     first, second, undefined = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
     runs.scores = {first: (0.5, 0.5, 0.9), second: (0.5, 0.4, 0.9), undefined: (None, 1.0, 1.0)}.__getitem__
     tuning = tuned({RATE: (0.1, 0.2, 0.3)}, rungs=(1, 2))
@@ -118,7 +116,7 @@ def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_as
     assert [trial.get("given_up_after") for trial in ended(tmp_path, tuning)] == [None, 2, 1]
 
 
-def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
+def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path, runs):
     rates = (0.1, 0.2, 0.3, 0.4)
     third = in_order({RATE: rates})[2][RATE]
     runs.instead[third] = KeyboardInterrupt()
@@ -130,7 +128,7 @@ def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path: Path, 
     assert set(states(tmp_path).values()) == {"COMPLETE"}
 
 
-def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Path, runs: Runs) -> None:
+def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path, runs):
     runs.scores = lambda rate: (None,) if rate == 0.2 else (0.5,)
     runs.instead |= {0.1: UserError("no such padding"), 0.4: ValueError("a bug")}
     tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4)})
@@ -145,9 +143,7 @@ def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Pat
     assert runs.begun.count(0.2) == 1
 
 
-def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_study(
-    tmp_path: Path, runs: Runs
-) -> None:
+def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_study(tmp_path, runs):
     order = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
     sweep(tmp_path, tuned({RATE: (0.1, 0.2, 0.3)}, trials=2))
     assert runs.begun == order[:2]
@@ -157,7 +153,7 @@ def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_s
     assert [one["values"][RATE] for one in ended(tmp_path, wider)] == [*order[:2], 0.4]
 
 
-def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, runs: Runs) -> None:
+def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path, runs):
     space = {RATE: LOG, LAYER: (0, 6, 12)}
     tuning = dataclasses.replace(tuned(space, trials=12), row=SPLIT)
 
@@ -173,7 +169,7 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
     assert all(1e-4 <= point[RATE] <= 1e-2 and float(f"{point[RATE]:.3g}") == point[RATE] for point in points)
 
 
-def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
+def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path, runs):
     column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
     tuning = tuned({RATE: (0.1, 0.2)}, column=column)
     of_tuning = TunedStudy(tuning, tmp_path)
@@ -191,7 +187,7 @@ def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_pat
 
 
 @pytest.mark.parametrize("text", ["no json\n{}\n", '{"op_code": 99}\n'])
-def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
+def test_a_damaged_journal_is_named_and_kept(tmp_path, text):
     path = tmp_path / "sweeps" / "journal.log"
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
@@ -213,9 +209,7 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
         ([None], [1], 9, None, ""),
     ],
 )
-def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(
-    scores: list[float | None], sent: list[int], default: int, expected: int | None, reason: str
-) -> None:
+def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(scores, sent, default, expected, reason):
     trials = [
         {"number": n, "settings": {"x": n}, "mean": score, "uplink_bytes": size}
         for n, (score, size) in enumerate(zip(scores, sent, strict=True))

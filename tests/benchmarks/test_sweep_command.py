@@ -53,7 +53,7 @@ def records(folder: Path) -> dict[str, RunResult]:
 
 
 @pytest.mark.slow
-def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: Path) -> None:
+def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept):
     whole = [one for one in entry(swept)["trials"] if "given_up_after" not in one]
     pruned = [one for one in entry(swept)["trials"] if one.get("given_up_after") == 1]
     assert whole
@@ -69,9 +69,7 @@ def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: 
 
 
 @pytest.mark.slow
-def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_test_data(
-    swept: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_test_data(swept, capsys):
     def state() -> list[object]:
         files = [(path.name, path.stat().st_mtime_ns) for path in sorted((swept / "records").iterdir())]
         return [files, (swept / "sweeps" / "journal.log").read_bytes()]
@@ -90,9 +88,7 @@ def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
-def test_every_executor_finds_the_same_scores_and_may_prune(
-    executor: str, swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_executor_finds_the_same_scores_and_may_prune(executor, swept, tmp_path, monkeypatch):
     if executor != "processes":
         pytest.importorskip({"slurm": "submitit", "ray": "ray"}[executor])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
@@ -124,7 +120,7 @@ def study(**more: Any) -> dict[str, Any]:
     return entry | {"ties": [0, 1], "front": None, "importances": {}} | more
 
 
-def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> None:
+def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path):
     paths = write_sweeps([study(front=[0], importances={LAYER: 1.0, RATE: 0.0})], TABLE, LITE, tmp_path)
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
     for name in ("history", "heatmap", "front"):
@@ -139,7 +135,7 @@ def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path: Path) -> No
     assert "(sweeps/fedsplitbert-table3/lite/heatmap.png)" in text
 
 
-def test_the_committed_sweep_has_a_section() -> None:
+def test_the_committed_sweep_has_a_section():
     (text,) = sections([TABLE.id, "fedbert-table6"], "lite")
     entries = read_sweep(folder_of("fedsplitbert") / "sweeps" / TABLE.id / "lite" / "study.json")
     assert text.count("make sweep-") == len(entries) >= 2

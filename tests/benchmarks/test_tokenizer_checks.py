@@ -33,7 +33,7 @@ def problems(tokenizer: Any, words: int = 10**6, model_type: str = "bert") -> di
 
 
 @pytest.mark.parametrize(("tokens", "lower"), [(CASED, False), (UNCASED, True)])
-def test_a_vocabulary_and_its_case_belong_together(tokens: list[str], lower: bool, tmp_path: Path) -> None:
+def test_a_vocabulary_and_its_case_belong_together(tokens, lower, tmp_path):
     tokenizer = load_tokenizer(vocabulary(tmp_path, tokens, do_lower_case=lower))
     assert problems(tokenizer) == {}
     assert tokenizer.tokenize("NF-kappa B")[0] == ("nf" if lower else "NF")
@@ -42,9 +42,7 @@ def test_a_vocabulary_and_its_case_belong_together(tokens: list[str], lower: boo
 @pytest.mark.parametrize(
     ("tokens", "options", "flag"), [(CASED, {}, "false"), (UNCASED, {"do_lower_case": False}, "true")]
 )
-def test_another_case_is_refused_with_the_flag_to_set(
-    tokens: list[str], options: dict[str, bool], flag: str, tmp_path: Path
-) -> None:
+def test_another_case_is_refused_with_the_flag_to_set(tokens, options, flag, tmp_path):
     folder = vocabulary(tmp_path, tokens, **options)
     with pytest.raises(
         UserError, match=f"case: its vocabulary .*; set do_lower_case in tokenizer_config.json to {flag}"
@@ -52,13 +50,13 @@ def test_another_case_is_refused_with_the_flag_to_set(
         require_sound(load_tokenizer(folder), folder, "bert", len(tokens))
 
 
-def test_a_larger_vocabulary_than_the_encoders_is_refused(tmp_path: Path) -> None:
+def test_a_larger_vocabulary_than_the_encoders_is_refused(tmp_path):
     tokenizer = load_tokenizer(vocabulary(tmp_path, UNCASED, do_lower_case=True))
     assert problems(tokenizer, len(UNCASED)) == {}
     assert "they do not belong together" in problems(tokenizer, len(UNCASED) - 1)["vocabulary"]
 
 
-def test_texts_without_their_special_tokens_are_refused() -> None:
+def test_texts_without_their_special_tokens_are_refused():
     tokenizer = word_tokenizer(["A", "a"])
     assert problems(tokenizer) == {}
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
@@ -71,7 +69,7 @@ def test_texts_without_their_special_tokens_are_refused() -> None:
     }
 
 
-def test_a_special_token_that_is_cut_is_refused(tmp_path: Path) -> None:
+def test_a_special_token_that_is_cut_is_refused(tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(vocabulary(tmp_path, UNCASED, do_lower_case=True))
     tokenizer.sep_token = "kappa il"
     assert "expected kappa il to be one token" in problems(tokenizer)["special tokens"]

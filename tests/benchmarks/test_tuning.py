@@ -41,7 +41,7 @@ def tried(table: Benchmark, scale: str, *args: str, methods: tuple[str, ...] = (
 # ---- fields that a user names ------------------------------------------------------------------------------------
 
 
-def test_values_are_read_as_set_reads_them() -> None:
+def test_values_are_read_as_set_reads_them():
     space = read_space(["a=0,4,4", "b=longest,fixed", "c=[1, 2],[3]", "d=true,null"], ["e=1e-5:1e-3:log", "f=0:12"])
     assert space == {
         "a": [0, 4],
@@ -70,16 +70,14 @@ def test_values_are_read_as_set_reads_them() -> None:
         (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
     ],
 )
-def test_wrong_arguments_are_refused_before_anything_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], expected: str
-) -> None:
+def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path, capsys, args, expected):
     places = ["--results-dir", str(tmp_path), "--workers", "1", "--no-tracking"]
     assert main(["sweep", TABLE.id, "--tasks", "mrpc", *places, *args]) == 2
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "sweeps" / "journal.log").exists()
 
 
-def test_joint_grids_are_tried_on_the_rows_that_have_all_fields() -> None:
+def test_joint_grids_are_tried_on_the_rows_that_have_all_fields():
     rates, layers = f"{RATE}=1e-3,2e-3", f"{LAYER}=0,6"
     assert set(tried(TABLE, "demo", rates)) >= {"fedavg", "central", "fedper", "fedsplitbert", "fedavg-finetuned"}
     assert not {"linear", "local-majority", "fedavg-prior"} & set(tried(TABLE, "demo", rates))
@@ -95,7 +93,7 @@ def test_joint_grids_are_tried_on_the_rows_that_have_all_fields() -> None:
 
 
 @pytest.mark.parametrize("benchmark_id", benchmark_ids())
-def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id: str) -> None:
+def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id):
     table = benchmark(benchmark_id)
     for scale in table.scales:
         column, rows = table.columns_at(scale)[0], table.rows_at(scale)
@@ -125,7 +123,7 @@ def searched(search: Search) -> tuple[Benchmark, Scale]:
     return replace(TABLE, scales=(demo, *TABLE.scales[1:])), demo
 
 
-def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(tmp_path: Path) -> None:
+def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(tmp_path):
     table, demo = searched(Search(chosen=choices(tmp_path / "chosen.json", fedsplitbert={RATE: 3e-3, LAYER: 9})))
     cell = table.cell(SPLIT, MRPC, demo, 0)
     assert (cell.training.learning_rate, cell.options["critical_layer"]) == (3e-3, 3)  # 9 of 12 is 3 of 4
@@ -139,7 +137,7 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
     assert (quantised.codec, quantised.training.learning_rate) == ("fp16", 3e-3)
 
 
-def test_committed_choices_name_the_data_and_the_encoder_of_their_task() -> None:
+def test_committed_choices_name_the_data_and_the_encoder_of_their_task():
     paths = list((ROOT / "benchmarks").glob("*/tuned/*.json"))
     assert len(paths) >= 5
     for path in paths:
@@ -150,7 +148,7 @@ def test_committed_choices_name_the_data_and_the_encoder_of_their_task() -> None
             assert entry["scale"] == table.label(scale_of(table, content["scale"]), [column]), path
 
 
-def test_a_damaged_file_of_choices_is_named(tmp_path: Path) -> None:
+def test_a_damaged_file_of_choices_is_named(tmp_path):
     path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
     table, demo = searched(Search(chosen=path))
     whole = path.read_text(encoding="utf-8")
@@ -160,7 +158,7 @@ def test_a_damaged_file_of_choices_is_named(tmp_path: Path) -> None:
             table.cell(FEDAVG, MRPC, demo, 0)
 
 
-def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
+def test_rows_without_a_choice_are_known(tmp_path):
     path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
     table, demo = searched(Search({"fedavg": {}, "fedsplitbert": {}}, chosen=path))
     assert [row.id for row in table.untuned(MRPC, demo)] == ["fedsplitbert", "fedsplitbert-chosen", "fedsplitbert-qat"]
@@ -176,9 +174,7 @@ def sweep(folder: Path, *args: str) -> int:
 
 
 @pytest.mark.slow
-def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(tmp_path, capsys, monkeypatch):
     assert sweep(tmp_path, "--adopt") == 2
     assert "--adopt: fedsplitbert-table3 reads no choices at the scale demo" in capsys.readouterr().err
     search = Search({"fedavg": {RATE: (1e-4, 1e-3, 2e-3)}}, 1, seeds=(77,), chosen=tmp_path / "chosen.json")
@@ -199,7 +195,7 @@ def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(
 # ---- --from-sweep --------------------------------------------------------------------------------------------------
 
 
-def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() -> None:
+def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone():
     def entry(mean: float, label: str, **values: float) -> dict:
         best = {"mean": mean, "values": values}
         return {"task": "t", "method": "m", "scale": label, "score": "perplexity on …", "grid": values, "best": best}
@@ -209,7 +205,7 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() ->
     assert best_values(entries, {"u": "a"}) == {}
 
 
-def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:
+def test_run_takes_the_best_as_set_would(tmp_path):
     values = {LAYER: 6, RATE: 2e-3}
     entry = {"task": "mrpc", "method": "fedsplitbert", "score": "f1 on validation data"}
     entry |= {"scale": scale_of(TABLE, "demo").label, "best": {"mean": 0.5, "values": values}}

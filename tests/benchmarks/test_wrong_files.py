@@ -15,19 +15,13 @@ from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.running import runner
 from benchmarks.tasks.generated import VOCABULARY
 
-Refusal = Callable[..., str]
-Words = Callable[..., list[str]]
-Contents = Callable[[Path], dict[str, bytes]]
-
 # ---- data ------------------------------------------------------------------------------------------------------
 
 HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 GOOD = ["1\t1\t2\tThe dog barks .\tA dog barks .\n", "0\t3\t4\tIt rains .\tHe sleeps .\n"]
 
 
-def test_a_malformed_row_is_named_with_file_and_line(
-    refusal: Refusal, run_words: Words, results: Path, tmp_path: Path
-) -> None:
+def test_a_malformed_row_is_named_with_file_and_line(refusal, run_words, results, tmp_path):
     folder = tmp_path / "data" / "MRPC"
     folder.mkdir(parents=True)
     for name, rows in (("train.tsv", GOOD * 4), ("dev.tsv", [GOOD[0], "1\t1\t2\tOne text .\n", GOOD[1]])):
@@ -69,9 +63,7 @@ ENCODERS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("case", ENCODERS)
-def test_a_wrong_encoder(
-    case: str, refusal: Refusal, results: Path, run_words: Words, tiny_encoder: Path, tmp_path: Path
-) -> None:
+def test_a_wrong_encoder(case, refusal, results, run_words, tiny_encoder, tmp_path):
     damage, expected = ENCODERS[case]
     folder = tmp_path / "encoder"
     shutil.copytree(tiny_encoder, folder)
@@ -85,9 +77,7 @@ def test_a_wrong_encoder(
 
 
 @pytest.mark.slow
-def test_a_damaged_checkpoint(
-    refusal: Refusal, tmp_path: Path, run_words: Words, contents: Contents, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_checkpoint(refusal, tmp_path, run_words, contents, monkeypatch):
     """A run that is interrupted after its last round and before its record, with one bit changed."""
     results = tmp_path / "results"
     words = run_words(results, "fedsplitbert", "training.rounds=2")

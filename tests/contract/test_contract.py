@@ -22,20 +22,20 @@ def check(frame: Frame, new: Facts, sources: Collection[str] = ()) -> None:
         pytest.fail(found, pytrace=False)
 
 
-def test_spec_ids() -> None:
+def test_spec_ids():
     check(frames.SPEC_IDS, frames.spec_ids())
 
 
-def test_records() -> None:
+def test_records():
     check(frames.RECORDS, frames.records())
 
 
-def test_generated_data() -> None:
+def test_generated_data():
     check(frames.DATA, frames.generated_data(), {"generated"})
 
 
 @pytest.mark.slow
-def test_real_data() -> None:
+def test_real_data():
     if frames.data_dir() is None:
         pytest.skip("needs real data: set DATA_DIR")
     files = frames.real_files()
@@ -47,17 +47,17 @@ def test_real_data() -> None:
 
 
 @pytest.mark.slow
-def test_wire() -> None:
+def test_wire():
     check(frames.WIRE, frames.wire())
 
 
-def test_tables() -> None:
+def test_tables():
     check(frames.TABLES, frames.tables())
 
 
-def test_claims() -> None:
+def test_claims():
     check(frames.CLAIMS, frames.claims())
 
 
-def test_audit() -> None:
+def test_audit():
     check(frames.AUDIT, frames.audit())

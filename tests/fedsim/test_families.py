@@ -78,7 +78,7 @@ def answers(network: Any, of: dict[str, Tensor], kernels: str) -> Tensor:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_encoder_has_as_many_positions_as_it_says(family: str) -> None:
+def test_an_encoder_has_as_many_positions_as_it_says(family):
     model, longest = library(family), longest_text(config_of(family))
     with torch.no_grad():
         assert model(torch.full((1, longest), 7)).last_hidden_state.shape == (1, longest, 16)
@@ -87,7 +87,7 @@ def test_an_encoder_has_as_many_positions_as_it_says(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_folder_gives_the_librarys_states(family: str, tmp_path: Path) -> None:
+def test_a_folder_gives_the_librarys_states(family, tmp_path):
     model = library(family)
     model.save_pretrained(tmp_path)
     network = with_head(encoder_from_folder(tmp_path), 3, 0, tmp_path, "ordinary").eval()
@@ -100,7 +100,7 @@ def test_a_folder_gives_the_librarys_states(family: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("family", "kind"), STORED)
-def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family: str, kind: str, tmp_path: Path) -> None:
+def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family, kind, tmp_path):
     model = library(family, kind)
     with torch.no_grad():
         for name, parameter in model.named_parameters():  # the library draws biases as 0
@@ -126,7 +126,7 @@ def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family: str, kind: st
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if has_packed_layers({"model_type": name})])
-def test_both_kernels_give_the_same_answers_to_odd_texts(family: str) -> None:
+def test_both_kernels_give_the_same_answers_to_odd_texts(family):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         network = with_head(encoder_from_config(config_of(family)), 3, seed=0)
@@ -166,14 +166,12 @@ QUERY = "encoder.layer.0.attention.self.query.weight"
         ("embeddings.LayerNorm.bias", torch.full((16,), float("inf")), "LayerNorm.bias: expected finite"),
     ],
 )
-def test_a_tensor_that_would_change_the_model_is_refused_by_name(
-    saved: Path, name: str, value: Tensor, message: str
-) -> None:
+def test_a_tensor_that_would_change_the_model_is_refused_by_name(saved, name, value, message):
     with pytest.raises(FederationError, match=message):
         encoder_from_folder(changed(saved, name, value))
 
 
-def test_an_adapter_or_a_quantised_encoder_is_refused(saved: Path) -> None:
+def test_an_adapter_or_a_quantised_encoder_is_refused(saved):
     config = (saved / "config.json").read_text()
     (saved / "config.json").write_text(config.replace("{", '{"quantization_config": {"load_in_8bit": true},', 1))
     with pytest.raises(FederationError, match="expected float weights, found quantization_config"):
@@ -184,14 +182,14 @@ def test_an_adapter_or_a_quantised_encoder_is_refused(saved: Path) -> None:
         encoder_from_folder(saved)
 
 
-def test_relative_positions_are_refused_by_the_configuration_too(saved: Path) -> None:
+def test_relative_positions_are_refused_by_the_configuration_too(saved):
     config = (saved / "config.json").read_text()
     (saved / "config.json").write_text(config.replace("{", '{"position_embedding_type": "relative_key",', 1))
     with pytest.raises(FederationError, match="position_embedding_type: expected absolute, found relative_key"):
         encoder_from_folder(saved)
 
 
-def test_another_models_file_in_the_folder_is_not_read(tmp_path: Path) -> None:
+def test_another_models_file_in_the_folder_is_not_read(tmp_path):
     from safetensors.torch import load_file, save_file
 
     library("bert", "masked-lm").save_pretrained(tmp_path)
@@ -201,7 +199,7 @@ def test_another_models_file_in_the_folder_is_not_read(tmp_path: Path) -> None:
     assert torch.equal(network.head.transform.weight, tensors["cls.predictions.transform.dense.weight"])
 
 
-def test_an_index_without_one_of_its_files_is_refused(tmp_path: Path) -> None:
+def test_an_index_without_one_of_its_files_is_refused(tmp_path):
     library("bert").save_pretrained(tmp_path, max_shard_size="5KB")
     assert encoder_from_folder(tmp_path) is not None
     sorted(tmp_path.glob("model-*.safetensors"))[-1].unlink()

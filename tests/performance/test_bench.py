@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -82,7 +81,7 @@ def test_engine_and_plain_round_train_the_same_model(workload, clients, monkeypa
     torch.testing.assert_close(states[0], federations.plain_round(workload, clients), rtol=1e-4, atol=1e-6)
 
 
-def test_flower_gets_the_same_batches_and_the_same_model(tmp_path: Path, workload, clients):
+def test_flower_gets_the_same_batches_and_the_same_model(tmp_path, workload, clients):
     job = federations.write_job(tmp_path, workload, clients, rounds=2)
     assert json.loads(job.read_text(encoding="utf-8"))["clients"] == len(clients)
     model = flower_job.load_model(tmp_path)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 
 import pytest
 from scipy import stats
@@ -72,9 +70,7 @@ def checked(paper: str, *changes: Change) -> dict[str, Finding]:
         ("fedsplitbert", "claim 8c", False, ("Table VI", "fedsplitbert", "cost_gb", "", "0.99"), True),
     ],
 )  # fmt: skip
-def test_a_changed_digit_flips_the_verdict(
-    paper: str, key: str, before: bool | None, change: Change, after: bool | None
-) -> None:
+def test_a_changed_digit_flips_the_verdict(paper, key, before, change, after):
     assert (checked(paper)[key].agrees, checked(paper, change)[key].agrees) == (before, after)
 
 
@@ -96,7 +92,7 @@ _HALF = stats.t.ppf(0.95, 18) * 0.26 / stats.t.ppf(1 - 0.2922 / 2, 18)
         ("fedfreezebert", "gains, fedavg-ordinary", "12.9 % and 12.4 %", "66.631 to 66.690 and 66.643 to 66.702"),
     ],
 )  # fmt: skip
-def test_numbers_by_hand(paper: str, key: str, published: str, recomputed: str) -> None:
+def test_numbers_by_hand(paper, key, published, recomputed):
     found = checked(paper)[key]
     assert (found.printed, found.recomputed) == (published, recomputed)
 
@@ -116,7 +112,7 @@ PAIR: Series = {("T", "a", "x/f1"): Decimal(1), ("T", "b", "x/f1"): Decimal(4)}
         ("copies(pair - pair)", [0]),
     ],
 )
-def test_arithmetic(expression: str, result: Sequence[int | str]) -> None:
+def test_arithmetic(expression, result):
     value: Value = evaluate(expression, {"pair": PAIR}.__getitem__)
     assert list(several(value)) == [Decimal(number) for number in result]
 
@@ -126,7 +122,7 @@ def test_arithmetic(expression: str, result: Sequence[int | str]) -> None:
     ["other", "open('x')", "__import__('os')", "pair.values", "pair[0]", "'text'", "True", "1e999", "mean(x=1)",
      "(lambda: 1)()", "[1]", "1 if 1 else 2", "1 and 2", "1 % 2", "1 is 1", "1 +", "1 / 0", "where(pair, pair.keys)"],
 )  # fmt: skip
-def test_arithmetic_refuses_anything_else(expression: str) -> None:
+def test_arithmetic_refuses_anything_else(expression):
     with pytest.raises(ValueError, match="cannot evaluate"):
         evaluate(expression, {"pair": PAIR}.__getitem__)
 
@@ -140,14 +136,14 @@ def test_arithmetic_refuses_anything_else(expression: str) -> None:
         ('value = "[Table VI | fedavg | colour]"', "expected a published value at Table VI,fedavg,colour,, found none"),
     ],
 )
-def test_a_wrong_statement_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_a_wrong_statement_is_named(tmp_path, line, message):
     path = tmp_path / "audit.toml"
     path.write_text(f'["Subject"."wrong one"]\nstatement = "It is."\n{line}\n', encoding="utf-8")
     with pytest.raises(ReportError, match=message):
         list(Audit(path, facts_of("fedsplitbert")).findings())
 
 
-def test_markdown_shows_every_finding_with_its_verdict() -> None:
+def test_markdown_shows_every_finding_with_its_verdict():
     shown = tuple(checked("fedsplitbert").values())
     text, subjects = audit_markdown(shown), dict.fromkeys(finding.subject for finding in shown)
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == len(shown) + 2 * len(subjects)

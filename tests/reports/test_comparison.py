@@ -33,7 +33,7 @@ def mrpc(table3: Benchmark, record_of: RecordOf) -> Comparison:
     return compare(request_for(table3, table3.scale("lite"), records))
 
 
-def test_scores_over_two_seeds(mrpc: Comparison) -> None:
+def test_scores_over_two_seeds(mrpc):
     cell = _cell(mrpc, "fedavg", "mrpc")
     f1, accuracy = cell.scores
     assert cell.seeds == (0, 7)
@@ -50,7 +50,7 @@ def test_scores_over_two_seeds(mrpc: Comparison) -> None:
     assert cell.headline is f1
 
 
-def test_bytes_come_from_the_ledger_without_set_up(mrpc: Comparison) -> None:
+def test_bytes_come_from_the_ledger_without_set_up(mrpc):
     cost = _cell(mrpc, "fedavg", "mrpc").cost
     assert cost is not None
     assert (cost.rounds, cost.round_bytes) == (2, 4000)  # (3000 + 5000) / 2 up, all clients
@@ -59,7 +59,7 @@ def test_bytes_come_from_the_ledger_without_set_up(mrpc: Comparison) -> None:
     assert cost.train_seconds is None
 
 
-def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) -> None:
+def test_average_only_with_every_task(table3, record_of):
     records = _every_task(table3, record_of, "fedavg", 0.5)
     records[0] = record_of("fedavg", "mrpc", {F1: 0.60, ACC: 0.99})  # F1 enters: (60 + 8 × 50) / 9 = 51.111…
     records[2] = record_of("fedavg", "sst2", {F1: 0.99, ACC: 0.54})  # accuracy enters: 464 / 9 = 51.555…
@@ -76,7 +76,7 @@ def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) ->
     assert not lacking.has_average
 
 
-def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: RecordOf) -> None:
+def test_inputs_of_the_newest_record_decide(table3, record_of):
     def record(seed: int, f1: float, digest: str, day: int) -> RunResult:
         finished = f"2025-01-{day:02}T00:00:00+00:00"
         return record_of("fedavg", "mrpc", {F1: f1, ACC: 0.8}, seed=seed, data={"digest": digest}, finished=finished)
@@ -95,7 +95,7 @@ def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: Record
     assert left_out in comparison.notes
 
 
-def test_an_undefined_score_is_left_out_and_named(table3: Benchmark, record_of: RecordOf) -> None:
+def test_an_undefined_score_is_left_out_and_named(table3, record_of):
     records = [
         record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in enumerate((None, 0.4))
     ]
@@ -122,9 +122,7 @@ def diverged(record_of: RecordOf) -> Callable[..., RunResult]:
 
 
 @pytest.mark.parametrize("round", [1, 2])
-def test_a_cell_that_diverged_says_so_in_place_of_a_score(
-    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunResult], round: int
-) -> None:
+def test_a_cell_that_diverged_says_so_in_place_of_a_score(table3, record_of, diverged, round):
     records = [diverged(round=round), record_of("fedprox", "mrpc", {F1: 0.7, ACC: 0.8})]
     request = request_for(table3, table3.scale("lite"), records)
     shown = page(request)
@@ -140,9 +138,7 @@ def test_a_cell_that_diverged_says_so_in_place_of_a_score(
     assert shown.run == 2
 
 
-def test_seeds_that_diverged_are_in_no_mean(
-    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunResult]
-) -> None:
+def test_seeds_that_diverged_are_in_no_mean(table3, record_of, diverged):
     records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), diverged(seed=1)]
     request = request_for(table3, table3.scale("lite"), records)
     found = compare(request)
@@ -155,7 +151,7 @@ def test_seeds_that_diverged_are_in_no_mean(
     assert set(lines[(lines.row == "fedavg") & (lines.task == "MRPC")].status) == {"run, diverged in round 2"}
 
 
-def test_coverage_counts_the_papers_columns_and_names_ours(table3: Benchmark, record_of: RecordOf) -> None:
+def test_coverage_counts_the_papers_columns_and_names_ours(table3, record_of):
     ours = dataclasses.replace(table3.columns[2], scales=("demo", "lite"))
     table = dataclasses.replace(table3, columns=(table3.columns[0], ours))
     records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), record_of("fedprox", "sst2", {F1: 0.7, ACC: 0.8})]
@@ -192,13 +188,11 @@ def _accuracies(
         ([0.8397, 0.8396, 0.8395], REPRODUCED),
     ],
 )
-def test_the_whole_interval_decides(
-    table3: Benchmark, record_of: RecordOf, accuracies: list[float], expected: str
-) -> None:
+def test_the_whole_interval_decides(table3, record_of, accuracies, expected):
     assert _result(table3, _accuracies(record_of, accuracies)).verdict == expected
 
 
-def test_exact_seeds_without_noise_give_the_printed_value_back(table3: Benchmark, record_of: RecordOf) -> None:
+def test_exact_seeds_without_noise_give_the_printed_value_back(table3, record_of):
     """The printed number itself, three times, of test sets without a sampling error, and a number 1.5 points off."""
     assert _result(table3, _accuracies(record_of, [0.8396] * 3, error=0.0)).verdict == REPRODUCED
     assert _result(table3, _accuracies(record_of, [0.8246] * 3, error=0.0)).verdict == NOT_REPRODUCED
@@ -206,7 +200,7 @@ def test_exact_seeds_without_noise_give_the_printed_value_back(table3: Benchmark
     assert _result(table3, _accuracies(record_of, [0.8396] * 3, error=0.04)).verdict == UNDECIDED
 
 
-def test_nothing_but_whole_data_as_defined_is_comparable(table3: Benchmark, record_of: RecordOf) -> None:
+def test_nothing_but_whole_data_as_defined_is_comparable(table3, record_of):
     records = _accuracies(record_of, [0.83, 0.84, 0.85])
     partial = [
         dataclasses.replace(r, inputs={**r.inputs, "data": {**r.inputs["data"], "notes": ["partial"]}}) for r in records

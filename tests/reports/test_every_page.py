@@ -42,7 +42,7 @@ def separators(line: str, sign: str) -> int:
 
 @pytest.mark.parametrize("scale", ["demo", pytest.param("lite", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", IDS)
-def test_every_format_holds_the_whole_table(name: str, scale: str) -> None:
+def test_every_format_holds_the_whole_table(name, scale):
     shown = page(name, scale)
     grids = [grid for grid in shown.grids if grid.groups]
     tables = re.findall(r"(?:^\|.*\n)+", f"{markdown(shown)}\n", re.M)
@@ -63,7 +63,7 @@ def test_every_format_holds_the_whole_table(name: str, scale: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_the_demo_is_held_against_no_published_number(name: str) -> None:
+def test_the_demo_is_held_against_no_published_number(name):
     frame = page(name, "demo").frame()
     if {"score", "difference"} <= {*frame}:  # published costs are shown next to derived ones at any scale
         scores = frame[frame.score.astype(str).str.startswith("test/")]
@@ -73,7 +73,7 @@ def test_the_demo_is_held_against_no_published_number(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["demo", "lite"])
 @pytest.mark.parametrize("name", IDS)
-def test_every_figure_can_be_drawn(name: str, scale: str) -> None:
+def test_every_figure_can_be_drawn(name, scale):
     figure = page(name, scale).figure
     if figure is not None:
         svg, png = render(figure, "svg", "png")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from benchmarks.experiment import Benchmark
 from benchmarks.publication import View
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for
@@ -14,7 +12,7 @@ from reports.views import page
 ACC = "test/accuracy"
 
 
-def test_one_round_for_the_reference_and_the_part(table3: Benchmark, record_of: Callable[..., RunResult]) -> None:
+def test_one_round_for_the_reference_and_the_part(table3, record_of):
     """FedAvg is best in its first round on validation data, and the part has one round after FedAvg's last."""
 
     def run(row: str, *curve: float) -> RunResult:

@@ -7,7 +7,6 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -54,14 +53,11 @@ def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunResult]
     return build
 
 
-Made = Callable[..., list[RunResult]]
-
-
 def decided(table: Benchmark, records: Sequence[RunResult]) -> Gate:
     return gate_of(table, table.columns[0], table.scale("lite"), by_definition(records))
 
 
-def test_the_encoder_has_to_beat_both_by_more_than_the_error(table: Benchmark, runs: Made) -> None:
+def test_the_encoder_has_to_beat_both_by_more_than_the_error(table, runs):
     central = runs("central", [80.0, 81.0, 82.0])
     low = runs("overall-majority", [50.0] * 3)
     assert decided(table, [*central, *runs("linear", [70.0, 71.0, 70.5]), *low]) == Gate(True)
@@ -78,7 +74,7 @@ def test_the_encoder_has_to_beat_both_by_more_than_the_error(table: Benchmark, r
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(-40, 60).map(lambda value: value / 8), min_size=2, max_size=5))
-def test_it_opens_where_the_corrected_t_test_rejects(table: Benchmark, runs: Made, gains: list[float]) -> None:
+def test_it_opens_where_the_corrected_t_test_rejects(table, runs, gains):
     levels = [70 + gain for gain in gains]
     records = runs("central", levels) + runs("linear", [70.0] * len(gains))
     low = [10.0 + seed for seed, _ in enumerate(gains)]
@@ -93,7 +89,7 @@ def test_it_opens_where_the_corrected_t_test_rejects(table: Benchmark, runs: Mad
         assert found.is_open is bool(lower > 0)
 
 
-def test_what_is_not_known_is_no_judgement(table: Benchmark, runs: Made, record_of: RecordOf) -> None:
+def test_what_is_not_known_is_no_judgement(table, runs, record_of):
     central, linear = runs("central", [80.0, 81.0]), runs("linear", [70.0, 70.5])
     assert decided(table, [*central, *linear]) == Gate(False, NOT_RUN, is_known=False)
     one = decided(table, [central[0], linear[0], *runs("overall-majority", [50.0])])
@@ -104,7 +100,7 @@ def test_what_is_not_known_is_no_judgement(table: Benchmark, runs: Made, record_
     assert decided(plain, [record_of("fedavg", "qqp", {ACC: 0.5})]) == Gate(False, NOT_RUN, is_known=False)
 
 
-def test_constant_answers_have_no_correlation_to_beat(table: Benchmark, runs: Made) -> None:
+def test_constant_answers_have_no_correlation_to_beat(table, runs):
     records = runs("central", [80.0, 81.0]) + runs("linear", [70.0, 70.5])
     assert decided(table, [*records, *runs("overall-majority", [None, None])]).is_open
     assert not decided(
@@ -112,7 +108,7 @@ def test_constant_answers_have_no_correlation_to_beat(table: Benchmark, runs: Ma
     ).is_open
 
 
-def test_nothing_is_judged_before_the_reference_rows_are_tuned(table: Benchmark, runs: Made, tmp_path: Path) -> None:
+def test_nothing_is_judged_before_the_reference_rows_are_tuned(table, runs, tmp_path):
     records = [
         *runs("central", [80.0, 81.0, 82.0]),
         *runs("linear", [70.0, 71.0, 70.5]),
@@ -141,7 +137,7 @@ def of_fedavg(table: Benchmark, records: Sequence[RunResult]) -> str:
     return found.failed(At(table.id, "fedavg"), table.columns[0].task)
 
 
-def test_a_row_that_answers_as_without_learning_has_failed(table: Benchmark, runs: Made) -> None:
+def test_a_row_that_answers_as_without_learning_has_failed(table, runs):
     low = runs("overall-majority", [60.0] * 3)
     assert of_fedavg(table, [*runs("fedavg", [70.0, 71.0, 72.0]), *low]) == ""
     words = "FedAvg has learned nothing here: {}, the majority-class baseline 60.0, n = 3"

@@ -48,7 +48,7 @@ def pairs_of(record_of: RecordOf, own: Sequence[float], its: Sequence[float], er
 # ---- the ratio of splits -----------------------------------------------------------------------------------------
 
 
-def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of: RecordOf) -> None:
+def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of):
     record = record_of("fedavg", "mnli", {ACC: 0.5, MISMATCHED: 0.5})
     assert resplit_ratio([record]) == resplit_ratio([record, record]) == 63 / 240
     held = tuple({**client, "train": client["train"] - 16, "validation": 16} for client in record.clients)
@@ -64,14 +64,14 @@ def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of: RecordOf) -> 
 # ---- rules -------------------------------------------------------------------------------------------------------
 
 
-def test_redrawn_splits_are_judged_by_the_corrected_t(record_of: RecordOf) -> None:
+def test_redrawn_splits_are_judged_by_the_corrected_t(record_of):
     pairs = pairs_of(record_of, [0.80, 0.82, 0.85], [0.70, 0.75, 0.74])
     found = difference(pairs, ACC)
     assert found.interval == pytest.approx(resampled([10, 7, 11], 63 / 240).interval)
     assert difference([pair[::-1] for pair in pairs], ACC).value == pytest.approx(-found.value)
 
 
-def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of: RecordOf) -> None:
+def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of):
     pairs = pairs_of(record_of, [0.8, 0.8], [0.7, 0.7])
     found = difference(pairs, ACC)
     share = (1 / 2 + 63 / 240) / (1 + 63 / 240)
@@ -110,7 +110,7 @@ def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunResult, RunResult
     return pairs
 
 
-def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunResult, RunResult]]) -> None:
+def test_one_test_set_is_resampled_with_the_seeds(kept):
     found = difference(kept, ACC)
     assert found.value == pytest.approx(100 * (8 + 7 + 6) / 3 / M)
     hits = np.array(
@@ -131,7 +131,7 @@ def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunResult, Ru
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(MEASURES)), st.integers(2, 60))
 @settings(max_examples=60, deadline=None)
-def test_metrics_of_weights_are_those_of_the_modules(seed: int, name: str, m: int) -> None:
+def test_metrics_of_weights_are_those_of_the_modules(seed, name, m):
     """On the whole set, and on a resample written out."""
     rng = np.random.default_rng(seed)
     is_score = name == "pearson"
@@ -149,7 +149,7 @@ def test_metrics_of_weights_are_those_of_the_modules(seed: int, name: str, m: in
         assert value == pytest.approx(_value(name, answers[drawn], gold[drawn]), nan_ok=True, abs=1e-6)
 
 
-def test_clients_with_sets_of_their_own_are_resampled_apart() -> None:
+def test_clients_with_sets_of_their_own_are_resampled_apart():
     """The error of a mean over four independent sets is half of one's; of one set that all share it is the whole."""
     rng = np.random.default_rng(2)
     gold = tuple(np.zeros(400, dtype=np.int64) for _ in range(4))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.experiment import Benchmark
 from reports.pages.plots import Dots, Panel, colour_of, dot_plot, panels_of
 from reports.sweeps import figures
 
 
 @pytest.mark.parametrize(("count", "columns"), [(1, 1), (3, 3), (4, 2), (5, 3), (7, 3)])
-def test_rows_of_panels_are_equally_long(count: int, columns: int) -> None:
+def test_rows_of_panels_are_equally_long(count, columns):
     _, panels = panels_of(count, 3, (1.0, 1.0), "round", least=2, room=1)
     assert len(panels) == count
     assert {axes.get_gridspec().ncols for axes in panels} == {columns}
 
 
-def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades() -> None:
+def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades():
     scores, sizes = Dots("s", {"FedAvg": 80.0, "FedProx": 85.0}), Dots("s", {"FedAvg": 2.0, "FedProx": 900.0})
     panels = [Panel("A", list(one.values), [one, Dots("without marks", {})]) for one in (scores, sizes)]
     figure = dot_plot("heading", panels, "x", "caption")
@@ -29,7 +28,7 @@ def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades() 
     assert colours == {colour_of("FedAvg"), colour_of("FedProx")}
 
 
-def test_a_heatmap_has_a_colour_bar_and_frames_the_best(table3: Benchmark) -> None:
+def test_a_heatmap_has_a_colour_bar_and_frames_the_best(table3):
     trials = [
         {"number": n, "values": {"training.learning_rate": rate, "options.critical_layer": 6}, "mean": score}
         for n, (rate, score) in enumerate([(1e-5, 0.7), (1e-4, 0.8)])

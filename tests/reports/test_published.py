@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from reports import ReportError
@@ -23,7 +21,7 @@ HEADER = "table,row,column,score,value\n"
         (HEADER + "T,a,x,,1\nT,a,x,,2\n", "t.csv:3: expected one value a place, found two of T,a,x,"),
     ],
 )
-def test_damage_is_named_with_its_line(tmp_path: Path, content: str | None, message: str) -> None:
+def test_damage_is_named_with_its_line(tmp_path, content, message):
     path = tmp_path / "t.csv"
     if content is not None:
         path.write_text(content)
@@ -31,7 +29,7 @@ def test_damage_is_named_with_its_line(tmp_path: Path, content: str | None, mess
         read_published(path)
 
 
-def test_derived_values_are_computed_from_printed_ones(tmp_path: Path) -> None:
+def test_derived_values_are_computed_from_printed_ones(tmp_path):
     path = tmp_path / "derived.csv"
     path.write_text(
         "table,row,column,score,value,derivation\n"
@@ -48,7 +46,7 @@ def test_derived_values_are_computed_from_printed_ones(tmp_path: Path) -> None:
     "derived",
     ["1.0,{b} * 3", ",", ",{b} / 2", ",__import__('os')", ",{a} / 0", ",{a} ** 3", ",{a} * 2 + 1"],
 )
-def test_other_derivations_are_refused_with_their_line(derived: str, tmp_path: Path) -> None:
+def test_other_derivations_are_refused_with_their_line(derived, tmp_path):
     path = tmp_path / "derived.csv"
     path.write_text(f"table,row,column,score,value,derivation\nT,a,x,s,1,\nT,c,x,s,{derived}\n")
     with pytest.raises(ReportError, match=r"derived\.csv:3"):

@@ -7,7 +7,6 @@ import itertools
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -55,7 +54,7 @@ def _terminal(shown: Page, width: int = 200) -> str:
     return file.getvalue()
 
 
-def test_scores_stand_as_the_paper_prints_them(shown: Page) -> None:
+def test_scores_stand_as_the_paper_prints_them(shown):
     grid = shown.grids[0]
     assert grid.headers == (("MRPC", "F1/Acc", "test: 63"), ("RTE", "F1/Acc", "test: 63"))
     lines = {group.name: {line.label: line.cells for line in group.lines} for group in grid.groups}
@@ -69,7 +68,7 @@ def test_scores_stand_as_the_paper_prints_them(shown: Page) -> None:
     assert lines["FedProx"]["reported"] == ("76.67/82.31", "57.03/64.81")
 
 
-def test_the_same_numbers_are_bold_in_every_format(shown: Page) -> None:
+def test_the_same_numbers_are_bold_in_every_format(shown):
     """F1: FedProx alone, above what no paper prints; accuracy: all that are equal. One method alone is not the best."""
     best = {group.name: group.lines[0].best[0] for group in shown.grids[0].groups}
     assert best["FedProx"] == (True, True)
@@ -83,7 +82,7 @@ def test_the_same_numbers_are_bold_in_every_format(shown: Page) -> None:
     assert r"FedAvg + fp16 $\dagger$ & $100.00_{\pm 1.41}$/$80.00_{\pm 0.00}$ & -- &" in text
 
 
-def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Benchmark, record_of: RecordOf) -> None:
+def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3, record_of):
     """Gains of 1 and 9 points leave the order open, gains of 4 and 5 do not."""
     scores = {"fedavg": (0.80, 0.80), "fedprox": (0.79, 0.71), "fedadam": (0.76, 0.75)}
     records = [
@@ -100,7 +99,7 @@ def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Bench
 
 
 @given(st.text())
-def test_latex_text_is_harmless(text: str) -> None:
+def test_latex_text_is_harmless(text):
     escaped = latex_escape(text)
     bare = re.sub(r"\\[&%$#_{}]", "", escaped)  # without escaped specials
     assert bare.count("{") == bare.count("}")
@@ -109,7 +108,7 @@ def test_latex_text_is_harmless(text: str) -> None:
     assert all(ord(character) <= 0x17F for character in escaped)
 
 
-def test_latex_leaves_out_empty_lines_and_columns(shown: Page) -> None:
+def test_latex_leaves_out_empty_lines_and_columns(shown):
     scores, empty = Line("a line", ("1.00", "–")), Line("another", ("not run", "–"))
     grid = Grid("bytes", (("full",), ("nothing",)), (Group("one", (scores, empty)), Group("two", (empty,))))
     text = latex(replace(shown, grids=(grid,)))
@@ -127,7 +126,7 @@ def test_latex_leaves_out_empty_lines_and_columns(shown: Page) -> None:
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_report_is_seven_files_written_twice_alike(shown: Page, tmp_path: Path) -> None:
+def test_a_report_is_seven_files_written_twice_alike(shown, tmp_path):
     names = ["table.md", "table.tex", "notes.tex", "table.csv", "plot.png", "plot.svg", "plot.pdf"]
     first, second = write_report(shown, tmp_path / "a" / "deep"), write_report(shown, tmp_path / "b")
     assert [path.name for path in first] == names
@@ -155,7 +154,7 @@ PUBLISHED = (
 )
 
 
-def test_every_format_marks_a_derived_value(table3: Benchmark, record_of: RecordOf, tmp_path: Path) -> None:
+def test_every_format_marks_a_derived_value(table3, record_of, tmp_path):
     """The reported accuracy of FedAvg is derived from FedSplitBERT's."""
     path = tmp_path / "table3.csv"
     path.write_text(PUBLISHED, encoding="utf-8")

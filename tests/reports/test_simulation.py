@@ -22,7 +22,7 @@ def chance(replicates: int, sigmas: float) -> float:
 
 
 @pytest.mark.slow
-def test_wrong_verdicts_are_rare() -> None:
+def test_wrong_verdicts_are_rare():
     rows = TOOL["simulate"](160, seeds=(2, 5))["rows"]
     wrong = {name: max(share for share, _ in cells) for name, cells in rows.items()}
     # Names carry the spread between seeds, which is measured.
@@ -32,7 +32,7 @@ def test_wrong_verdicts_are_rare() -> None:
 
 
 @pytest.mark.slow
-def test_the_simulation_would_notice_a_wrong_rule() -> None:
+def test_the_simulation_would_notice_a_wrong_rule():
     """Student's t without the correction for overlapping splits: three times as many wrong verdicts at ten seeds."""
     drawn = TOOL["redrawn"](TOOL["WORLDS"][2], 300)
     plain = [TOOL["resampled"](row, 0.0) for row in (drawn.differences - drawn.truth).tolist()]
@@ -40,7 +40,7 @@ def test_the_simulation_would_notice_a_wrong_rule() -> None:
     assert TOOL["at_bound"](TOOL["of_differences"](drawn, 10))[0] < chance(300, 2)
 
 
-def test_the_table_is_of_many_replicates_and_holds_what_it_promises() -> None:
+def test_the_table_is_of_many_replicates_and_holds_what_it_promises():
     assert RESULT["replicates"] >= 2000
     assert RESULT["seeds"] == list(range(2, 11))
     for name, cells in RESULT["rows"].items():
@@ -49,7 +49,7 @@ def test_the_table_is_of_many_replicates_and_holds_what_it_promises() -> None:
         assert np.mean([wrong for wrong, _ in cells]) <= chance(replicates, 1), name
 
 
-def test_the_page_shows_the_table() -> None:
+def test_the_page_shows_the_table():
     page = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
     _, _, rest = page.partition(TOOL["BEGIN"])
     block, end, _ = rest.partition(TOOL["END"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +26,7 @@ ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second":
 }
 
 
-def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path: Path) -> None:
+def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path):
     path = tmp_path / "split.json"
     path.write_text(json.dumps({"rows": [{**ROW, "model": "roberta-small-fresh"}]}))
     table = replace(TABLE2, costing=Costing("fedavg", {}, path))

@@ -1,16 +1,12 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import strategies as st
 
-from benchmarks.experiment import Benchmark
 from reports.evidence.published import by_place, read_published
 from reports.evidence.statistics import (
     average,
     printed,
 )
-
-VALUES = st.lists(st.floats(0, 100), min_size=2, max_size=12)
 
 
 @pytest.mark.parametrize(
@@ -23,12 +19,12 @@ VALUES = st.lists(st.floats(0, 100), min_size=2, max_size=12)
         ("0.29", "0.29", "0.29"),  # binary: 28.999… hundredths, which would be cut to 0.28
     ],
 )
-def test_decimals_follow_the_printed_digits(value: str, cut: str, rounded: str) -> None:
+def test_decimals_follow_the_printed_digits(value, cut, rounded):
     assert str(printed(float(value), "truncate")) == str(printed(Decimal(value), "truncate")) == cut
     assert str(printed(float(value))) == rounded
 
 
-def test_the_rule_gives_all_five_printed_averages(table3: Benchmark) -> None:
+def test_the_rule_gives_all_five_printed_averages(table3):
     published = by_place(read_published(table3.published_csv), "Table III")
     values = {place: entry.value for place, entry in published.items()}
     rows = [row for row in table3.rows if row.printed]

@@ -37,13 +37,13 @@ ROUNDS: Sequence[Sequence[float | None]] = ([0.9, 0.6], [0.1, 0.8], [None])
 SCORES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
 
 
-def test_the_first_round_at_the_target_counts_even_if_later_ones_fall() -> None:
+def test_the_first_round_at_the_target_counts_even_if_later_ones_fall():
     record = run([0.5, 0.84, 0.7, 0.9])
     assert [round_reaching(record, ACC, target) for target in (0.4, 0.84, 0.85, 0.91)] == [1, 2, 4, None]
 
 
 @given(SCORES, st.floats(0, 1))
-def test_a_censored_run_is_never_counted_as_reached(scores: list[float | None], target: float) -> None:
+def test_a_censored_run_is_never_counted_as_reached(scores, target):
     found = attempt(run(scores), ACC, target)
     best = max((score for score in scores if score is not None), default=-1.0)
     assert found.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
@@ -51,7 +51,7 @@ def test_a_censored_run_is_never_counted_as_reached(scores: list[float | None], 
         assert (found.rounds, found.bytes, found.values) == (len(scores), 40 * len(scores), 10 * len(scores))
 
 
-def test_the_scale_free_target_is_each_seeds_best_round() -> None:
+def test_the_scale_free_target_is_each_seeds_best_round():
     records = [replace(run(scores), cell=replace(CELL, seed=seed)) for seed, scores in enumerate(ROUNDS)]
     assert best_by_seed(records, ACC) == {0: 0.9, 1: 0.8}
     assert best_by_seed([], ACC) == {}
@@ -59,7 +59,7 @@ def test_the_scale_free_target_is_each_seeds_best_round() -> None:
     assert rounds == [1, 2]
 
 
-def test_bytes_and_values_are_those_of_the_first_rounds_one_way() -> None:
+def test_bytes_and_values_are_those_of_the_first_rounds_one_way():
     record = run([0.1, 0.2, 0.3], up=(4, 20, 100), values=(1, 5, 50))
     assert [bytes_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 4, 24, 124]
     assert [values_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 1, 6, 56]  # no set-up
@@ -71,12 +71,12 @@ SENT = st.builds(Attempt, *[st.builds(Fraction, COUNTS, st.integers(1, 9))] * 3)
 
 
 @given(SENT, SENT)
-def test_the_product_of_the_factors_is_the_gain(baseline: Attempt[Fraction], method: Attempt[Fraction]) -> None:
+def test_the_product_of_the_factors_is_the_gain(baseline, method):
     gain = gain_over(baseline, method)
     assert gain is not None
     assert gain.layers * gain.rounds * gain.precision == gain.total == baseline.bytes / method.bytes
 
 
-def test_a_method_that_sends_nothing_has_no_gain() -> None:
+def test_a_method_that_sends_nothing_has_no_gain():
     nothing, something = (Attempt(Fraction(1), Fraction(size), Fraction(size)) for size in (0, 4))
     assert gain_over(something, nothing) is gain_over(nothing, something) is None

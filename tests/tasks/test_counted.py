@@ -34,7 +34,7 @@ def rows_of(count: int) -> list[str]:
     return [f"tweet number {number},False,{('NEG', 'NEU', 'POS')[number % 3]},msa" for number in range(count)]
 
 
-def test_a_quote_that_is_not_closed_swallows_no_tweets(tmp_path: Path) -> None:
+def test_a_quote_that_is_not_closed_swallows_no_tweets(tmp_path):
     rows = rows_of(1200)
     rows[10], rows[900] = '"' + rows[10], 'tweet number 900",False,NEG,msa'
     folder = tweets(tmp_path, rows)
@@ -46,7 +46,7 @@ def test_a_quote_that_is_not_closed_swallows_no_tweets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lines", "is_sound"), [(5, True), (9, True), (10, False), (21, False)])
-def test_a_record_may_span_some_lines_and_the_longest_is_named(lines: int, is_sound: bool, tmp_path: Path) -> None:
+def test_a_record_may_span_some_lines_and_the_longest_is_named(lines, is_sound, tmp_path):
     rows = [*rows_of(20), '"' + "\n".join(["a line"] * lines) + '",False,POS,msa']
     folder = tweets(tmp_path, rows)
     if is_sound:
@@ -63,7 +63,7 @@ CELLS = st.text(st.sampled_from('ab",\n'), max_size=6)
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cells=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12))
-def test_the_lines_of_all_records_add_up_to_the_file(tmp_path: Path, cells: list[tuple[str, str]]) -> None:
+def test_the_lines_of_all_records_add_up_to_the_file(tmp_path, cells):
     text = "tweet,sentiment\n" + "".join(f"{one},{other}\n" for one, other in cells)
     file = tmp_path / "file.csv"
     file.write_text(text, encoding="utf-8", newline="")
@@ -87,7 +87,7 @@ def shards(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_a_training_set_in_two_files_is_read_whole(tmp_path: Path) -> None:
+def test_a_training_set_in_two_files_is_read_whole(tmp_path):
     folder = shards(tmp_path, "train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00001")
     data = load("rte", folder)
     assert len(data.pool) == 8 + 4
@@ -95,13 +95,13 @@ def test_a_training_set_in_two_files_is_read_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lenient", [False, True])
-def test_a_missing_file_of_two_is_refused(lenient: bool, tmp_path: Path) -> None:
+def test_a_missing_file_of_two_is_refused(lenient, tmp_path):
     folder = shards(tmp_path, "train-00000-of-00002", "validation-00000-of-00001")
     with pytest.raises(UserError, match=r"add train-00001-of-00002\.parquet"):
         load("rte", folder, lenient)
 
 
-def test_a_training_set_that_is_absent_as_a_whole_is_accepted_leniently_and_noted(tmp_path: Path) -> None:
+def test_a_training_set_that_is_absent_as_a_whole_is_accepted_leniently_and_noted(tmp_path):
     folder = shards(tmp_path, "validation-00000-of-00001")
     with pytest.raises(UserError, match=r"RTE lacks train-00000-of-00001\.parquet; add what is missing, or accept"):
         load("rte", folder)
@@ -112,7 +112,7 @@ def test_a_training_set_that_is_absent_as_a_whole_is_accepted_leniently_and_note
 # ---- sentences ---------------------------------------------------------------------------------------------------
 
 
-def test_jnlpba_is_read_as_its_authors_publish_it(tmp_path: Path) -> None:
+def test_jnlpba_is_read_as_its_authors_publish_it(tmp_path):
     text = "###MEDLINE:95369245\n\nIL-2\tB-DNA\ngene\tI-DNA\n\n###MEDLINE:90000001\n\nCells\tO\n\n"
     (tmp_path / "JNLPBA").mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):

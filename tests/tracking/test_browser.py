@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +31,7 @@ VISIBLE = """row => {
 }"""
 
 
-def test_the_first_screens_show_the_winner_with_its_score_and_uplink_and_the_scores_by_round(tmp_path: Path) -> None:
+def test_the_first_screens_show_the_winner_with_its_score_and_uplink_and_the_scores_by_round(tmp_path):
     """Of two methods; the majority class competes with none. MLFLOW_PICTURE names a file for the screen."""
     program, places = [sys.executable, "-m", "benchmarks"], ["--results-dir", str(tmp_path)]
     command = [*program, "run", "fedsplitbert-table3", "--scale", "demo", *PART, *places]

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ PROGRAM = (
 )
 
 
-def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_uri_is_the_users_or_a_database_in_the_results(store, monkeypatch):
     assert {" ", "%", "?"} < set(store.folder.name)
     with store.mirror():
         assert (store.folder / "mlflow.db").read_bytes().startswith(b"SQLite format 3")
@@ -40,7 +39,7 @@ def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypat
 
 
 @pytest.mark.slow
-def test_two_processes_create_one_database_quietly(tmp_path: Path) -> None:
+def test_two_processes_create_one_database_quietly(tmp_path):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "new")]
     environment = {**os.environ, "PATH": ""}  # nothing complains about git, which is missing
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -54,9 +53,7 @@ def port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_an_interface_that_cannot_be_served_is_refused(
-    tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interface_that_cannot_be_served_is_refused(tmp_path, port, capsys):
     uri = default_tracking_uri(tmp_path)
     with pytest.raises(UserError, match=r"found none: run a benchmark first, such as `make demo`"):
         serve(uri, tmp_path)
@@ -75,7 +72,7 @@ def test_an_interface_that_cannot_be_served_is_refused(
     assert capsys.readouterr().out == f"A tracking server keeps the runs: http://127.0.0.1:{port}\n"
 
 
-def test_links_carry_the_port_of_the_interface_that_runs(tmp_path: Path, port: int) -> None:
+def test_links_carry_the_port_of_the_interface_that_runs(tmp_path, port):
     uri = default_tracking_uri(tmp_path)
     (tmp_path / RUNNING).write_text(json.dumps({"address": f"http://127.0.0.1:{port}"}))
     assert address_of(uri, tmp_path) == f"http://127.0.0.1:{PORT}" == "http://127.0.0.1:5055"  # it was killed
@@ -84,7 +81,7 @@ def test_links_carry_the_port_of_the_interface_that_runs(tmp_path: Path, port: i
 
 
 @pytest.mark.slow
-def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port: int, tmp_path: Path) -> None:
+def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port, tmp_path):
     store, record, uri = Store(tmp_path, "paper"), record_of(), f"http://127.0.0.1:{port}"
     store.sync(record)
     args = [sys.executable, "-m", "benchmarks", "ui", "--port", str(port), "--results-dir", str(store.folder)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from reports.claims.needs import Needs, needs
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
-RunOf = Callable[..., RunResult]
 Opened = Callable[..., tuple[Benchmark, list[RunResult]]]
 JUDGING = {"central", "linear", "overall-majority"}
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
@@ -38,13 +36,13 @@ def rows(found: Needs) -> set[str]:
     return {entry.at.row for entry in found.missing}
 
 
-def test_rows_with_those_that_judge_the_column_but_not_what_was_run(table: Benchmark, run_of: RunOf) -> None:
+def test_rows_with_those_that_judge_the_column_but_not_what_was_run(table, run_of):
     missing = needed(table, BETTER, [run_of("fedavg", seed=seed) for seed in (1, 3)]).missing
     every = dict.fromkeys(("fedsplitbert", *JUDGING), (0, 1, 2, 3, 4)) | {"fedavg": (0, 2, 4)}
     assert {entry.at.row: tuple(cell.seed for cell in entry.cells) for entry in missing} == every
 
 
-def test_targets_need_their_baselines_and_the_majority(table: Benchmark) -> None:
+def test_targets_need_their_baselines_and_the_majority(table):
     every = {"fedsplitbert", "fedavg", "fedprox", "local-majority", *JUDGING}
     assert rows(needed(table, Reaches((SPLIT,), TARGET), [])) == every
     assert rows(needed(table, CostBound((SPLIT,), (FEDPROX,), ("qqp",), least=2.0, target=TARGET), [])) == every
@@ -55,7 +53,7 @@ def test_targets_need_their_baselines_and_the_majority(table: Benchmark) -> None
     assert {entry.at.row for entry in counted if entry.seeds == 7} == {"fedsplitbert", "fedavg"}
 
 
-def test_what_follows_needs_little(table: Benchmark) -> None:
+def test_what_follows_needs_little(table):
     for relation in (CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=4.0), Sends((SPLIT,), ("qqp",), 3, 1e9)):
         assert needed(table, relation, []).places == 0
     same = needed(table, Same((SPLIT, FEDAVG)), [])
@@ -64,7 +62,7 @@ def test_what_follows_needs_little(table: Benchmark) -> None:
     assert rows(attack) == {"fedsplitbert"}  # no gate
 
 
-def test_closed_columns_are_left_out(table3: Benchmark, run_of: RunOf, opened: Opened) -> None:
+def test_closed_columns_are_left_out(table3, run_of, opened):
     table, records = opened(table3, [run_of("fedavg")], {"linear": 95.0})
     found = needed(table, BETTER, records)
     assert (found.places, list(found.closed)) == (0, ["QQP"])
@@ -72,9 +70,7 @@ def test_closed_columns_are_left_out(table3: Benchmark, run_of: RunOf, opened: O
 
 
 @pytest.mark.slow
-def test_plan_names_every_claim_and_a_stand_in_that_alone_has_data(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_names_every_claim_and_a_stand_in_that_alone_has_data(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("benchmarks.cli.plan.known_records", lambda *_: [])
     (tmp_path / "nicta_piboso").mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):

@@ -108,9 +108,7 @@ AVERAGE = (AverageBetter((SPLIT,), EACH.than, by=0.0),)
     ],
     ids=["all", "some", "similar, above", "similar, below", "enough", "average"],
 )
-def test_wrong_verdicts_are_rare(
-    table3: Benchmark, seeds: int, relations: tuple[Relation, ...], false: Truth, true: Truth
-) -> None:
+def test_wrong_verdicts_are_rare(table3, seeds, relations, false, true):
     """A claim that is just false is rarely supported; one that is just true is rarely contradicted."""
     assert is_rare(rates(table3, relations, false, seeds)[State.YES])
     assert is_rare(rates(table3, relations, true, seeds)[State.NO])
@@ -118,14 +116,14 @@ def test_wrong_verdicts_are_rare(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [7, 10])
-def test_wrong_verdicts_on_rounds_are_rare(table3: Benchmark, seeds: int) -> None:
+def test_wrong_verdicts_on_rounds_are_rare(table3, seeds):
     found = rates(table3, ROUNDS, lambda *_: 0.0, seeds, spread=3.0)
     assert is_rare(found[State.YES])
     assert is_rare(found[State.NO])
 
 
 @pytest.mark.slow
-def test_large_effects_are_found(table3: Benchmark) -> None:
+def test_large_effects_are_found(table3):
     """Power, if five seeds differ by a point and the truth is several."""
     assert rates(table3, ALL, lambda *_: 5.0)[State.YES] > 0.9
     assert rates(table3, ALL, one("rte", 5.0))[State.YES] < 0.1

@@ -10,12 +10,10 @@ import pytest
 
 from benchmarks.claims import At, Better, CostBound, PublishedColumn, Reaches, Target
 from benchmarks.results import RunResult
-from reports.claims.judge import Judgement
 from reports.evidence.published import Numbers
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
-JudgeOf = Callable[..., Judgement]
 Runs = Callable[..., list[RunResult]]
 
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
@@ -33,7 +31,7 @@ def runs_of(run_of: Callable[..., RunResult]) -> Runs:
     return build
 
 
-def test_fewer_rounds_to_the_rivals_best(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
     quick, slow = runs_of("fedsplitbert", (66, 71, 72)), runs_of("fedavg", (50, 65, 60))
     found = judge_of(ROUNDS, quick + slow)  # 65 after round 2, not the last one's 60
     assert found.word == "supported"
@@ -45,7 +43,7 @@ def test_fewer_rounds_to_the_rivals_best(runs_of: Runs, judge_of: JudgeOf) -> No
     assert judge_of(ROUNDS, six).verdict == "undecided: too few seeds"
 
 
-def test_a_target_is_our_own_below_the_papers_scale(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_a_target_is_our_own_below_the_papers_scale(runs_of, judge_of):
     relation, curves = (
         Reaches((SPLIT,), TARGET, within_rounds=2),
         {"fedsplitbert": (62, 65, 66), "fedavg": (50, 60, 55)},
@@ -60,7 +58,7 @@ def test_a_target_is_our_own_below_the_papers_scale(runs_of: Runs, judge_of: Jud
     )
 
 
-def test_a_limit_in_bytes_is_scaled_by_the_first_baselines_round(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_a_limit_in_bytes_is_scaled_by_the_first_baselines_round(runs_of, judge_of):
     """The paper's 1 GB of rounds of 1 GB is one round of FedAvg here, 1000 bytes: less than two of FedSplitBERT."""
     sizes = PublishedColumn("Table VI", "parameter_gb")
     relation = Reaches((SPLIT,), TARGET, below_bytes=1.0001e9, sizes=sizes)
@@ -73,7 +71,7 @@ def test_a_limit_in_bytes_is_scaled_by_the_first_baselines_round(runs_of: Runs, 
     assert judge_of(relation, fedavg + big, numbers=numbers).verdict == ("not testable here: one round above the limit")
 
 
-def test_a_target_never_reached_is_censored(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_a_target_never_reached_is_censored(runs_of, judge_of):
     relation = CostBound((SPLIT,), (FEDPROX,), ("qqp",), least=2.0, target=TARGET)
     records = runs_of("fedavg", (50, 55, 60)) + runs_of("fedprox", (50, 50, 50), up=1000)
     quick, neither = runs_of("fedsplitbert", (65, 66, 67), up=500), runs_of("fedsplitbert", (50, 50, 50), up=500)
@@ -87,9 +85,7 @@ def test_a_target_never_reached_is_censored(runs_of: Runs, judge_of: JudgeOf) ->
 
 @pytest.mark.parametrize("relation", [ROUNDS, TWICE, Reaches((SPLIT,), TARGET, within_rounds=1)])
 @pytest.mark.parametrize("ours", [(65, 66, 67), (50, 51, 52)], ids=["quick", "never"])
-def test_no_verdict_if_the_majority_meets_the_target(
-    runs_of: Runs, judge_of: JudgeOf, relation: Better | CostBound | Reaches, ours: tuple[float, ...]
-) -> None:
+def test_no_verdict_if_the_majority_meets_the_target(runs_of, judge_of, relation, ours):
     records = runs_of("fedavg", (50, 55, 60), up=1000) + runs_of("fedsplitbert", ours, up=600)
     expected = "supported" if ours[0] > 60 else "contradicted"
     assert judge_of(relation, records, levels={"local-majority": 55.0}).word == expected
