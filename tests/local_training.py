@@ -1,7 +1,5 @@
 """Local training for tests of the engine: one epoch of one round, unless a test asks for more."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fedsim.train_config import TrainConfig

@@ -4,8 +4,6 @@ By hand: the tiny encoder has 4 layers, three clients exchange them and the head
 local fine-tuning sends nothing, and the label prior sends one number of 8 bytes a label up and down.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

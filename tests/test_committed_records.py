@@ -1,7 +1,5 @@
 """The committed records have the bytes of the closed form and their answers, and every page shows them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One list of dependencies, and which package may import which."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 import re

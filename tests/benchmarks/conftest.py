@@ -1,7 +1,5 @@
 """Small demo cells of Table III, run through the command line in this process or by functions."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence

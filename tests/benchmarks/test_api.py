@@ -1,7 +1,5 @@
 """The public API: choose, run, and read as data frames; the notebook that shows it runs."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

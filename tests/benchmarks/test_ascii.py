@@ -1,7 +1,5 @@
 """What only affects printing and drawing never ends a command."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Encoders known by name: sizes, pinned revisions, tokenizers, and what identifies them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

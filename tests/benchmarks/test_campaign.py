@@ -1,7 +1,5 @@
 """The evidence campaign: steps as data, resumed after a stop, with the same results as without one."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clients of a cell side by side, in tasks of Ray: the same record as from one process, in whatever order they end."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

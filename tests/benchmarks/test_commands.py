@@ -1,7 +1,5 @@
 """The command line: help, tables outside the tree, what a machine has, wrong inputs, closed outputs, make."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

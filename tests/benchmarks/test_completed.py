@@ -1,7 +1,5 @@
 """Runs that start from another run's weights, which are computed once; and no kill changes the results."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Who holds which examples: validation parts, data seeds, groups of a first text, subsets and their overlap."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace

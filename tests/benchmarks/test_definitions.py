@@ -1,7 +1,5 @@
 """FedSplitBERT's Table III against the paper, and the commands that show definitions without running anything."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training that diverges is a result: a record that says so, and no run starts from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What an encoder's files have, and that a name is not a place."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Dry runs: bytes and FLOPs by hand, and what is planned is what is sent, for every method."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tokens: from the cache they are those of the tokenizer, and long texts are read whole."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 Their runs, bytes, tables, verdicts and audits are frozen in tests/expected.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

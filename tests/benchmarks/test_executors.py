@@ -1,7 +1,5 @@
 """Every executor gives the same results, also where processes and nodes are lost."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

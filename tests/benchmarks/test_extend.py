@@ -1,7 +1,5 @@
 """The page on adding your own: its method, task and table, as they are printed there, run from a user's folder."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """FedBFPT's costs by shapes: sizes saved and sent, FLOPs by hand, the paper's formula, what a client holds."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

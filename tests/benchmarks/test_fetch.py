@@ -1,7 +1,5 @@
 """`fetch` gathers a benchmark's data and encoders; a node that cannot reach the hub runs from them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

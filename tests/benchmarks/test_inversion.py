@@ -1,7 +1,5 @@
 """The two studies of what embeddings give away: expected tokens, attacked runs, and demos through the runner."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

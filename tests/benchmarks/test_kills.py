@@ -1,7 +1,5 @@
 """Killed at any moment and started again, a cell resumes after its last round and ends with the same bits."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

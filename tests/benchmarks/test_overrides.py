@@ -1,7 +1,5 @@
 """Rows, sweeps and --set change a run through one function, which reaches every field; units are converted once."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers of definitions that follow from the papers by arithmetic: bytes, sizes, shares, warm-ups, updates."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 

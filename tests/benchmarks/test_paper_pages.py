@@ -1,7 +1,5 @@
 """A paper's page names what there is: its benchmarks, its commands, the hyper-parameters of its definitions."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

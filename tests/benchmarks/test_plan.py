@@ -1,7 +1,5 @@
 """`plan`: bytes by hand, examples that are counted, hours by records, and why bytes are unknown."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

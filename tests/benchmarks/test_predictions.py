@@ -1,7 +1,5 @@
 """A run's answers: the recorded scores follow from them exactly, and damaged files are refused."""
 
-from __future__ import annotations
-
 import lzma
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The display of running cells, and the time that they still take, with a clock that the tests move."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from dataclasses import replace

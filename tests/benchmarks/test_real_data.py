@@ -1,7 +1,5 @@
 """A run on real files with a real encoder, cut so short that it takes seconds."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Rows that start from other runs, rows and tasks of one scale, and tasks in place of others without data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A module of a paper's folder defines a table, whatever the file is called."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

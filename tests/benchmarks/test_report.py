@@ -1,7 +1,5 @@
 """`report` and `import`: pages from several folders, a part of a table, and records computed elsewhere."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Missing data and encoders end a run at once: one message, nothing in MLflow, one short request to the hub."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results: what their files hold, and which files are refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """A run's configuration: its identity, what it refuses, and the fields that came later."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A run's record, the bytes in it, and that no start, worker or neighbour changes the outcome."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

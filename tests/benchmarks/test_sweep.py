@@ -1,7 +1,5 @@
 """Sweeps: trials are pruned, resumed and shared by Optuna's journal, and chosen on validation data."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

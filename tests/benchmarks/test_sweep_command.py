@@ -1,7 +1,5 @@
 """The sweep command on every executor; and the table of trials, the pictures and the section that it leaves."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """A tokenizer is tested before texts are encoded with it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What MLflow receives of a real table: it follows from the definition, and a user's changes make it another table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.cli.arguments import build_parser, selection

@@ -1,7 +1,5 @@
 """What sweeps try, with one budget for all rows on separate data; definitions and --from-sweep read the choices."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

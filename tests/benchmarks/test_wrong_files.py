@@ -1,7 +1,5 @@
 """Wrong data, encoders and checkpoints: status 2, one clear message, and earlier results as they were."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

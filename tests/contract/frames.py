@@ -1,7 +1,5 @@
 """The frames of the contract: what is frozen, and how it is computed from the present code."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

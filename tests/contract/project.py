@@ -1,7 +1,5 @@
 """What the contract asks of the project. Adapt these functions when the code changes; never tests/expected."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ A failure names each number, old and new. If the change is meant, run `python -m
 change in the commit message. If only names in the code have changed, adapt tests/contract/project.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pytest

@@ -1,7 +1,5 @@
 """A federation that trains in milliseconds, of which a test may vary everything."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

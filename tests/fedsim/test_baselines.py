@@ -1,7 +1,5 @@
 """References without training rounds: frequent labels, label priors, shares of tokens, a linear model."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One contract for all families: positions, poolers, heads, padding and kernels are the transformers library's."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

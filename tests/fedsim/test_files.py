@@ -1,7 +1,5 @@
 """Files that processes share: locks, caches that are whole or absent, and reading with errors that name the file."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

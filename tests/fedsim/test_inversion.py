@@ -1,7 +1,5 @@
 """The attack on features: what it must recover, what it cannot, and that it learns from nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

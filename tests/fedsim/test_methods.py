@@ -1,7 +1,5 @@
 """What every method owes: a resumed run is the uninterrupted one, and references send nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

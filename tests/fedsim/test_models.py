@@ -1,7 +1,5 @@
 """Models: parts by name, published sizes, encoders from a folder, heads against their definitions, cut graphs."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Layers over packed tokens: the library's own over padded ones, but for rounding and for what dropout draws."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One round: plans that are refused, cohorts, the weighted mean, server optimisers, and what stays with clients."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

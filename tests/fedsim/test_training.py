@@ -1,7 +1,5 @@
 """Local training: seeds, schedules, clipping, decay, kept optimisers, a client's own words, mixed precision."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a demo cell comes to, in numbers that a later version of the code can be held against."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import platform

@@ -5,8 +5,6 @@ Exact on the kind of CPU (and with the libraries) that a file names, within tole
     python -m pytest tests/golden --renew-golden
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

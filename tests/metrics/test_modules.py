@@ -1,7 +1,5 @@
 """The local `evaluate` modules against scikit-learn, SciPy, seqeval and numbers worked out by hand."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """Scores and their standard errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

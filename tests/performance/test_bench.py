@@ -1,7 +1,5 @@
 """What the benchmarks count and compare, on federations that train in milliseconds. No time is asserted."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A small benchmark with the paper's columns, and records of it with chosen numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Audits: a changed published digit flips a verdict, numbers by hand, and what the arithmetic refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache

@@ -3,8 +3,6 @@
 The numbers of pages are frozen in tests/expected/tables.csv.gz, their texts in the papers' READMEs.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """The view of gains: every score is the last round's, so that the part starts where the reference is scored."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from benchmarks.publication import View

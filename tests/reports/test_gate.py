@@ -1,7 +1,5 @@
 """Which columns are evidence: by differences on pooled test examples, paired by seed, against their error."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

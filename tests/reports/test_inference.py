@@ -1,7 +1,5 @@
 """Rules of inference: against printed tables of quantiles, against each other, and against what must not decide."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

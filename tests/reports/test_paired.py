@@ -1,7 +1,5 @@
 """Which rule a comparison is judged by: redrawn splits, one test set, answers kept or not, numbers without noise."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """Figures: panels in a grid, axes that no value flattens, texts that fit, and marked best trials."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.pages.plots import Dots, Panel, colour_of, dot_plot, panels_of

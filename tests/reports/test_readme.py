@@ -1,7 +1,5 @@
 """A paper's README and its pages, and the first page's findings, rendered from what is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.claims import Claim

@@ -1,7 +1,5 @@
 """One table of scores in every format: Markdown, terminal, LaTeX, CSV, figure, and the README's part."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import re

@@ -1,7 +1,5 @@
 """The rules against known truth: few replicates here, many in docs/statistics.json, whose table the page shows."""
 
-from __future__ import annotations
-
 import json
 import math
 import runpy

@@ -1,7 +1,5 @@
 """Seconds of split training's parties, out of a result of `make bench`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A run ends with one matrix of methods and tasks, what the scores are worth, and what was sent."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a run needed to reach a target, and the gain as a product."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The site in headless Chromium, opened from its files: no error, no request outside, sorting, filters, a phone."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The site as files: links resolve, nothing is fetched, nobody's words leave their place, what is said is there."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Profiles, probabilities of improvement, and labels that keep apart, on numbers that are easy to count."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

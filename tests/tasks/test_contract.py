@@ -1,7 +1,5 @@
 """Properties of every task: registry, schema, files, and malformed lines. Digests: tests/contract."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Large texts: passages, sentences and articles, papers of S2ORC's release, and the hub's parquet files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Nothing is dropped in silence: records over several lines, parts of parquet files, and heads of documents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The hub's repositories, as folders on disk and through the call that reaches the hub, and parts of datasets."""
 
-from __future__ import annotations
-
 import datasets
 import pytest
 

@@ -1,7 +1,5 @@
 """Readers of outside files: sound rows, faults with their lines, and any bytes give a result or one clear error."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """MLflow's first screens in headless Chromium: the links of a run show its winner, at what bytes, and its curves."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

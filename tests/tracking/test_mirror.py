@@ -1,7 +1,5 @@
 """What MLflow shows of a table's runs, whatever was interrupted, failed or imported."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

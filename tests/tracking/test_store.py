@@ -1,7 +1,5 @@
 """Where runs are kept, and MLflow's web interface as a command."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """No verdict on scores of a column that is no evidence; what needs no gate is judged all the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """What a claim still needs: the runs that its judgement asks for, except those that have a record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Each kind of relation on synthetic records that support it, contradict it, leave it open, or are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal

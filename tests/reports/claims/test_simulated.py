@@ -4,8 +4,6 @@ Seeds redraw splits of one pool, so their differences share a part (Nadeau and B
 is n_test / n for a test set of n_test of n examples, here a fifth. docs/statistics.md has the rules one by one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

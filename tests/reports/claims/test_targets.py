@@ -1,7 +1,5 @@
 """Targets, seed by seed: which are reached, in which round, with how many bytes; and when nothing is concluded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal

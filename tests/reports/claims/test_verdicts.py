@@ -1,7 +1,5 @@
 """When a number meets a criterion, by p-values computed here in another way, and how comparisons make a verdict."""
 
-from __future__ import annotations
-
 import math
 from math import comb
 
