@@ -20,9 +20,6 @@ FOLDERS = sorted(ROOT.glob("benchmarks/*/records"))
 PATHS = [path for folder in FOLDERS for path in sorted(folder.glob("*.json"))]
 
 
-# ---- bytes -------------------------------------------------------------------------------------------------------
-
-
 PLANS: dict[str, WirePlan] = {}  # of cells whose bytes depend on no examples
 
 
@@ -84,9 +81,6 @@ def test_records_came_from_committed_code_and_have_the_answers_that_they_name():
         record = read_result(path)
         assert has_predictions(path.parent, record), path
         assert record.environment["modified"] is False  # it came from committed code
-
-
-# ---- pages -------------------------------------------------------------------------------------------------------
 
 
 PAGES = {f"benchmarks/{folder.parent.name}/README.md": [folder.parent.name] for folder in FOLDERS}

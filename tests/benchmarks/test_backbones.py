@@ -33,9 +33,6 @@ def test_sizes_are_the_published_ones(backbone, head, outputs, millions):
     assert longest_text(config) >= 512
 
 
-# ---- vocabularies ------------------------------------------------------------------------------------------------
-
-
 def write_bpe(folder, words, merges, names=("encoder.json", "vocab.bpe")):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names[0]).write_text(json.dumps({word: number for number, word in enumerate(words)}))

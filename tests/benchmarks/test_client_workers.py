@@ -129,9 +129,6 @@ def test_clients_in_tasks_of_ray_whose_processes_are_killed(settings, events, tm
     assert not ray.is_initialized()
 
 
-# ---- the setting -----------------------------------------------------------------------------------------------------
-
-
 def test_without_ray_there_is_one_clear_error(settings, monkeypatch):
     monkeypatch.setattr(settings_module, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"--client-workers: expected Ray, .* pip install 'fedbert-bench\[ray\]'"):

@@ -164,9 +164,6 @@ def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results
     assert not list((tmp_path / "other").rglob("*.json"))
 
 
-# ---- closed outputs ----------------------------------------------------------------------------------------------
-
-
 def started(results: Path, stdout: Any, stderr: Any) -> subprocess.Popen[str]:
     words = ["--tasks", "wnli", "--methods", "local-majority", "--workers", "1", "--device", "cpu", "--no-tracking"]
     command = [sys.executable, "-u", "-m", "benchmarks", "run", TABLE, *words, "--results-dir", str(results)]

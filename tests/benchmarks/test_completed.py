@@ -53,9 +53,6 @@ def outcomes(settings: RunOptions) -> dict[str, Any]:
     return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
-# ---- earlier runs ----------------------------------------------------------------------------------------------
-
-
 def test_the_earlier_runs_of_a_cell():
     first = first_stage()
     second = second_stage(first)
@@ -65,9 +62,6 @@ def test_the_earlier_runs_of_a_cell():
     other = replace(second, seed=2)
     assert by_stage([second, other]) == [[first], [second, other]]
     assert by_stage([replace(second, initial=None)]) == [[replace(second, initial=None)]]
-
-
-# ---- weights ---------------------------------------------------------------------------------------------------
 
 
 def test_a_run_starts_from_the_weights_of_the_earlier_one(finished):
@@ -100,9 +94,6 @@ def test_another_encoder_cannot_start_from_them(finished, monkeypatch):
     outcome = run_stage(first_stage(), finished, lambda _: None)
     with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
         _ = build_federation(second, load_inputs(second, finished, outcome), finished).workload.model
-
-
-# ---- the order --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -190,9 +181,6 @@ def test_damaged_weights_are_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"the weights are damaged. Remove the file"):
         run_cell(second_stage(first), settings, lambda _: None)
-
-
-# ---- a kill before each write -------------------------------------------------------------------------------------
 
 
 def test_killed_before_each_step_on_the_disk(finished, tmp_path, killed_before_step):

@@ -54,9 +54,6 @@ def all_held(cell: RunConfig, loaded: TaskData | None = None) -> list[dict[str, 
     return [held(client) for client in shared(cell, loaded)[0]]
 
 
-# ---- validation ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("grouped", [False, True])
 def test_validation_is_a_part_of_the_training_subset(grouped):
     cell = replace(CELL, grouped=grouped)
@@ -78,9 +75,6 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped):
     assert tuning == all_held(replace(CELL, grouped=grouped, holdout="validation", validation_share=0.3))
 
 
-# ---- data seeds ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -100,8 +94,6 @@ def test_the_data_seed_decides_and_nothing_else(changes):
     training = replace(cell.training, rounds=7, learning_rate=1e-5)
     assert fixed == all_held(replace(cell, data_seed=3, algorithm="central", training=training))
 
-
-# ---- groups of a first text ------------------------------------------------------------------------------------
 
 PAIRS = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 1)), min_size=12, max_size=90)
 SCHEMES = st.sampled_from([EQUAL, {"scheme": "dirichlet", "alpha": 0.7}, CELL.partition])
@@ -132,9 +124,6 @@ def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(pairs, par
     assert tuple(len(list(chain(*held(client).values()))) for client in clients) == report.sizes
     texts = list(chain(*(chain(*held(client).values()) for client in clients)))
     assert len(set(texts)) == len(texts)
-
-
-# ---- what is refused -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -79,9 +79,6 @@ def test_scores_that_are_not_finite_end_a_cell(cells_of, settings, monkeypatch):
     assert len(record.rounds) == 1
 
 
-# ---- earlier runs ----------------------------------------------------------------------------------------------------
-
-
 def chain() -> tuple[RunConfig, RunConfig]:
     """Masked language modelling, and a classifier that begins from it."""
     first, then = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
@@ -102,9 +99,6 @@ def test_a_diverged_run_stops_those_that_start_from_it(settings, events):
     assert not (settings.results_dir / "weights").exists()
     with pytest.raises(UserError, match="diverged in round 1"):
         run_stage(before, settings, lambda _: None)
-
-
-# ---- the command line ----------------------------------------------------------------------------------------
 
 
 def test_the_command_line_shows_it(tmp_path, run_words, capsys):

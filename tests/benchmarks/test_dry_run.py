@@ -33,9 +33,6 @@ def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunC
     return replace(cell, training=replace(cell.training, **training))
 
 
-# ---- bytes by hand -----------------------------------------------------------------------------------------------
-
-
 def test_fedavg_sends_layers_and_head_of_each_client_that_is_drawn(cells_of):
     whole, third = (wire_plan(*cells_of(["fedavg"], f"training.participation={share}")) for share in (1.0, 0.34))
     assert whole.up_bytes == whole.down_bytes == 3 * (DEPTH * LAYER + HEAD)
@@ -54,9 +51,6 @@ def test_features_are_those_of_the_clients_that_are_drawn():
         wire_plan(cell)
     with pytest.raises(RoundRefusedError, match="expected 1 round"):
         wire_plan(replace(cell, training=replace(cell.training, rounds=2)), examples=examples)
-
-
-# ---- planned is sent ---------------------------------------------------------------------------------------------
 
 
 TRAINED = {"fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedbert_parallel", "fedbert_sequential"}  # of all examples
@@ -100,8 +94,6 @@ def test_what_is_planned_is_what_is_sent(method, participation, settings, events
     if method in TRAINED:
         assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
 
-
-# ---- FLOPs by hand -----------------------------------------------------------------------------------------------
 
 S = 32  # tokens of every text
 TOKENS, ATTENTION = S * 2 * (4 * H**2 + 2 * H * INNER), 4 * H * S**2  # of a layer, forwards

@@ -30,9 +30,6 @@ QUOTED = {"fedsplitbert": 16, "fedfreezebert": 15, "fedbert": 19, "fedbfpt": 8} 
 CLAIMS = {f"{paper} {claim.id}": claim for paper in QUOTED for claim in claims_of(paper)}
 
 
-# ---- definitions -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", IDS)
 def test_every_row_and_column_has_a_cell_at_each_scale(name):
     table = benchmark(name)
@@ -70,9 +67,6 @@ def test_all_rows_of_a_search_have_one_budget(name):
         assert len({min(search.trials or count, count) for count in points}) <= 1
 
 
-# ---- print -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", IDS)
 def test_every_published_number_has_its_place(name):
     table = benchmark(name)
@@ -98,9 +92,6 @@ def test_every_printed_score_is_published(name):
     found = {(entry.row, entry.column, entry.score) for entry in read_published(table.published_csv)}
     columns = table.columns_at(table.scale("paper"))
     assert {(row.id, column.task, column.averaged) for row in table.rows if row.printed for column in columns} <= found
-
-
-# ---- claims ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("paper", QUOTED)

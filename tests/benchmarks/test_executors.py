@@ -73,9 +73,6 @@ def assert_nothing_left(settings: RunOptions) -> None:
     assert not list(settings.results_dir.glob("checkpoints/*"))
 
 
-# ---- the same results ------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def killer(settings: RunOptions, kills: int, seconds: float) -> Iterator[list[int]]:
     """Kill processes that hold a run's lock: the first as soon as it is seen, the others at random moments."""
@@ -198,9 +195,6 @@ def test_a_failed_cell_stops_those_that_start_from_it_alone(cells, settings, eve
     assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
 
 
-# ---- several invocations ---------------------------------------------------------------------------------------------
-
-
 def test_a_cell_that_another_invocation_computes_is_waited_for(cells, one_by_one, settings, events):
     ids = {RunConfig.from_json(outcome["cell"]).spec_id: name for name, outcome in one_by_one.items()}
     said = threading.Event()
@@ -234,9 +228,6 @@ def test_a_lock_that_was_lost_while_the_machine_slept(cells, one_by_one, setting
     assert_nothing_left(settings)
 
 
-# ---- wrong inputs ------------------------------------------------------------------------------------------------
-
-
 def test_a_machine_without_the_results_folder(cells, settings):
     end = compute_elsewhere(Job(cells[0], False), settings, False, {})
     assert isinstance(end, CellFailed)
@@ -254,9 +245,6 @@ def test_slurm_and_ray_that_cannot_work_are_refused(cells, settings):
     for address in ("head-node", "head-node:", ":6379x", "a:99999", "127.0.0.1:1"):
         with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .* such as head-node:6379"):
             run_cells(cells, replace(settings, executor="ray", ray_address=address), lambda _: None)
-
-
-# ---- slots -----------------------------------------------------------------------------------------------------------
 
 
 def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch):

@@ -35,9 +35,6 @@ def costs(row: str) -> ClientCosts:
     return found
 
 
-# ---- sizes on disk -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_the_published_megabytes_are_those_of_a_saved_file():
     known = {entry.row: entry.value for entry in read_published(TABLE2.published_csv) if entry.column.endswith("_mb")}
@@ -64,9 +61,6 @@ def test_a_file_is_as_long_as_it_would_be(shapes, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "archive"  # what `torch.save` calls a file that has no name
     torch.save({name: torch.ones(shape) for name, shape in named}, path)
     assert saved_bytes(named) == path.stat().st_size
-
-
-# ---- computation -------------------------------------------------------------------------------------------------
 
 
 def forward(layers: int) -> int:

@@ -24,9 +24,6 @@ def runs(study: Benchmark, scale: str) -> dict[str, RunConfig]:
     return {row.id: run for row, _, run in study.cells(scale_of(study, scale), [0])}
 
 
-# ---- expected tokens ---------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
     return build_tokenizer(locate("tiny"))
@@ -42,9 +39,6 @@ def test_answers_are_a_texts_own_words_at_their_places(tokenizer):
     assert asked[:2, :4].tolist() == [[gap, one, two, gap], [gap, two, gap, gap]]
     assert asked.dtype == np.int64
     assert asked.shape == (3, encoded.lengths.max())
-
-
-# ---- the demos ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

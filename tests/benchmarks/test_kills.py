@@ -57,9 +57,6 @@ def rounds_saved(settings: RunOptions) -> int:
     return saved
 
 
-# ---- SIGKILL ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_sigkill_at_any_moment(cells, uninterrupted, settings, events, run_words):
     saved, delays = 0, random.Random(0)
@@ -79,9 +76,6 @@ def test_sigkill_at_any_moment(cells, uninterrupted, settings, events, run_words
     assert not list(settings.results_dir.glob("checkpoints/*"))
 
 
-# ---- Ctrl-C ----------------------------------------------------------------------------------------------------
-
-
 def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, events, run_words, monkeypatch, capsys):
     def save_and_interrupt(checkpoint: Checkpoint, run: Run) -> None:
         save(checkpoint, run)
@@ -98,9 +92,6 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, 
     assert run_cells(cells, settings, events) == 0
     assert [len(event.finished) for event in events.of(CellStarted)] == [2, 0]
     assert outcomes(settings) == uninterrupted
-
-
-# ---- a command with workers, as a shell starts it ---------------------------------------------------------------
 
 
 def words_of(settings: RunOptions, run_words: Words) -> list[str]:
@@ -132,9 +123,6 @@ def test_sigkill_of_a_command_ends_its_workers_too(settings, run_words):
         process.kill()
         process.wait()
         wait_for(lambda: running(process.pid) == 0, 20)
-
-
-# ---- a full disk -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])

@@ -35,8 +35,6 @@ def staged() -> Benchmark:
     return dataclasses.replace(TABLE, base=base, paper=dataclasses.replace(TABLE.paper, units=units))
 
 
-# ---- fields ----------------------------------------------------------------------------------------------------
-
 CHANGES: dict[str, Any] = {
     "partition": {"scheme": "equal"}, "partition.size": 9, "algorithm": "central", "options.server.tau": 0.5,
     "training.rounds": 9, "training.padding": "fixed", "training.clip_norm": None, "grouped": True,
@@ -91,9 +89,6 @@ def test_a_wrong_setting_is_one_sentence(assignment):
     table = staged() if assignment == "initial.scale=x" else TABLE
     with pytest.raises(UserError, match=WRONG[assignment]):
         cell_of(FEDAVG, with_settings(table, assignment.split()))
-
-
-# ---- units -----------------------------------------------------------------------------------------------------
 
 
 def test_a_critical_layer_is_converted_in_one_place_for_rows_and_users():

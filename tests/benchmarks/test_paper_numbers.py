@@ -34,9 +34,6 @@ def published(name: str) -> dict[tuple[str, str, str], float]:
     }
 
 
-# ---- FedSplitBERT, FedFreezeBERT -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("table", LABELS, ids=lambda table: table.place)
 def test_clients_of_print_are_the_clients_of_the_definition(table):
     """Client by client and label by label; MRPC's client 10 as printed, before it is normalised."""
@@ -61,8 +58,6 @@ def test_bytes_of_the_paper_scale_are_those_of_its_equations():
     assert both("fedsplitbert-ordinary") == pytest.approx(8 * layer + embedded, abs=0.05)  # equation 5
     assert both("fedavg-ordinary") == pytest.approx(12 * layer + embedded, abs=0.1)  # 651.37 less the pooler
 
-
-# ---- FedBERT, FedBFPT ----------------------------------------------------------------------------------------------
 
 # Two clients, four epochs in two rounds, 100 bytes across a cut an epoch; a model of 50, embeddings 20, head 5.
 TERMS = SplitTerms(rounds=2, N=2, T=4, pL=100, W=50, E=20, H=5)

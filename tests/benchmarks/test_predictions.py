@@ -196,9 +196,6 @@ def test_sampling_errors_of_common_and_of_separate_test_sets(tmp_path, finished)
     assert record.examples("test") == sum(sizes)
 
 
-# ---- the file ----------------------------------------------------------------------------------------------------
-
-
 OUTPUTS = arrays(
     np.float32,
     array_shapes(min_dims=2, max_dims=3, min_side=2, max_side=4),

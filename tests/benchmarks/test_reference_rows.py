@@ -18,9 +18,6 @@ BEGUN = ["fedavg-finetuned", "fedavg-prior"]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 
 
-# ---- earlier runs ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answers(cells_of, settings, training_labels):
     cells = cells_of(BEGUN, *SHORT)
@@ -40,9 +37,6 @@ def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answer
     for (client, evaluation), kept in answers.items():  # in half precision
         expected = plain[client, evaluation].by_round[len(fedavg.rounds)].astype(float) + shifts[client]
         np.testing.assert_allclose(kept.last.astype(float), expected, atol=1e-2)
-
-
-# ---- scales ------------------------------------------------------------------------------------------------------
 
 
 def test_a_row_or_task_of_another_scale_is_refused_by_name():

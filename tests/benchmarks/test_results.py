@@ -55,9 +55,6 @@ COMMITTED = sorted(ROOT.glob("benchmarks/*/records/*.json"))
 replace = dataclasses.replace
 
 
-# ---- content ---------------------------------------------------------------------------------------------------
-
-
 def test_a_record_comes_back_as_it_was(tmp_path):
     path = write_result(tmp_path, RECORD)
     assert path.name == f"lite-mrpc-fedsplitbert-s0-{RECORD.cell_id}.json"
@@ -85,9 +82,6 @@ def test_scores_of_the_last_and_of_the_best_round():
     chosen = replace(RECORD, chosen_by="test/f1")
     assert (chosen.chosen_round, chosen.at_last_round().chosen_round) == (1, 2)
     assert RECORD.examples("test") == 9
-
-
-# ---- files -----------------------------------------------------------------------------------------------------
 
 
 def test_a_finished_record_is_never_overwritten(tmp_path):

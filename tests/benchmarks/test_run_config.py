@@ -79,9 +79,6 @@ def test_every_field_decides_the_ids():
     assert CELL.cell_id({**INPUTS, "data": "d2"}) != CELL.cell_id(INPUTS)
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

@@ -194,9 +194,6 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path, text):
     assert path.read_text(encoding="utf-8") == text
 
 
-# ---- choices -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("scores", "sent", "default", "expected", "reason"),
     [

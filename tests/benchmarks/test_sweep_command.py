@@ -102,9 +102,6 @@ def test_every_executor_finds_the_same_scores_and_may_prune(executor, swept, tmp
     assert entry(tmp_path)["trials"] == trials
 
 
-# ---- files ---------------------------------------------------------------------------------------------------------
-
-
 def trial(number: int, layer: int, rate: float, mean: float | None, **more: Any) -> dict[str, Any]:
     trial = {"number": number, "values": {LAYER: layer, RATE: rate}, "mean": mean, "sd": None, "scores": [mean]}
     return trial | {"uplink_bytes": 1e6 * layer} | more

@@ -87,9 +87,6 @@ def test_joint_grids_are_tried_on_the_rows_that_have_all_fields():
     assert set(tried(TABLE, "demo", "options.embeddings=global,frozen")) >= {"fedavg", "fedsplitbert"}
 
 
-# ---- defaults ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("benchmark_id", benchmark_ids())
 def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id):
     table = benchmark(benchmark_id)
@@ -163,9 +160,6 @@ def test_rows_without_a_choice_are_known(tmp_path):
     assert table.untuned(MRPC, scale_of(table, "paper")) == ()  # definitions read no choices there
 
 
-# ---- adopting ------------------------------------------------------------------------------------------------------
-
-
 def sweep(folder: Path, *args: str) -> int:
     places = ["--results-dir", str(folder), "--workers", "1", "--no-tracking"]
     return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *args])
@@ -188,9 +182,6 @@ def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(tmp
     cell = table.cell(FEDAVG, MRPC, demo, 0)
     assert cell.training.learning_rate == entry["best"]["values"][RATE]
     assert cell.training.learning_rate == table.cell(FP16, MRPC, demo, 0).training.learning_rate
-
-
-# ---- --from-sweep --------------------------------------------------------------------------------------------------
 
 
 def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone():

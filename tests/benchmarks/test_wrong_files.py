@@ -13,8 +13,6 @@ from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.running import runner
 from benchmarks.tasks.generated import VOCABULARY
 
-# ---- data ------------------------------------------------------------------------------------------------------
-
 HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 GOOD = ["1\t1\t2\tThe dog barks .\tA dog barks .\n", "0\t3\t4\tIt rains .\tHe sleeps .\n"]
 
@@ -28,9 +26,6 @@ def test_a_malformed_row_is_named_with_file_and_line(refusal, run_words, results
     message = refusal([*words, "--data-dir", str(folder.parent)])
     assert message.startswith(f"{folder / 'dev.tsv'}:3: expected 5 columns, found 4")  # the header is line 1
     assert "--lenient" in message
-
-
-# ---- encoders --------------------------------------------------------------------------------------------------
 
 
 def of_another_family(folder: Path) -> None:
@@ -69,9 +64,6 @@ def test_a_wrong_encoder(case, refusal, results, run_words, tiny_encoder, tmp_pa
     message = refusal([*run_words(results, "fedavg"), "--backbone", str(folder)])
     assert str(folder) in message
     assert expected in message
-
-
-# ---- checkpoints -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -87,9 +87,6 @@ def test_other_metrics_by_hand():
     assert compute("f1_pn", [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 2]) == pytest.approx((4 / 5 + 2 / 3) / 2)
 
 
-# ---- entities ----------------------------------------------------------------------------------------------------
-
-
 def entities(name, predicted, true):
     predictions, references = (
         np.array([[NO, *tags, *[NO] * (9 - len(tags))] for tags in side]) for side in (predicted, true)
@@ -129,9 +126,6 @@ def test_entity_f1_is_seqevals(pairs):
 def test_f1_of_entities_by_hand(predicted, true, f1, authors_f1):
     assert entities("entity_f1", predicted, true) == pytest.approx(f1)
     assert entities("entity_f1_concatenated", predicted, true) == pytest.approx(authors_f1)
-
-
-# ---- all metrics -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -127,9 +127,6 @@ def test_nothing_is_judged_before_the_reference_rows_are_tuned(table, runs, tmp_
     assert note not in list(data_notes(request))
 
 
-# ---- rows that have learned nothing --------------------------------------------------------------------------------
-
-
 def of_fedavg(table: Benchmark, records: Sequence[RunResult]) -> str:
     found = Runs.of_all({table.id: table}, table.scale("lite"), records)
     return found.failed(At(table.id, "fedavg"), table.columns[0].task)

@@ -37,9 +37,6 @@ ESTIMATES = st.builds(
 )
 
 
-# ---- one comparison ----------------------------------------------------------------------------------------------
-
-
 def test_quantiles_are_those_of_printed_tables():
     assert quantile(1) == pytest.approx(6.3138, abs=1e-4)
     assert quantile(4) == pytest.approx(2.1318, abs=1e-4)
@@ -92,15 +89,9 @@ def test_a_shared_test_set_adds_its_error():
     assert with_sampling(Estimate(1.0, None, 1), 0.4).interval is None
 
 
-# ---- several comparisons -----------------------------------------------------------------------------------------
-
-
 def test_holm_divides_the_level_by_the_hypotheses_that_remain():
     """0.05 / 4, 0.05 / 3, 0.05 / 2, 0.05: the third smallest misses its level, so the largest is not asked."""
     assert holm([0.026, 0.012, 0.04, 0.016]) == [False, True, False, True]
-
-
-# ---- similar -----------------------------------------------------------------------------------------------------
 
 
 @given(ESTIMATES, st.floats(0, 5))
@@ -109,9 +100,6 @@ def test_similar_is_two_one_sided_tests(found, margin):
     assert (similar(found, margin) is True) == (max(above, below) < LEVEL)
     beyond = min(chance(side * found.value - margin, found) for side in (1, -1))
     assert (similar(found, margin) is False) == (beyond < LEVEL / 2)
-
-
-# ---- whole numbers -----------------------------------------------------------------------------------------------
 
 
 def test_seeds_of_overlapping_splits_agree_more_often():
@@ -124,9 +112,6 @@ def test_seeds_of_overlapping_splits_agree_more_often():
     assert sign_tail(1, 5, 0.0) == pytest.approx(6 / 32)
     assert median_bounds(range(6), test_over_train=0.25).interval is None
     assert median_bounds(range(7), test_over_train=0.25).interval == (0, 6)
-
-
-# ---- what could have been seen -----------------------------------------------------------------------------------
 
 
 def test_the_smallest_effect_and_margin_have_their_power():

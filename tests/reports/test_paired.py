@@ -43,9 +43,6 @@ def pairs_of(record_of: RecordOf, own: Sequence[float], its: Sequence[float], er
     return list(zip(*sides, strict=True))
 
 
-# ---- the ratio of splits -----------------------------------------------------------------------------------------
-
-
 def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of):
     record = record_of("fedavg", "mnli", {ACC: 0.5, MISMATCHED: 0.5})
     assert resplit_ratio([record]) == resplit_ratio([record, record]) == 63 / 240
@@ -57,9 +54,6 @@ def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of):
     assert resplit_ratio([record], "mismatched") == 0  # no part of what clients train on
     assert resplit_ratio([central(record)]) == resplit_ratio([fixed(record)]) == resplit_ratio([]) == 0
     assert resplit_ratio([fixed(record), record]) == 63 / 240
-
-
-# ---- rules -------------------------------------------------------------------------------------------------------
 
 
 def test_redrawn_splits_are_judged_by_the_corrected_t(record_of):
@@ -76,9 +70,6 @@ def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of):
     assert found.error == pytest.approx(math.sqrt(2) * 1.0 * math.sqrt(share))  # each score's is 1 point
     unknown = [tuple(dataclasses.replace(one, sampling_errors={}) for one in pair) for pair in pairs]
     assert difference(unknown, ACC).interval is None
-
-
-# ---- answers that were kept --------------------------------------------------------------------------------------
 
 
 def keep(folder: Path, record: RunResult, gold: np.ndarray, answers: np.ndarray) -> RunResult:
@@ -122,9 +113,6 @@ def test_one_test_set_is_resampled_with_the_seeds(kept):
     assert alone.value == pytest.approx(found.value)
     assert alone.error > found.error  # unpaired
     assert alone.note == UNPAIRED
-
-
-# ---- metrics of resamples ----------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(MEASURES)), st.integers(2, 60))

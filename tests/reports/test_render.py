@@ -121,9 +121,6 @@ def test_latex_leaves_out_empty_lines_and_columns(shown):
     assert latex_escape("F1^PN of 10^9") == "$F_1^{PN}$ of $10^{9}$"
 
 
-# ---- files ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_report_is_seven_files_written_twice_alike(shown, tmp_path):
     names = ["table.md", "table.tex", "notes.tex", "table.csv", "plot.png", "plot.svg", "plot.pdf"]
     first, second = write_report(shown, tmp_path / "a" / "deep"), write_report(shown, tmp_path / "b")
@@ -140,8 +137,6 @@ def test_a_report_is_seven_files_written_twice_alike(shown, tmp_path):
     assert ">MRPC, F1</" in svg  # text as text
     assert first[6].read_bytes().startswith(b"%PDF")
 
-
-# ---- values that follow from a paper's text ------------------------------------------------------------------------
 
 PUBLISHED = (
     "table,row,column,score,value,derivation\n"

@@ -60,9 +60,6 @@ def test_sentences_are_separate_passages(tmp_path):
     assert texts(read(tmp_path, content, "corpus-biology-sentences").pool) == [*sentences, "(Fig.", "1) shows it."]
 
 
-# ---- articles ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def download(tmp_path):
     contents = {"train": WIKITEXT, "valid": " = V = \n\n v \n", "test": " = T = \n\n t \n"}
@@ -89,9 +86,6 @@ def test_titles_empty_lines_and_preferred_files(download, tmp_path):
     for content in ("just text\n = A =\nmore\n", "\n = = Section = =\n"):
         with pytest.raises(UserError, match="found text before the first one"):
             read(tmp_path / "other", content, "wikitext", "corpora/wikipedia.train.txt")
-
-
-# ---- S2ORC's release ---------------------------------------------------------------------------------------------
 
 
 def paper(number, fields=("Biology",), **changes):
@@ -153,9 +147,6 @@ def test_invalid_papers_are_refused_with_their_line(release, tmp_path):
         assert [row.line for row in data.skipped] == [2, 3, 4, 5]
         assert all(fault in row.reason for row, fault in zip(data.skipped, faults.values(), strict=True))
         assert (data.skipped[0].file, len(data.pool)) == ("full/metadata/metadata_10.jsonl", 4)
-
-
-# ---- the hub -----------------------------------------------------------------------------------------------------
 
 
 def test_papers_of_the_hub_are_passages_by_paragraph_and_other_rows_are_refused(tmp_path, monkeypatch):

@@ -73,8 +73,6 @@ def test_the_lines_of_all_records_add_up_to_the_file(tmp_path, cells):
     assert max(covered, default=1) <= len(lines)
 
 
-# ---- parquet ---------------------------------------------------------------------------------------------------
-
 PAIRS = pd.DataFrame({"sentence1": list("abcd"), "sentence2": list("efgh"), "label": [0, 1, 0, 1], "idx": range(4)})
 
 
@@ -105,9 +103,6 @@ def test_a_training_set_that_is_absent_as_a_whole_is_accepted_leniently_and_note
         load("rte", folder)
     data = load("rte", folder, lenient=True)
     assert (len(data.pool), data.notes) == (4, ("partial: train.tsv not found",))
-
-
-# ---- sentences ---------------------------------------------------------------------------------------------------
 
 
 def test_jnlpba_is_read_as_its_authors_publish_it(tmp_path):

@@ -129,9 +129,6 @@ def test_what_is_compared_has_to_be_tuned(judge_of, one_task, records, relation,
         assert (found.verdict, found.effect != "") == ("undecided: not tuned yet", True)
 
 
-# ---- near a row that does nothing --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "relation",
     [

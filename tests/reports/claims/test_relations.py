@@ -236,9 +236,6 @@ def test_same_is_exact_on_one_machine(run_of, judge_of):
     assert (loss.word, "equal scores, but other losses or bytes" in loss.effect) == ("contradicted", True)
 
 
-# ---- published numbers -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("relation", "values", "word"),
     [

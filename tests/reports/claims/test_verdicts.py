@@ -88,8 +88,6 @@ def test_an_interval_stays_within_what_a_score_can_be():
     assert confidence([resampled([99.0, 98.0], 0.25)], [(0, 100)]) is None  # below three seeds
 
 
-# ---- verdicts: intersection-union, Holm, their mirror image, and what is not judged ------------------------------
-
 CHANCES = st.lists(st.sampled_from([0.001, 0.02, 0.2, 0.8, 0.98, 0.999]), min_size=1, max_size=6)
 
 
