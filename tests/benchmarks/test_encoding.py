@@ -12,7 +12,7 @@ from benchmarks.encoders.encoding import TokenCache, encode, key_of
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running.federation import build_clients, load_inputs, training_examples
+from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.runner import run_cell
 from benchmarks.tasks import TextExamples, task
 from fedsim.stored import Chunks
@@ -47,8 +47,6 @@ CELL = RunConfig(
     head="masked-lm",
     test_share=0.05,
 )
-MASKED = replace(CELL, task="wikitext", clients=2, test_share=0.0)
-CAUSAL = replace(MASKED, task="wikitext-causal", backbone="tiny-gpt2-fresh", head="causal-lm")
 
 
 @pytest.fixture
@@ -160,19 +158,3 @@ def test_each_article_is_tokenised_whole_and_closed(data_dir):
     part = encode(articles, tokenizer, 8, task("wikitext")).subset(np.array([2]))
     whole = [*tokenizer(*texts[2]).input_ids, 50256]
     assert part.examples.collate(part.indices)["input_ids"].flatten().tolist() == whole[: len(whole) // 8 * 8]
-
-
-@pytest.mark.parametrize("cell", [MASKED, CAUSAL], ids=["masked", "causal"])
-def test_clients_divide_the_articles(cell, settings):
-    inputs = load_inputs(cell, settings)
-    clients, report = build_clients(cell, inputs, settings)
-    assert report.sizes == (180, 180)
-    words = sum(len(text.split()) + 1 for (text,) in inputs.data.pool.texts)
-    parts = [client.train for client in clients]
-    assert {id(part.examples) for part in parts} == {id(parts[0].examples)}  # one set, for training on all together
-    assert set(parts[0].examples.lengths) == {32}
-    assert words - 2 * 31 < 31 * sum(map(len, parts)) <= words
-    test = clients[0].evaluation["test"]
-    assert test is clients[1].evaluation["test"]
-    assert len(test) > 0
-    assert training_examples(cell, settings) == [len(part) for part in parts]

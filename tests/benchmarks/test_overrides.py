@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
-from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
-from benchmarks.overrides import ByScale, LayerUnit, field_value
+from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT
+from benchmarks.overrides import LayerUnit, field_value
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 
@@ -89,15 +89,3 @@ def test_a_wrong_setting_is_one_sentence(assignment):
     table = staged() if assignment == "initial.scale=x" else TABLE
     with pytest.raises(UserError, match=WRONG[assignment]):
         cell_of(FEDAVG, with_settings(table, assignment.split()))
-
-
-def test_a_critical_layer_is_converted_in_one_place_for_rows_and_users():
-    by_scale = FEDSPLITBERT.changed({"options.critical_layer": ByScale({"demo": 12}, otherwise=8)})
-    for scale, layer, expected in (("demo", 12, 4), ("lite", 8, 4), ("paper", 8, 8)):
-        at = TABLE.scale(scale)
-        changed = with_settings(TABLE, [f"options.critical_layer={layer}"])
-        assert cell_of(by_scale, scale=at).options == cell_of(FEDSPLITBERT, changed, at).options
-        assert cell_of(by_scale, scale=at).options == {"critical_layer": expected}
-    by_task, paper = FEDSPLITBERT.changed({"options.critical_layer": LAYERS_IN_PRINT}), TABLE.scale("paper")
-    layers = {column.task: TABLE.cell(by_task, column, paper, 0).options["critical_layer"] for column in TABLE.columns}
-    assert layers == LAYERS_IN_PRINT

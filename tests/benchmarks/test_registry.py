@@ -59,9 +59,3 @@ def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tm
     assert counts["lite"]["fedsplitbert-table1"] == "9/9"
     assert counts["demo"]["fedsplitbert-table1"] == "0/9"
     assert counts["demo"].keys() == set(registry.benchmark_ids())
-
-
-def test_an_id_of_another_paper_is_refused(paper):
-    (paper / "mine.py").write_text(ODD.format(id="yours-mine", annotation=""), encoding="utf-8")
-    with pytest.raises(UserError, match=r"mine\.py: expected an id that begins with oddpaper-, found yours-mine"):
-        registry.benchmark("oddpaper-mine")

@@ -1,9 +1,7 @@
 """`report` and `import`: pages from several folders, a part of a table, and records computed elsewhere."""
 
-import hashlib
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,8 @@ import pytest
 
 from benchmarks.cli import report
 from benchmarks.cli.main import main
-from benchmarks.predictions import write_predictions
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import CHECKSUM, checksum, read_result, read_results
+from benchmarks.results import checksum, read_results
 from benchmarks.run_config import digest
 from benchmarks.tracking.store import connect, default_tracking_uri
 from reports.front.readme import BEGIN, END
@@ -152,18 +149,3 @@ def test_damaged_predictions_are_refused_and_nothing_is_taken_in(given_folder, t
     message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "results")])
     assert f"{path}: expected the predictions of" in message
     assert not list((tmp_path / "results").rglob("*.*"))
-
-
-def test_an_existing_record_keeps_its_predictions(given_folder, tmp_path, contents):
-    """Another machine's run of the same cell has other predictions."""
-    results = tmp_path / "results"
-    assert import_from(given_folder, results) == 0
-    kept = contents(results / "records")
-    (path,) = given_folder.glob("*.json")
-    record = read_result(path)
-    other = b"of another machine"
-    value = replace(record, predictions={"sha256": hashlib.sha256(other).hexdigest()}).to_json()
-    path.write_text(json.dumps({**value, CHECKSUM: checksum(value)}))
-    write_predictions(given_folder, record, other)
-    assert import_from(given_folder, results) == 0
-    assert contents(results / "records") == kept

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result, write_result
 from benchmarks.run_config import RunConfig
-from benchmarks.running.events import CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.running.events import CellFinished, CellStarted
 from benchmarks.running.process import PACKAGES
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
@@ -75,20 +75,6 @@ def test_a_finished_cell_is_found_and_not_touched(finished, module_settings, eve
     assert run_cell(record.cell, module_settings, events).to_json() == record.to_json()
     assert [(type(event), event.reused) for event in events] == [(CellFinished, True)]
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
-
-
-def test_events_of_a_cell_count_every_example_once(cells_of, finished, settings, events):
-    (cell,) = cells_of(["fedavg"], *SHORT)
-    record = run_cell(cell, settings, events)
-    examples = sum(client["train"] for client in record.clients)
-    assert [type(event) for event in events if not isinstance(event, Trained)] == [
-        CellStarted, RoundFinished, RoundFinished, CellFinished,
-    ]  # fmt: skip
-    assert events[0] == CellStarted(cell, record.cell_id, (), (examples, examples))
-    assert sum(event.examples for event in events.of(Trained)) == 2 * examples
-    assert [event.round for event in events.of(RoundFinished)] == list(record.rounds)
-    assert record.outcome == finished["fedavg"].outcome  # in another folder, after other cells
-    assert not list((settings.results_dir / "checkpoints").iterdir())
 
 
 @pytest.mark.slow

@@ -141,16 +141,6 @@ def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path, run
     assert runs.begun.count(0.2) == 1
 
 
-def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_study(tmp_path, runs):
-    order = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
-    sweep(tmp_path, tuned({RATE: (0.1, 0.2, 0.3)}, trials=2))
-    assert runs.begun == order[:2]
-    wider = tuned({RATE: (*order[:1], 0.4)})
-    sweep(tmp_path, wider)
-    assert runs.begun == [*order[:2], 0.4]
-    assert [one["values"][RATE] for one in ended(tmp_path, wider)] == [*order[:2], 0.4]
-
-
 def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path, runs):
     space = {RATE: LOG, LAYER: (0, 6, 12)}
     tuning = dataclasses.replace(tuned(space, trials=12), row=SPLIT)

@@ -12,12 +12,11 @@ from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale, with_settings
 from benchmarks.fedsplitbert import tables
-from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
+from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.space import LAYER, RATE, read_space, spaces
 from benchmarks.sweeps.tuning import Range, Search, best_values, read_sweep
-from fedsim.algorithms import trains
 from tests.conftest import ROOT
 
 TABLE = tables.TABLE3
@@ -87,21 +86,6 @@ def test_joint_grids_are_tried_on_the_rows_that_have_all_fields():
     assert set(tried(TABLE, "demo", "options.embeddings=global,frozen")) >= {"fedavg", "fedsplitbert"}
 
 
-@pytest.mark.parametrize("benchmark_id", benchmark_ids())
-def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id):
-    table = benchmark(benchmark_id)
-    for scale in table.scales:
-        column, rows = table.columns_at(scale)[0], table.rows_at(scale)
-        trained = {row.id for row in rows if trains(table.cell(row, column, scale, 0).algorithm)}
-        if not trained:
-            with pytest.raises(UserError, match="none is trained"):
-                tried(table, scale.id)
-            continue
-        entries = tried(table, scale.id)
-        assert entries.keys() <= trained
-        assert all(RATE in space or "proximal" in str(space) or "server" in str(space) for space in entries.values())
-
-
 # ---- choices that definitions read ---------------------------------------------------------------------------------
 
 
@@ -151,13 +135,6 @@ def test_a_damaged_file_of_choices_is_named(tmp_path):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(UserError, match="found a damaged file"):
             table.cell(FEDAVG, MRPC, demo, 0)
-
-
-def test_rows_without_a_choice_are_known(tmp_path):
-    path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
-    table, demo = searched(Search({"fedavg": {}, "fedsplitbert": {}}, chosen=path))
-    assert [row.id for row in table.untuned(MRPC, demo)] == ["fedsplitbert", "fedsplitbert-chosen", "fedsplitbert-qat"]
-    assert table.untuned(MRPC, scale_of(table, "paper")) == ()  # definitions read no choices there
 
 
 def sweep(folder: Path, *args: str) -> int:

@@ -13,20 +13,6 @@ from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.running import runner
 from benchmarks.tasks.generated import VOCABULARY
 
-HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
-GOOD = ["1\t1\t2\tThe dog barks .\tA dog barks .\n", "0\t3\t4\tIt rains .\tHe sleeps .\n"]
-
-
-def test_a_malformed_row_is_named_with_file_and_line(refusal, run_words, results, tmp_path):
-    folder = tmp_path / "data" / "MRPC"
-    folder.mkdir(parents=True)
-    for name, rows in (("train.tsv", GOOD * 4), ("dev.tsv", [GOOD[0], "1\t1\t2\tOne text .\n", GOOD[1]])):
-        (folder / name).write_text(HEADER + "".join(rows))
-    words = [*run_words(results, "fedavg"), "--scale", "lite", "--backbone", "tiny"]
-    message = refusal([*words, "--data-dir", str(folder.parent)])
-    assert message.startswith(f"{folder / 'dev.tsv'}:3: expected 5 columns, found 4")  # the header is line 1
-    assert "--lenient" in message
-
 
 def of_another_family(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"model_type": "opt", "n_layer": 4}))

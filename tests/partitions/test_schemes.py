@@ -87,17 +87,6 @@ def test_equal_parts_of_a_share_differ_by_one_example(labels, share, data, seed)
         assert max(report.sizes) - min(report.sizes) <= 1
 
 
-@given(labels=LABELS, sizes=st.lists(st.integers(2, 20), min_size=1, max_size=5), seed=SEEDS)
-@settings(max_examples=60, deadline=None)
-def test_absolute_sizes_are_met_or_refused(labels, sizes, seed):
-    partitioner = Sizes(tuple(sizes))
-    if sum(sizes) > labels.size:
-        with pytest.raises(PartitionError, match=rf"{sum(sizes)} examples, {labels.size} are|cannot share"):
-            partitioner(labels, len(sizes), np.random.default_rng(seed))
-    else:
-        assert checked(partitioner, labels, len(sizes), seed).sizes == tuple(sizes)
-
-
 @given(labels=LABELS, weights=st.lists(st.integers(1, 9), min_size=1, max_size=5), seed=SEEDS)
 @settings(max_examples=60, deadline=None)
 def test_relative_sizes_are_met_within_one_example(labels, weights, seed):

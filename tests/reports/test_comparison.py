@@ -20,10 +20,6 @@ def _cell(comparison: Comparison, row: str, task: str) -> CellResult:
     return next(c for c in comparison.cells if (c.row.id, c.column.task) == (row, task))
 
 
-def _every_task(table3: Benchmark, record_of: RecordOf, row: str, value: float, scale: str = "lite") -> list[RunResult]:
-    return [record_of(row, column.task, dict.fromkeys(column.scores, value), scale=scale) for column in table3.columns]
-
-
 @pytest.fixture
 def mrpc(table3: Benchmark, record_of: RecordOf) -> Comparison:
     records = [
@@ -48,32 +44,6 @@ def test_scores_over_two_seeds(mrpc):
     # t(0.95; 1) = 6.3138; the error is √(1/2 + 63/240) of the sd, as 63 of 303 examples are the redrawn test sets'.
     assert f1.interval[0] == pytest.approx(71 - 6.3138 * math.sqrt((1 / 2 + 63 / 240) * 2), abs=1e-3)
     assert cell.headline is f1
-
-
-def test_bytes_come_from_the_ledger_without_set_up(mrpc):
-    cost = _cell(mrpc, "fedavg", "mrpc").cost
-    assert cost is not None
-    assert (cost.rounds, cost.round_bytes) == (2, 4000)  # (3000 + 5000) / 2 up, all clients
-    assert (cost.up_bytes, cost.down_bytes, cost.setup_bytes) == (8000, 1600, 12_000)
-    assert cost.test_examples == 63  # 20 + 21 + 22
-    assert cost.train_seconds is None
-
-
-def test_average_only_with_every_task(table3, record_of):
-    records = _every_task(table3, record_of, "fedavg", 0.5)
-    records[0] = record_of("fedavg", "mrpc", {F1: 0.60, ACC: 0.99})  # F1 enters: (60 + 8 × 50) / 9 = 51.111…
-    records[2] = record_of("fedavg", "sst2", {F1: 0.99, ACC: 0.54})  # accuracy enters: 464 / 9 = 51.555…
-    comparison = compare(request_for(table3, table3.scale("lite"), records))
-    result = comparison.averages[0].headline
-    assert result.ours == 51.55  # truncated
-    assert result.published == 72.25
-    assert result.difference is None
-    assert comparison.averages[1].headline.ours is None
-    assert comparison.has_average
-    part = compare(request_for(table3, table3.scale("lite"), records, columns=table3.columns[:8]))
-    assert part.averages[0].headline.ours is None
-    lacking = compare(request_for(table3, table3.scale("lite"), records[1:]))
-    assert not lacking.has_average
 
 
 def test_inputs_of_the_newest_record_decide(table3, record_of):
@@ -190,14 +160,6 @@ def _accuracies(
 )
 def test_the_whole_interval_decides(table3, record_of, accuracies, expected):
     assert _result(table3, _accuracies(record_of, accuracies)).verdict == expected
-
-
-def test_exact_seeds_without_noise_give_the_printed_value_back(table3, record_of):
-    """The printed number itself, three times, of test sets without a sampling error, and a number 1.5 points off."""
-    assert _result(table3, _accuracies(record_of, [0.8396] * 3, error=0.0)).verdict == REPRODUCED
-    assert _result(table3, _accuracies(record_of, [0.8246] * 3, error=0.0)).verdict == NOT_REPRODUCED
-    # Seeds that agree by chance decide no more than their test sets do: 1.645 × 4 points × √((1/3 + r) / (1 + r)).
-    assert _result(table3, _accuracies(record_of, [0.8396] * 3, error=0.04)).verdict == UNDECIDED
 
 
 def test_nothing_but_whole_data_as_defined_is_comparable(table3, record_of):

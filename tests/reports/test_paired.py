@@ -17,7 +17,7 @@ from benchmarks.running.scoring import _value
 from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.inference import resampled
 from reports.evidence.paired import UNPAIRED, answered_by, difference, resplit_ratio
-from reports.evidence.resampling import MEASURES, Answered, sampling_error
+from reports.evidence.resampling import MEASURES
 
 ACC, F1, MISMATCHED = "test/accuracy", "test/f1", "mismatched/accuracy"
 RecordOf = Callable[..., RunResult]
@@ -133,18 +133,3 @@ def test_metrics_of_weights_are_those_of_the_modules(seed, name, m):
     for row, value in zip(weights, MEASURES[name](outputs, gold, weights), strict=True):
         drawn = np.repeat(np.arange(m), row.astype(int))
         assert value == pytest.approx(_value(name, answers[drawn], gold[drawn]), nan_ok=True, abs=1e-6)
-
-
-def test_clients_with_sets_of_their_own_are_resampled_apart():
-    """The error of a mean over four independent sets is half of one's; of one set that all share it is the whole."""
-    rng = np.random.default_rng(2)
-    gold = tuple(np.zeros(400, dtype=np.int64) for _ in range(4))
-    own = Answered(tuple(rng.integers(0, 2, 400) for _ in range(4)), gold)
-    other = Answered(tuple(np.zeros(400, dtype=np.int64) for _ in range(4)), gold)
-    one = sampling_error(
-        MEASURES["accuracy"], Answered(own.outputs[:1], gold[:1]), Answered(other.outputs[:1], gold[:1])
-    )
-    assert one == pytest.approx(math.sqrt(0.25 / 400), rel=0.1)
-    assert sampling_error(MEASURES["accuracy"], own, other) == pytest.approx(one / 2, rel=0.1)
-    alike = Answered(own.outputs[:1] * 4, gold)
-    assert sampling_error(MEASURES["accuracy"], alike, other, is_common=True) == pytest.approx(one, rel=0.01)

@@ -1,7 +1,6 @@
 """What a run needed to reach a target, and the gain as a product."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import given
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.results import LedgerEntry, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
-from reports.evidence.scores import best_by_seed, round_reaching
+from reports.evidence.scores import round_reaching
 from reports.evidence.targets import Attempt, attempt, gain_over
 from reports.evidence.traffic import bytes_until, values_until
 
@@ -31,7 +30,6 @@ def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence
     return RunResult(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
 
 
-ROUNDS: Sequence[Sequence[float | None]] = ([0.9, 0.6], [0.1, 0.8], [None])
 SCORES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
 
 
@@ -47,14 +45,6 @@ def test_a_censored_run_is_never_counted_as_reached(scores, target):
     assert found.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
     if not found.is_reached:
         assert (found.rounds, found.bytes, found.values) == (len(scores), 40 * len(scores), 10 * len(scores))
-
-
-def test_the_scale_free_target_is_each_seeds_best_round():
-    records = [replace(run(scores), cell=replace(CELL, seed=seed)) for seed, scores in enumerate(ROUNDS)]
-    assert best_by_seed(records, ACC) == {0: 0.9, 1: 0.8}
-    assert best_by_seed([], ACC) == {}
-    rounds = [round_reaching(one, ACC, best_by_seed([one], ACC)[seed]) for seed, one in enumerate(records[:2])]
-    assert rounds == [1, 2]
 
 
 def test_bytes_and_values_are_those_of_the_first_rounds_one_way():
@@ -73,8 +63,3 @@ def test_the_product_of_the_factors_is_the_gain(baseline, method):
     gain = gain_over(baseline, method)
     assert gain is not None
     assert gain.layers * gain.rounds * gain.precision == gain.total == baseline.bytes / method.bytes
-
-
-def test_a_method_that_sends_nothing_has_no_gain():
-    nothing, something = (Attempt(Fraction(1), Fraction(size), Fraction(size)) for size in (0, 4))
-    assert gain_over(something, nothing) is gain_over(nothing, something) is None

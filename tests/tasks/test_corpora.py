@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, corpora, task
-from tests.tasks.samples import ARTICLES, write
+from tests.tasks.samples import write
 
 WIKITEXT = (
     "\n = One = \n\n The first . \n = x = \n = 1 = \n\n = = Section = = \n\n Goes  on . \n \n = Two = \n\n Ends . \n"
@@ -71,21 +71,6 @@ def test_an_article_goes_from_its_title_to_the_next_one(download):
     assert texts(data.pool) == [ONE, TWO]
     central = {name: texts(examples) for name, examples in data.central.items()}
     assert central == {"test": ["= T =\nt"], "validation": ["= V =\nv"]}
-
-
-def test_titles_empty_lines_and_preferred_files(download, tmp_path):
-    small = {f"wiki.{split}.tokens": ARTICLES for split in ("train", "test")}
-    write(download / "wikitext-103", small)
-    assert texts(load(download, "wikitext").pool) == [ONE, TWO]  # the whole text is preferred
-    write(tmp_path / "small" / "wikitext-2", small)
-    assert load(tmp_path / "small", "wikitext").notes == ("partial: WikiText-2",)
-    files = {f"corpora/wikipedia.{part}.txt": "\ufeff" + ARTICLES for part in ("train", "valid")}
-    data = load(write(tmp_path / "other", files), "wikitext")
-    assert texts(data.pool) == ["= One =\nThe first.\nGoes on.", "= Two =\nEnds."]  # the first has no empty line
-    assert list(data.central) == ["test"]  # the only held-out text is the test text
-    for content in ("just text\n = A =\nmore\n", "\n = = Section = =\n"):
-        with pytest.raises(UserError, match="found text before the first one"):
-            read(tmp_path / "other", content, "wikitext", "corpora/wikipedia.train.txt")
 
 
 def paper(number, fields=("Biology",), **changes):
@@ -173,19 +158,3 @@ def test_papers_of_the_hub_are_passages_by_paragraph_and_other_rows_are_refused(
         read_domain(2)
     with pytest.raises(UserError, match=r"cannot load 'ComputerScience,.* from the Hugging Face hub .*or set DATA_DIR"):
         read_domain(1)
-
-
-def test_the_hub_has_the_same_articles(download, tmp_path, monkeypatch):
-    asked = []
-
-    def load_dataset(repository, data_files, split, revision, streaming):
-        asked.append(data_files["all"])
-        name = data_files["all"].split("/")[1].split("-")[0].replace("validation", "valid")
-        lines = (download / "wikitext-103-raw" / f"wiki.{name}.raw").read_text().splitlines(keepends=True)
-        return iter([{"text": "" if line.isspace() else line} for line in lines])
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    found = [load(None, "wikitext", extracts=tmp_path / "extracts") for _ in range(2)]
-    assert {data.digest for data in found} == {load(download, "wikitext").digest}
-    assert asked == [f"wikitext-103-raw-v1/{split}-*.parquet" for split in ("train", "test", "validation")]
-    assert found[0].origin.startswith("Salesforce/wikitext@b08601e0")

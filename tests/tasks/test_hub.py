@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, sources, task
-from benchmarks.tasks.glue import CENTRAL_EXAMPLES, FINE_TUNED, REPOSITORY, REVISION
+from benchmarks.tasks.glue import FINE_TUNED, REPOSITORY, REVISION
 from tests.tasks.samples import GLUES, files_of, glue_id, glue_rows, write
 
 
@@ -118,24 +118,6 @@ def test_entities_of_the_hub(tmp_path, hub, named):
         load("jnlpba")
 
 
-def test_malformed_sentences_of_the_hub(hub):
-    reasons = (
-        "expected words and as many tags, found 2 words and 1 tags",
-        "expected words and as many tags, found 0 words and 0 tags",
-        r"expected one of the tags O, .*, found 11",
-        "expected a word, found None",
-    )
-    tokens, tags = [["a"], ["a", "b"], [], ["a"], ["a", None]], [[0], [0], [], [11], [0, 0]]
-    split = datasets.Dataset.from_dict({"tokens": tokens, "tags": tags})
-    hub({"train": split, "validation": split, "test": split})
-    with pytest.raises(UserError, match=f"tner/bionlp2004/train:2: {reasons[0]}; mend"):
-        load("jnlpba")
-    data = load("jnlpba", lenient=True)
-    assert [row.line for row in data.skipped] == [2, 3, 4, 5] * 3
-    assert [row.reason for row in data.skipped[:2]] == list(reasons[:2])
-    assert (len(data.pool), data.skipped[2].reason[-8:], data.skipped[3].reason) == (1, "found 11", reasons[3])
-
-
 # ---- parts of datasets -------------------------------------------------------------------------------------------
 
 
@@ -149,18 +131,6 @@ def test_the_development_set_is_central_and_the_training_set_the_pool(task_id, t
     central = {"test": merged.pool.texts[train:], **{name: part.texts for name, part in merged.held_out.items()}}
     assert {name: part.texts for name, part in data.central.items()} == central
     assert (data.held_out, data.notes) == ({}, ())
-
-
-def test_a_subset_is_random_and_always_the_same(tmp_path):
-    lines = [f"phrase {number}\t{number % 2}" for number in range(CENTRAL_EXAMPLES + 5)]
-    files = {"train.tsv": "\n".join(["sentence\tlabel", *lines]), "dev.tsv": "sentence\tlabel\nwhole\t1\n"}
-    write(tmp_path / "SST-2", files)
-    data, whole = load("sst2-central", tmp_path), load("sst2-whole-central", tmp_path)
-    assert (len(data.pool), len(whole.pool)) == (CENTRAL_EXAMPLES, len(lines))
-    assert data.central["test"].texts == whole.central["test"].texts == (("whole",),)
-    assert data.notes == (f"a random subset: {CENTRAL_EXAMPLES} of {len(lines)} training examples",)
-    assert [int(text.split()[1]) % 2 for (text,) in data.pool.texts] == data.pool.labels.tolist()
-    assert data.digest == load("sst2-central", tmp_path).digest
 
 
 def test_tweets_are_unchanged_and_masked_ones_are_distinct(tmp_path):

@@ -1,6 +1,5 @@
 """Where runs are kept, and MLflow's web interface as a command."""
 
-import json
 import os
 import signal
 import socket
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tracking.store import PORT, RUNNING, address_of, default_tracking_uri, serve
+from benchmarks.tracking.store import RUNNING, default_tracking_uri, serve
 from tests.conftest import ROOT
 from tests.tracking.conftest import Store, record_of
 
@@ -68,14 +67,6 @@ def test_an_interface_that_cannot_be_served_is_refused(tmp_path, port, capsys):
         serve(uri, tmp_path, port=port)
     assert serve(f"http://me:secret@127.0.0.1:{port}/", tmp_path) == 0
     assert capsys.readouterr().out == f"A tracking server keeps the runs: http://127.0.0.1:{port}\n"
-
-
-def test_links_carry_the_port_of_the_interface_that_runs(tmp_path, port):
-    uri = default_tracking_uri(tmp_path)
-    (tmp_path / RUNNING).write_text(json.dumps({"address": f"http://127.0.0.1:{port}"}))
-    assert address_of(uri, tmp_path) == f"http://127.0.0.1:{PORT}" == "http://127.0.0.1:5055"  # it was killed
-    with socket.create_server(("127.0.0.1", port)):
-        assert address_of(uri, tmp_path) == f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.slow
