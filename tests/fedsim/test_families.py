@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from fedsim.errors import FederationError
@@ -16,6 +17,7 @@ from fedsim.models.pretrained import read_ledger
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
+from fedsim.split import crossing
 
 WORDS, POSITIONS = 60, 20
 SIZES = {
@@ -134,6 +136,52 @@ def test_both_kernels_give_the_same_answers_to_odd_texts(family):
     torch.testing.assert_close(answers(network, texts, "packed"), answers(network, texts, "reference"))
 
 
+def load(family: str) -> Model:
+    """The same model each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = with_head(encoder_from_config(config_of(family)), 2, seed=0)
+    return Model(network, resolve_precision("fp32", "cpu"), Classification(2))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_are_sorted_into_parts_and_federated(small, family):
+    workload = small.workload(lambda: load(family))
+    parts = workload.model.groups
+    groups = [parts.embeddings, *parts.layers, parts.head]
+    assert sum(map(len, groups)) == len(parts.names) == len(workload.model.parameters)
+    assert all(groups)
+    assert parts.depth == 2
+    assert len(parts.layers[1]) - len(parts.layers[0]) == (2 if family == "gpt2" else 0)  # a norm behind the last layer
+    assert len(parts.head) == 4
+    if family == "gpt2":
+        assert parts.embeddings == {"encoder.wte.weight", "encoder.wpe.weight"}
+    else:
+        assert all("embeddings" in name or "relative_attention" in name for name in parts.embeddings)
+    run = small.run(small.algorithm("fedsplitbert", workload, critical_layer=1), rounds=1)
+    assert run.state.shared.keys() == parts.layers[0]
+    assert all(".layer.0." in name or ".h.0." in name for name in run.state.shared)
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_crosses_is_padded_and_comes_back(family, layer):
+    crossed = []
+
+    def through(hidden):
+        crossed.append(tuple(hidden.shape))
+        return hidden * 0 if len(crossed) == 2 else hidden
+
+    model, texts = load(family), batch(family, [2, 9, 11, 3], [2, 30, 3])
+    texts["labels"] = torch.zeros(2, dtype=torch.int64)
+    model.network.eval()
+    before = model.logits(texts)
+    with crossing(model, layer, through):
+        torch.testing.assert_close(model.logits(texts), before)
+        assert not torch.allclose(model.logits(texts), before)
+    assert crossed == [(2, 4, 16)] * 2
+
+
 # ---- what a checkpoint may not have ------------------------------------------------------------------------------
 
 
@@ -144,8 +192,6 @@ def saved(tmp_path: Path) -> Path:
 
 
 def changed(folder: Path, name: str, value: Tensor) -> Path:
-    from safetensors.torch import load_file, save_file
-
     path = folder / "model.safetensors"
     save_file({**load_file(path), name: value}, path, {"format": "pt"})
     return folder
@@ -169,27 +215,23 @@ def test_a_tensor_that_would_change_the_model_is_refused_by_name(saved, name, va
         encoder_from_folder(changed(saved, name, value))
 
 
-def test_an_adapter_or_a_quantised_encoder_is_refused(saved):
-    config = (saved / "config.json").read_text()
-    (saved / "config.json").write_text(config.replace("{", '{"quantization_config": {"load_in_8bit": true},', 1))
-    with pytest.raises(FederationError, match="expected float weights, found quantization_config"):
-        encoder_from_folder(saved)
-    (saved / "config.json").write_text(config)
-    (saved / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with pytest.raises(FederationError, match="Merge it into its encoder first"):
-        encoder_from_folder(saved)
-
-
-def test_relative_positions_are_refused_by_the_configuration_too(saved):
-    config = (saved / "config.json").read_text()
-    (saved / "config.json").write_text(config.replace("{", '{"position_embedding_type": "relative_key",', 1))
-    with pytest.raises(FederationError, match="position_embedding_type: expected absolute, found relative_key"):
+@pytest.mark.parametrize(
+    ("file", "entry", "message"),
+    [
+        ("config.json", '"quantization_config": {"load_in_8bit": true}', "float weights, found quantization_config"),
+        ("config.json", '"position_embedding_type": "relative_key"', "expected absolute, found relative_key"),
+        ("adapter_config.json", '"peft_type": "LORA"', "Merge it into its encoder first"),
+    ],
+)
+def test_an_adapter_a_quantised_encoder_and_relative_positions_are_refused(saved, file, entry, message):
+    path = saved / file
+    content = path.read_text() if path.exists() else '{"": 0}'
+    path.write_text(content.replace("{", f"{{{entry},", 1))
+    with pytest.raises(FederationError, match=message):
         encoder_from_folder(saved)
 
 
 def test_another_models_file_in_the_folder_is_not_read(tmp_path):
-    from safetensors.torch import load_file, save_file
-
     library("bert", "masked-lm").save_pretrained(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     save_file({name: torch.zeros_like(value) for name, value in tensors.items()}, tmp_path / "teacher.safetensors")

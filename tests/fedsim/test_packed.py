@@ -16,7 +16,6 @@ from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
 from fedsim.rng import torch_seeded
-from fedsim.split import crossing
 from tests.local_training import local_training
 
 NARROW = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24}
@@ -173,24 +172,6 @@ def test_another_linear_layer_is_not_passed_over(small):
     louder.load_state_dict(query.state_dict())
     model.network.encoder.encoder.layer[1].attention.self.query = louder
     assert np.abs(model.predict(part, 8, None) - before).max() > 1e-3
-
-
-@pytest.mark.parametrize("layer", [0, 1, 3])
-def test_what_crosses_is_padded_and_comes_back(small, layer):
-    crossed = []
-
-    def through(hidden):
-        crossed.append(tuple(hidden.shape))
-        return hidden * 0 if len(crossed) == 2 else hidden
-
-    model = small.load()
-    batch = small.examples.collate(small.clients[0].train.indices)
-    model.network.eval()
-    before = model.logits(batch)
-    with crossing(model, layer, through):
-        torch.testing.assert_close(model.logits(batch), before)
-        assert not torch.allclose(model.logits(batch), before)
-    assert crossed == [(*batch["input_ids"].shape, small.hidden)] * 2
 
 
 def test_layers_of_other_families_are_the_librarys(small):
