@@ -14,6 +14,7 @@ from benchmarks import registry
 from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
 from benchmarks.results import read_results
+from tests.benchmarks.conftest import contents, run_words
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
@@ -129,7 +130,7 @@ def test_a_wrong_input_ends_with_one_message(case, refusal, results):
 
 
 @pytest.mark.parametrize("assignment", WRONG_VALUES)
-def test_a_wrong_value_ends_with_one_message(assignment, refusal, results, run_words):
+def test_a_wrong_value_ends_with_one_message(assignment, refusal, results):
     words = run_words(results, "fedsplitbert", "training.rounds=1", assignment)
     assert WRONG_VALUES[assignment] in refusal(words)
 
@@ -140,13 +141,13 @@ def test_a_folder_without_a_usable_table_is_refused(own, refusal):
         assert expected in refusal(["list", "--include", str(own)])
 
 
-def test_a_results_folder_below_a_file_is_refused(refusal, tmp_path, run_words):
+def test_a_results_folder_below_a_file_is_refused(refusal, tmp_path):
     (tmp_path / "file").touch()
     message = refusal(run_words(tmp_path / "file" / "results", "fedavg"))
     assert "cannot be written (Not a directory). Set RESULTS_DIR" in message
 
 
-def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results, tmp_path, run_words, contents):
+def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results, tmp_path):
     copy = tmp_path / "results"
     shutil.copytree(finished_results, copy)
     (record,) = (copy / "records").glob("*.json")

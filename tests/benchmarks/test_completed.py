@@ -1,7 +1,11 @@
 """Runs that start from another run's weights, which are computed once; and no kill changes the results."""
 
+import os
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,7 +173,33 @@ def test_damaged_weights_are_refused(tmp_path):
         run_cell(second_stage(first), settings, lambda _: None)
 
 
-def test_killed_before_each_step_on_the_disk(finished, tmp_path, killed_before_step):
+class Killed(BaseException):
+    """No handler of the project catches it."""
+
+
+@contextmanager
+def killed_before_step(number: int) -> Iterator[None]:
+    """A block in which `number` - 1 steps on the disk happen, and nothing after them."""
+    steps = 0
+
+    def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps >= number:
+                raise Killed
+            return function(*arguments, **options)
+
+        return step
+
+    with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+        patch.setattr(os, "fsync", mortal(os.fsync))
+        for name in ("replace", "unlink", "rmdir"):
+            patch.setattr(Path, name, mortal(getattr(Path, name)))
+        yield
+
+
+def test_killed_before_each_step_on_the_disk(finished, tmp_path):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     kills, within, between = 0, 0, 0
     while len(list(tmp_path.glob("records/*.json"))) < 2 and kills < 60:

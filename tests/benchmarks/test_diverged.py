@@ -17,6 +17,7 @@ from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Rou
 from benchmarks.running.runner import run_cell, run_stage
 from fedsim.errors import DivergedError
 from fedsim.training import LocalTraining
+from tests.benchmarks.conftest import cells_of, run_words
 
 SHORT = ("training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
 REASON = "training diverged, as this test wants"
@@ -38,7 +39,7 @@ def diverging_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return from_now_on
 
 
-def test_a_cell_stops_with_a_record_of_the_rounds_before(cells_of, settings, events, diverging_in):
+def test_a_cell_stops_with_a_record_of_the_rounds_before(settings, events, diverging_in):
     diverging_in(2)
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
     record = run_cell(cell, settings, events)
@@ -55,7 +56,7 @@ def test_a_cell_stops_with_a_record_of_the_rounds_before(cells_of, settings, eve
     assert not settings.checkpoint_dir(record.cell_id).exists()
 
 
-def test_it_is_not_computed_again(cells_of, settings, events, diverging_in):
+def test_it_is_not_computed_again(settings, events, diverging_in):
     diverging_in(1)
     cells = cells_of(("fedavg",), *SHORT, "training.rounds=2")
     assert run_cells(cells, settings, lambda _: None) == 0  # a result, no failure
@@ -67,7 +68,7 @@ def test_it_is_not_computed_again(cells_of, settings, events, diverging_in):
     assert found.record.by_round("test/f1") == ()
 
 
-def test_scores_that_are_not_finite_end_a_cell(cells_of, settings, monkeypatch):
+def test_scores_that_are_not_finite_end_a_cell(settings, monkeypatch):
     """Weights may be finite, and answers not."""
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2")
     is_answered = iter([True] * 4 + [False] * 9)  # from the second round on, not
@@ -101,7 +102,7 @@ def test_a_diverged_run_stops_those_that_start_from_it(settings, events):
         run_stage(before, settings, lambda _: None)
 
 
-def test_the_command_line_shows_it(tmp_path, run_words, capsys):
+def test_the_command_line_shows_it(tmp_path, capsys):
     words = run_words(tmp_path, "fedavg", *SHORT, "training.rounds=2", "training.learning_rate=1e30")
     assert main(words) == 0
     shown = capsys.readouterr()

@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +22,15 @@ from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Cel
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
+from tests.benchmarks.conftest import cells_of
 from tests.conftest import ROOT
 
-CellsOf = Callable[..., list[RunConfig]]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 LOCAL_SLURM = {"executor": "slurm", "slurm": ("cluster=local",)}
 
 
 @pytest.fixture(scope="module")
-def cells(cells_of: CellsOf) -> list[RunConfig]:
+def cells() -> list[RunConfig]:
     """Three cells, the last of which begins from the first."""
     first, other = cells_of(("fedavg", "fedsplitbert"), *SHORT)
     return [first, other, replace(first, seed=1, initial=first)]

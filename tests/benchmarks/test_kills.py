@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,17 +22,17 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run
+from tests.benchmarks.conftest import cells_of, run_words
 from tests.processes import PATIENCE_SECONDS, command, running, wait_for
 
 ROUNDS = 4
 SHORT = (f"training.rounds={ROUNDS}", "training.local_epochs=1")
 METHODS = ("fedadam", "fedsplitbert-qat")  # the server's moments; clients' own tensors and a codec
-Words = Callable[..., list[str]]
 Outcomes = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def cells(cells_of: Callable[..., list[RunConfig]]) -> list[RunConfig]:
+def cells() -> list[RunConfig]:
     return cells_of(METHODS, *SHORT)
 
 
@@ -58,7 +57,7 @@ def rounds_saved(settings: RunOptions) -> int:
 
 
 @pytest.mark.slow
-def test_sigkill_at_any_moment(cells, uninterrupted, settings, events, run_words):
+def test_sigkill_at_any_moment(cells, uninterrupted, settings, events):
     saved, delays = 0, random.Random(0)
     for target in (1, 2, None, ROUNDS + 1, None):
         with command(*run_words(settings.results_dir, ",".join(METHODS), *SHORT)) as process:
@@ -76,7 +75,7 @@ def test_sigkill_at_any_moment(cells, uninterrupted, settings, events, run_words
     assert not list(settings.results_dir.glob("checkpoints/*"))
 
 
-def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, events, run_words, monkeypatch, capsys):
+def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, events, monkeypatch, capsys):
     def save_and_interrupt(checkpoint: Checkpoint, run: Run) -> None:
         save(checkpoint, run)
         if run.state.round == 2:
@@ -94,7 +93,7 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, 
     assert outcomes(settings) == uninterrupted
 
 
-def words_of(settings: RunOptions, run_words: Words) -> list[str]:
+def words_of(settings: RunOptions) -> list[str]:
     return [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
 
 
@@ -104,7 +103,7 @@ def words_of(settings: RunOptions, run_words: Words) -> list[str]:
     [(signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)],
     ids=["Ctrl-C to the group, as a terminal", "a scheduler's SIGTERM to the command alone"],
 )
-def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, settings, run_words):
+def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, settings):
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
         send(process.pid, number)
@@ -116,7 +115,7 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, set
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_sigkill_of_a_command_ends_its_workers_too(settings, run_words):
+def test_sigkill_of_a_command_ends_its_workers_too(settings):
     """Or they would hold memory and the cells' locks for ever."""
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers

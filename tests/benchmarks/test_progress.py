@@ -1,7 +1,6 @@
 """The display of running cells, and the time that they still take, with a clock that the tests move."""
 
 import io
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,6 +13,7 @@ from benchmarks.results import RoundRecord, RunResult, write_result
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, RoundFinished, Trained
 from benchmarks.running.timings import Timings, taken, taken_in
+from tests.benchmarks.conftest import cells_of
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 @pytest.fixture
-def cells(cells_of: Callable[..., list[RunConfig]]) -> list[RunConfig]:
+def cells() -> list[RunConfig]:
     """Two of MRPC and two of RTE, two rounds each."""
     return cells_of(["fedavg", "fedprox"], "training.rounds=2", tasks=["mrpc", "rte"])
 

@@ -10,15 +10,14 @@ from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.results import read_results
 from benchmarks.running.data_split import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task
+from tests.benchmarks.conftest import run_words
 
 # 95 % of a client's 1260 examples are held back, and 95 % of the other 63 are scored: 3 to train, 60 to score.
 SHORT = ("training.rounds=1", "test_share=0.95", "holdout=validation", "options.critical_layer=6")
 
 
 @pytest.mark.slow
-def test_a_run_on_real_data_has_the_sizes_the_bytes_and_the_digest_that_can_be_derived(
-    data_dir, encoder_dir, run_words, tmp_path
-):
+def test_a_run_on_real_data_has_the_sizes_the_bytes_and_the_digest_that_can_be_derived(data_dir, encoder_dir, tmp_path):
     args = run_words(tmp_path, "fedsplitbert", *SHORT)
     assert main([*args, "--scale", "lite", "--data-dir", str(data_dir)]) == 0
     (record,) = read_results(tmp_path / "records")

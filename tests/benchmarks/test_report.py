@@ -14,6 +14,7 @@ from benchmarks.results import checksum, read_results
 from benchmarks.run_config import digest
 from benchmarks.tracking.store import connect, default_tracking_uri
 from reports.front.readme import BEGIN, END
+from tests.benchmarks.conftest import contents
 
 TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"
 
@@ -125,7 +126,7 @@ def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_no
     assert len(list(artifacts)) == len(seen[0][1])
 
 
-def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, contents, capsys):
+def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, capsys):
     results, (path,) = tmp_path / "results", given_folder.glob("*.safetensors.xz")
     content = path.read_bytes()
     path.unlink()

@@ -1,7 +1,6 @@
 """A run's record, the bytes in it, and that no start, worker or neighbour changes the outcome."""
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -11,15 +10,14 @@ import pytest
 
 from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result, write_result
-from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFinished, CellStarted
 from benchmarks.running.process import PACKAGES
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from benchmarks.tasks import task
+from tests.benchmarks.conftest import cells_of
 
 ROOT = Path(__file__).resolve().parents[2]
-CellsOf = Callable[..., list[RunConfig]]
 METHODS = ("local-majority", "fedavg", "fedadam", "fedsplitbert-qat")
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 
@@ -30,7 +28,7 @@ def module_settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
 
 
 @pytest.fixture(scope="module")
-def finished(cells_of: CellsOf, module_settings: RunOptions) -> dict[str, RunResult]:
+def finished(module_settings: RunOptions) -> dict[str, RunResult]:
     """Method -> its record on MRPC after two rounds, computed one by one in this process."""
     cells = cells_of(METHODS, *SHORT)
     records = [run_cell(cell, module_settings, lambda _: None) for cell in cells]
@@ -78,7 +76,7 @@ def test_a_finished_cell_is_found_and_not_touched(finished, module_settings, eve
 
 
 @pytest.mark.slow
-def test_one_worker_and_two_give_the_same_records(cells_of, finished, settings, events):
+def test_one_worker_and_two_give_the_same_records(finished, settings, events):
     cells = cells_of(METHODS, *SHORT)
     shared = cells[1]
     twice = [shared, *cells]

@@ -12,6 +12,7 @@ from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.running import runner
 from benchmarks.tasks.generated import VOCABULARY
+from tests.benchmarks.conftest import contents, run_words
 
 
 def of_another_family(folder: Path) -> None:
@@ -42,7 +43,7 @@ ENCODERS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("case", ENCODERS)
-def test_a_wrong_encoder(case, refusal, results, run_words, tiny_encoder, tmp_path):
+def test_a_wrong_encoder(case, refusal, results, tiny_encoder, tmp_path):
     damage, expected = ENCODERS[case]
     folder = tmp_path / "encoder"
     shutil.copytree(tiny_encoder, folder)
@@ -53,7 +54,7 @@ def test_a_wrong_encoder(case, refusal, results, run_words, tiny_encoder, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_damaged_checkpoint(refusal, tmp_path, run_words, contents, monkeypatch):
+def test_a_damaged_checkpoint(refusal, tmp_path, monkeypatch):
     """A run that is interrupted after its last round and before its record, with one bit changed."""
     results = tmp_path / "results"
     words = run_words(results, "fedsplitbert", "training.rounds=2")
