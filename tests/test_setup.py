@@ -35,6 +35,10 @@ READ_BY_REPORTS = tuple(
         "experiment", "publication", "run_config", "overrides", "results", "predictions", "claims", "costs", "measures",
     )
 )  # fmt: skip
+HEAVY = {
+    "torch", "transformers", "datasets", "evaluate", "mlflow", "optuna", "numpy", "pandas", "matplotlib", "scipy",
+    "sklearn", "rich",
+}  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}
@@ -187,3 +191,16 @@ def test_light_packages_load_nothing_heavy():
     )
     process = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert (process.stdout.strip(), process.stderr) == ("", "")
+
+
+def test_definitions_and_claims_import_nothing_heavy():
+    code = (
+        "import sys; from benchmarks.cli.main import main; from benchmarks.registry import claims_of\n"
+        "status = main(['list']) or main(['list', '--ids']) or main(['show', 'fedsplitbert-table3'])\n"
+        "assert all(map(claims_of, ('fedsplitbert', 'fedfreezebert', 'fedbert', 'fedbfpt')))\n"
+        "print('IMPORTED', *{name.partition('.')[0] for name in sys.modules}); sys.exit(status)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = set(ended.stdout.rpartition("IMPORTED")[2].split())
+    assert "benchmarks" in imported
+    assert not imported & HEAVY

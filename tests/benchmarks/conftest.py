@@ -10,13 +10,26 @@ from benchmarks.cli.main import main
 from benchmarks.encoders.encoding import TokenCache
 from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
-from benchmarks.run_config import RunConfig
+from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running import federation
 from benchmarks.running.events import Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.tuning import Search
 
 TABLE = "fedsplitbert-table3"
+DEMO = RunConfig(
+    scale="demo",
+    task="mrpc",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=3,
+    partition={"scheme": "equal"},
+    algorithm="fedavg",
+    options={},
+    training=TrainConfig(rounds=3, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32"),
+    seed=0,
+)
 
 
 @pytest.fixture

@@ -12,21 +12,22 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_config import RunConfig
 from benchmarks.running import clients
 from benchmarks.running import run_options as settings_module
 from benchmarks.running.clients import ClientTasks
 from benchmarks.running.events import CellStarted, RoundFinished, Trained
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
+from tests.benchmarks.conftest import DEMO
 
-TRAINING = TrainConfig(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
+TRAINING = replace(DEMO.training, rounds=2)
 LABELS = {"scheme": "sizes", "sizes": [60, 25, 40, 30, 35]}
 
 
 def _cell(algorithm: str, codec: str = "fp32", **options: Any) -> RunConfig:
-    return RunConfig(
-        "demo", "mrpc", 1, "generated", "tiny", 5, LABELS, algorithm, options, training=TRAINING, seed=0, codec=codec
+    return replace(
+        DEMO, clients=5, partition=LABELS, algorithm=algorithm, options=options, training=TRAINING, codec=codec
     )
 
 

@@ -14,25 +14,15 @@ from hypothesis import strategies as st
 
 from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.encoding import Encoded
-from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_config import RunConfig
 from benchmarks.running.data_split import split_data
 from benchmarks.tasks import TaskData, TextExamples, task
 from fedsim.data import Client
 from partitions import PartitionError, PartitionReport
+from tests.benchmarks.conftest import DEMO
 
-CELL = RunConfig(
-    scale="demo",
-    task="mrpc",
-    task_version=1,
-    source="generated",
-    backbone="tiny",
-    clients=3,
-    partition={"scheme": "label-table", "shares": ((20, 80), (50, 50), (80, 20)), "size": None},
-    algorithm="fedavg",
-    options={},
-    training=TrainConfig(rounds=1, learning_rate=2e-3, batch_size=16),
-    seed=0,
-)
+LABELS = {"scheme": "label-table", "shares": ((20, 80), (50, 50), (80, 20)), "size": None}
+CELL = replace(DEMO, partition=LABELS)
 GENERATED = {name: task(name).generate(0) for name in ("mrpc", "stsb")}
 EQUAL = {"scheme": "equal"}
 

@@ -11,11 +11,11 @@ from benchmarks.encoders import encoding
 from benchmarks.encoders.encoding import TokenCache, encode, key_of
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import word_tokenizer
-from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.runner import run_cell
 from benchmarks.tasks import TextExamples, task
 from fedsim.stored import Chunks
+from tests.benchmarks.conftest import DEMO
 
 WORDS = ("one", "two", "three", "four", "five")
 TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
@@ -32,20 +32,8 @@ CASES = {  # examples, the most tokens of one, and the task, for each form of to
     "packed": (TextExamples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
 }
 
-CELL = RunConfig(
-    scale="demo",
-    task="corpus-biology",
-    task_version=1,
-    source="generated",
-    backbone="tiny",
-    clients=6,
-    partition={"scheme": "equal"},
-    algorithm="fedavg",
-    options={"embeddings": "global"},
-    training=TrainConfig(rounds=3, learning_rate=3e-3, batch_size=16, local_epochs=1, max_length=32, precision="fp32"),
-    seed=0,
-    head="masked-lm",
-    test_share=0.05,
+CELL = replace(
+    DEMO, task="corpus-biology", options={"embeddings": "global"}, head="masked-lm", test_share=0.05, clients=1
 )
 
 

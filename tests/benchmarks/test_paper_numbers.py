@@ -46,6 +46,24 @@ def test_clients_of_print_are_the_clients_of_the_definition(table):
     assert {place: value for place, value in entries.items() if place[1] != "stsb"} == expected
 
 
+@pytest.mark.usefixtures("untuned")
+def test_a_round_sends_the_papers_bytes():
+    # Table VI's sizes: 3 clients × (12 layers, pooler, classifier) × 4 bytes, 3 × 6 layers × 4 bytes, half of that.
+    hidden, inner, outputs = 768, 3072, 2
+    layer = 4 * (hidden**2 + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
+    head = hidden**2 + hidden + hidden * outputs + outputs
+    printed = {row.id for row in benchmark("fedsplitbert-table3").rows if row.printed}
+    found = cells("fedsplitbert-table3", "paper", "mrpc")
+    plans = {row: wire_plan(cell) for row, cell in found.items() if row in printed}
+    whole = 12 * (12 * layer + head)
+    sizes = {"fedsplitbert": 12 * 6 * layer, "fedsplitbert-qat": 6 * 6 * layer}
+    sizes |= dict.fromkeys(("fedavg", "fedprox", "fedadam"), whole)
+    assert {row: plan.up_bytes for row, plan in plans.items()} == sizes
+    assert [f"{size / 1e9:.2f}" for size in sizes.values()] == ["0.51", "0.26", "1.03", "1.03", "1.03"]
+    embeddings = (30522 + 512 + 2 + 2) * hidden  # words, positions, types, LayerNorm
+    assert plans["fedavg"].setup_bytes == 12 * embeddings + whole
+
+
 def test_bytes_of_the_paper_scale_are_those_of_its_equations():
     found = cells("fedfreezebert-table3", "paper")
 

@@ -27,21 +27,9 @@ from fedsim.data import IGNORED, Client
 from fedsim.engine import RoundMetrics, RoundResult
 from fedsim.objectives import build_objective
 from partitions import PartitionReport
+from tests.benchmarks.conftest import DEMO
 
-CELL = RunConfig(
-    scale="demo",
-    task="mrpc",
-    task_version=1,
-    source="generated",
-    backbone="tiny",
-    clients=3,
-    partition={"scheme": "equal"},
-    algorithm="fedavg",
-    options={},
-    training=TrainConfig(rounds=3, learning_rate=2e-3, batch_size=64, max_length=32, precision="fp32"),
-    seed=0,
-    validation_share=0.25,
-)
+CELL = replace(DEMO, training=replace(DEMO.training, batch_size=64), validation_share=0.25)
 PERSONAL = {"algorithm": "fedsplitbert", "options": {"critical_layer": 2}}
 CENTRAL = {"task": "arsarcasm", "test_share": 0.0}
 # Central test and validation sets: clients keep nothing back.

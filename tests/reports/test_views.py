@@ -1,4 +1,4 @@
-"""Seconds of split training's parties, out of a result of `make bench`."""
+"""Views of gains and of split training's seconds."""
 
 import json
 from dataclasses import replace
@@ -8,19 +8,17 @@ import pytest
 from benchmarks.costs import Costing
 from benchmarks.dry_run.shapes import derive_for
 from benchmarks.fedbert.tables import TABLE2
+from benchmarks.publication import View
+from benchmarks.results import RunResult
 from reports.evidence.records import request_for
+from reports.views import page
 from reports.views.split import SplitCosts
 
+ACC = "test/accuracy"
 TOKENS = 800
 ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second": 400} | {
     f"{part}_seconds": seconds
-    for part, seconds in (
-        ("embeddings", 0.1),
-        ("head", 0.2),
-        ("client_step", 0.1),
-        ("layers", 1.5),
-        ("server_step", 0.1),
-    )
+    for part, seconds in {"embeddings": 0.1, "head": 0.2, "client_step": 0.1, "layers": 1.5, "server_step": 0.1}.items()
 }
 
 
@@ -42,3 +40,25 @@ def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path):
     assert found.modelled.keys() == {("RoBERTa-small", "100 Mbit/s"), ("RoBERTa-small", "1 Gbit/s")}
     *_, shown = found.grids()
     assert "modelled, not measured" in shown.title
+
+
+def test_one_round_for_the_reference_and_the_part(table3, record_of):
+    """FedAvg is best in its first round on validation data, and the part has one round after FedAvg's last."""
+
+    def run(row: str, *curve: float) -> RunResult:
+        record = record_of(row, "qqp", {ACC: curve[-1]})
+        rounds = tuple(
+            replace(
+                record.rounds[0], round=number, scores={name: {"accuracy": level} for name in ("test", "validation")}
+            )
+            for number, level in enumerate(curve, start=1)
+        )
+        return replace(record, rounds=rounds, chosen_by="validation/accuracy")
+
+    view = View("gains", {"reference": "fedavg", "part": "fedprox", "headline": "fedsplitbert"})
+    column = next(column for column in table3.columns if column.task == "qqp")
+    table = replace(table3, columns=(column,), view=view)
+    records = [run("fedavg", 0.80, 0.70), run("fedprox", 0.75), run("fedsplitbert", 0.78, 0.77)]
+    frame = page(request_for(table, table.scale("lite"), records)).frame().set_index("row")
+    assert [round(frame.gain[row], 6) for row in ("fedprox", "fedsplitbert")] == [5.0, 7.0]
+    assert round(frame.beyond["fedsplitbert"], 6) == 2.0
