@@ -56,11 +56,15 @@ def check_bytes(record: RunResult) -> None:
     assert all(row.bytes > 0 for row in record.ledger)  # so nothing stands in it where nothing was sent
 
 
-SLOW = "-fedbert_sequential-"  # turns pass from client to client, so shapes are followed through every round
+SLOW = ("-fedbert_sequential-", "-fedbert_parallel-")  # whose shapes are followed through every batch
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[pytest.mark.slow] * (SLOW in path.stem), id=path.stem) for path in PATHS]
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * any(name in path.stem for name in SLOW), id=path.stem)
+        for path in PATHS
+    ],
 )
 def test_bytes_are_those_of_the_closed_form(path):
     record = read_result(path)

@@ -11,7 +11,6 @@ import pytest
 from benchmarks import api, registry
 from benchmarks.registry import folder_of
 from benchmarks.results import RunResult
-from benchmarks.running.events import CellFinished, CellStarted
 from benchmarks.selection import Selection
 
 ROOT = Path(__file__).parents[2]
@@ -30,16 +29,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def records(results: Path) -> list[RunResult]:
     return api.run(chosen_part(), api.settings(results, workers=1, device="cpu"))
-
-
-def test_a_run_finds_what_is_finished(records, results, events):
-    assert [record.cell for record in records] == [cell for _, _, cell in chosen_part().cells()]
-    again = api.run(chosen_part(), api.settings(results, workers=1, device="cpu"), events)
-    assert [found.reused for found in events.of(CellFinished)] == [True, True]
-    assert not events.of(CellStarted)
-    loaded = {record.cell_id: record.outcome for record in api.load(results / "records")}
-    assert [record.outcome for record in again] == [record.outcome for record in records]
-    assert loaded == {record.cell_id: record.outcome for record in records}
 
 
 def test_scores_are_those_of_the_records(records):

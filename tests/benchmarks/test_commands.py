@@ -243,10 +243,3 @@ def test_make_refuses_unknown_variables_and_passes_those_of_its_tools():
     assert "the variables are SCALE" in dry(TABLE, "VENV=none", "COLOUR=red").stderr
     tools = "CUDA_VISIBLE_DEVICES PIP_INDEX_URL HF_HOME MLFLOW_TRACKING_URI OMP_NUM_THREADS TORCH_HOME SEEDS"
     assert dry(TABLE, "VENV=none", *(f"{name}=1" for name in tools.split())).returncode == 0
-
-
-def test_make_uses_ones_own_environment_and_installs_nothing():
-    shown = dry("fedfreezebert", "SCALE=lite", "VENV=none", "PYTHON=my-python")
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.split()[:5] == ["my-python", "-m", "benchmarks", "run", "'fedfreezebert'"]
-    assert "pip" not in shown.stdout

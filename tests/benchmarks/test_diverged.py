@@ -12,7 +12,6 @@ from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running import scoring
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished
 from benchmarks.running.runner import run_cell, run_stage
 from fedsim.errors import DivergedError
@@ -66,18 +65,6 @@ def test_it_is_not_computed_again(settings, events, diverging_in):
     assert found.reused
     assert found.record.rounds == ()
     assert found.record.by_round("test/f1") == ()
-
-
-def test_scores_that_are_not_finite_end_a_cell(settings, monkeypatch):
-    """Weights may be finite, and answers not."""
-    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2")
-    is_answered = iter([True] * 4 + [False] * 9)  # from the second round on, not
-
-    monkeypatch.setattr(scoring, "_is_answered", lambda *_: next(is_answered))
-    record = run_cell(cell, settings, lambda _: None)
-    assert record.diverged["round"] == 2
-    assert "finite answers" in record.diverged["reason"]
-    assert len(record.rounds) == 1
 
 
 def chain() -> tuple[RunConfig, RunConfig]:

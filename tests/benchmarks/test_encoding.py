@@ -11,11 +11,8 @@ from benchmarks.encoders import encoding
 from benchmarks.encoders.encoding import TokenCache, encode, key_of
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import word_tokenizer
-from benchmarks.running.federation import build_clients, load_inputs
-from benchmarks.running.runner import run_cell
 from benchmarks.tasks import TextExamples, task
 from fedsim.stored import Chunks
-from tests.benchmarks.conftest import DEMO
 
 WORDS = ("one", "two", "three", "four", "five")
 TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
@@ -31,10 +28,6 @@ CASES = {  # examples, the most tokens of one, and the task, for each form of to
     "blocks": (TAGGED_SENTENCES, 6, TAGGED),
     "packed": (TextExamples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
 }
-
-CELL = replace(
-    DEMO, task="corpus-biology", options={"embeddings": "global"}, head="masked-lm", test_share=0.05, clients=1
-)
 
 
 @pytest.fixture
@@ -112,23 +105,6 @@ def test_a_disk_that_is_full_or_read_only_costs_only_the_cache(tokenizer, tmp_pa
 
 
 # ---- texts without labels ----------------------------------------------------------------------------------------
-
-
-def test_long_passages_are_trained_on_whole_and_notes_are_in_the_record(settings):
-    folder = settings.results_dir.parent / "data" / "corpora"
-    folder.mkdir(parents=True)
-    words = " ".join(["the", "cold", "cat", "sees"] * 2000)
-    (folder / "biology.txt").write_text(f"{words}\n\n" + "the cat sees\n" * 20)
-    settings = replace(settings, data_dir=folder.parent)
-    cell = replace(CELL, source="corpora", clients=1, algorithm="central")
-    clients, report = build_clients(cell, load_inputs(cell, settings), settings)
-    parts = [clients[0].train, clients[0].evaluation["test"]]
-    tokens = sum(int(part.examples.lengths[part.indices].sum()) - 2 * len(part) for part in parts)
-    assert tokens == 8000 + 3 * 20
-    assert report.sizes == (21,)
-    assert np.concatenate([part.indices for part in parts]).size > 250
-    record = run_cell(replace(cell, training=replace(cell.training, rounds=1)), settings, lambda _: None)
-    assert (record.inputs["data"]["notes"], record.inputs["data"]["examples"]) == (["empty lines: 1"], 21)
 
 
 def test_each_article_is_tokenised_whole_and_closed(data_dir):

@@ -1,10 +1,7 @@
 """`fetch` gathers a benchmark's data and encoders; a node that cannot reach the hub runs from them."""
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import datasets
@@ -14,7 +11,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.encoders import fetched, files
 from benchmarks.encoders.backbones import KNOWN
-from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, note, places, source_of
+from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, places, source_of
 from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
 from benchmarks.running import federation
@@ -119,22 +116,6 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
 def test_a_damaged_list_is_refused(text, tmp_path, refusal):
     (tmp_path / FILE).write_text(text)
     assert str(tmp_path / FILE) in refusal(["run", TABLE, "--data-dir", str(tmp_path)])
-
-
-@pytest.mark.slow
-def test_the_hubs_libraries_read_the_environment_that_is_set(tmp_path):
-    """In a process of its own, because they read the environment once."""
-    note(tmp_path, ["mrpc"], [])
-    program = (
-        "import sys; from pathlib import Path; from benchmarks.encoders.fetched import use; use(Path(sys.argv[1]))\n"
-        "assert not {'datasets', 'huggingface_hub'} & set(sys.modules)\n"
-        "from huggingface_hub import constants; import datasets, json\n"
-        "print(json.dumps([constants.HF_HUB_CACHE, str(datasets.config.HF_DATASETS_CACHE), constants.HF_HUB_OFFLINE,\n"
-        "                  datasets.config.HF_HUB_OFFLINE]))"
-    )
-    output = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
-    folders = places(tmp_path)
-    assert json.loads(output.stdout) == [folders["HF_HUB_CACHE"], folders["HF_DATASETS_CACHE"], True, True]
 
 
 def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, capsys):

@@ -62,13 +62,6 @@ def test_generated_data_are_counted(plan):
     assert "No bytes" not in out
 
 
-def test_real_data_are_counted_without_the_encoder(data_dir, plan):
-    out = plan(FROZEN, "--scale", "paper", "--methods", "c-average", "--data-dir", str(data_dir))
-    assert "Counted on ArSarcasm-v2's 12,548 training examples: C-FedFreezeBERT · average." in out  # n_s of the paper
-    features, masks, labels, head = 4 * 12548 * 128 * 768, 12548 * 128, 12548 * 8, 5 * 4 * 3 * (768 + 1)
-    assert f"{human_bytes(features + masks + labels + head, GIGABYTE)}" in out
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -152,19 +152,6 @@ def test_trials_are_scored_on_the_validation_set_and_see_no_test(name):
         assert part.references.tolist() == expected.references.tolist()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({**CENTRAL, "test_share": 0.2}, "test_share: expected 0, as the test set is central for the task arsarcasm"),
-        ({"test_share": 0.0}, r"test_share: expected a share in \(0, 1\) for the task mrpc, found 0.0"),
-        ({**CASES["tags"], "validation_share": 0.2}, "validation_share: expected 0, as the validation set is central"),
-    ],
-)
-def test_shares_that_contradict_the_central_sets_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
-        clients_of(replace(CELL, **changes))
-
-
 def test_sampling_errors_of_common_and_of_separate_test_sets(tmp_path, finished):
     record = finished[1]["central set, personal models"]
     assert record.examples("test") == 120  # one test set, however many clients are scored on it

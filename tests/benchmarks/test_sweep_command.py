@@ -12,9 +12,8 @@ import pytest
 
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.report import sweep_sections as sections
 from benchmarks.cli.sweep import write_sweeps
-from benchmarks.registry import benchmark, folder_of
+from benchmarks.registry import benchmark
 from benchmarks.results import RunResult, read_results
 from benchmarks.sweeps.tuning import read_sweep
 from tests.conftest import ROOT
@@ -48,22 +47,6 @@ def entry(folder: Path) -> dict[str, Any]:
 
 def records(folder: Path) -> dict[str, RunResult]:
     return {record.cell_id: record for record in read_results(folder / "records")}
-
-
-@pytest.mark.slow
-def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept):
-    whole = [one for one in entry(swept)["trials"] if "given_up_after" not in one]
-    pruned = [one for one in entry(swept)["trials"] if one.get("given_up_after") == 1]
-    assert whole
-    assert len(whole) + len(pruned) == entry(swept)["budget"] == 4
-    done = records(swept)
-    assert {cell for one in whole for cell in one["cells"]} == set(done)
-    assert {record.cell.holdout for record in done.values()} == {"validation"}
-    kept = {path.name for path in (swept / "checkpoints").iterdir()}
-    assert kept == {cell for one in pruned for cell in one["cells"]}
-    for one in whole:
-        assert one["mean"] == done[one["cells"][0]].score("test/f1")
-    assert entry(swept)["best"]["mean"] == max(one["mean"] for one in whole)
 
 
 @pytest.mark.slow
@@ -128,10 +111,3 @@ def test_files_hold_every_trial_the_pictures_and_a_section(tmp_path):
     assert text.count("| **c = ") == 2
     assert "50.00" not in text  # after fewer rounds than the others
     assert "(sweeps/fedsplitbert-table3/lite/heatmap.png)" in text
-
-
-def test_the_committed_sweep_has_a_section():
-    (text,) = sections([TABLE.id, "fedbert-table6"], "lite")
-    entries = read_sweep(folder_of("fedsplitbert") / "sweeps" / TABLE.id / "lite" / "study.json")
-    assert text.count("make sweep-") == len(entries) >= 2
-    assert sections([TABLE.id], "demo") == []

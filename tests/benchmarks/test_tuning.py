@@ -15,7 +15,7 @@ from benchmarks.fedsplitbert import tables
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
-from benchmarks.sweeps.space import LAYER, RATE, read_space, spaces
+from benchmarks.sweeps.space import LAYER, RATE, read_space
 from benchmarks.sweeps.tuning import Range, Search, best_values, read_sweep
 from tests.conftest import ROOT
 
@@ -25,14 +25,6 @@ FEDAVG, FP16, FEDPROX, SPLIT, QAT = rows_of(
     TABLE, ["fedavg", "fedavg-fp16", "fedprox", "fedsplitbert", "fedsplitbert-qat"]
 )
 SHORT = ("--set", "training.max_length=16", "--set", "training.local_epochs=1", "--set", "training.rounds=2")
-
-
-def tried(table: Benchmark, scale: str, *args: str, methods: tuple[str, ...] = ()) -> dict[str, dict[str, object]]:
-    """What a sweep of a table's first task tries, by row."""
-    at = scale_of(table, scale)
-    rows, columns = rows_of(table, list(methods), at), table.columns_at(at)[:1]
-    entries = spaces(table, at, rows, columns, bool(methods), read_space(args, ()))
-    return {row: dict(fields) for (_, row), fields in entries.items()}
 
 
 # ---- fields that a user names ------------------------------------------------------------------------------------
@@ -72,18 +64,6 @@ def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path, capsys
     assert main(["sweep", TABLE.id, "--tasks", "mrpc", *places, *args]) == 2
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "sweeps" / "journal.log").exists()
-
-
-def test_joint_grids_are_tried_on_the_rows_that_have_all_fields():
-    rates, layers = f"{RATE}=1e-3,2e-3", f"{LAYER}=0,6"
-    assert set(tried(TABLE, "demo", rates)) >= {"fedavg", "central", "fedper", "fedsplitbert", "fedavg-finetuned"}
-    assert not {"linear", "local-majority", "fedavg-prior"} & set(tried(TABLE, "demo", rates))
-    joint = tried(TABLE, "demo", rates, layers)
-    assert joint["fedsplitbert"] == {RATE: [1e-3, 2e-3], LAYER: [0, 6]}
-    # "Local only" is c = 0 of the same method, and a row that begins from FedAvg would hand it a critical layer.
-    assert not {"local-only", "fedsplitbert-chosen", "fedavg-finetuned", "fedavg"} & set(joint)
-    assert set(tried(TABLE, "demo", layers, methods=("local-only",))) == {"local-only"}
-    assert set(tried(TABLE, "demo", "options.embeddings=global,frozen")) >= {"fedavg", "fedsplitbert"}
 
 
 # ---- choices that definitions read ---------------------------------------------------------------------------------

@@ -48,8 +48,8 @@ def data_dir() -> Path | None:
     return Path(named).resolve() if named else None
 
 
-def spec_ids() -> Facts:
-    return collect(((*names, str(seed)), cell.spec_id) for *names, seed, cell in project.cells(SEEDS))
+def spec_ids(papers: Sequence[str] = project.PAPERS) -> Facts:
+    return collect(((*names, str(seed)), cell.spec_id) for *names, seed, cell in project.cells(SEEDS, papers))
 
 
 def records() -> Facts:
@@ -109,13 +109,13 @@ def wire() -> Facts:
     )
 
 
-def tables() -> Facts:
-    return collect(_table_lines())
+def tables(papers: Sequence[str] = project.PAPERS) -> Facts:
+    return collect(_table_lines(papers))
 
 
-def _table_lines() -> Lines:
+def _table_lines(papers: Sequence[str]) -> Lines:
     known = listed_records()
-    for name in project.table_ids():
+    for name in project.table_ids(papers):
         for line in project.table(name, LITE, known):
             place = "; ".join(f"{key}={line[key]}" for key in LINE_KEYS if _is_given(line.get(key)))
             for quantity, value in line.items():
@@ -131,13 +131,13 @@ def _text(value: object) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def claims() -> Facts:
-    return collect(_claim_lines())
+def claims(papers: Sequence[str] = project.PAPERS) -> Facts:
+    return collect(_claim_lines(papers))
 
 
-def _claim_lines() -> Lines:
+def _claim_lines(papers: Sequence[str]) -> Lines:
     known = listed_records()
-    for paper in project.PAPERS:
+    for paper in papers:
         for scale in JUDGED_AT:
             for found in project.verdicts(paper, scale, known):
                 place = (paper, scale, found.claim, found.side)
@@ -150,11 +150,11 @@ def _claim_lines() -> Lines:
                         yield (*place, f"{number:03} {one.place}", quantity), value
 
 
-def audit() -> Facts:
+def audit(papers: Sequence[str] = project.PAPERS) -> Facts:
     known = listed_records()
     return collect(
         ((paper, statement, quantity), value)
-        for paper in project.PAPERS
+        for paper in papers
         for statement, facts in project.audit(paper, known)
         for quantity, value in facts.items()
     )

@@ -35,9 +35,9 @@ from reports.claims.hypothesis import Verdict as Outcome
 PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 
 
-def cells(seeds: Sequence[int]) -> Iterator[tuple[str, str, str, str, int, RunConfig]]:
+def cells(seeds: Sequence[int], papers: Sequence[str] = PAPERS) -> Iterator[tuple[str, str, str, str, int, RunConfig]]:
     """Every run that the project defines: benchmark, scale, task, row, seed and the run's definition."""
-    for name in benchmark_ids():
+    for name in table_ids(papers):
         table = benchmark(name)
         for scale in table.scales:
             for row, column, cell in table.cells(scale, seeds):
@@ -173,8 +173,8 @@ def table(benchmark_id: str, scale: str, records: Sequence[RunResult]) -> list[d
     return [dict(line) for line in frame.astype(object).to_dict("records")]
 
 
-def table_ids() -> list[str]:
-    return benchmark_ids()
+def table_ids(papers: Sequence[str]) -> list[str]:
+    return [name for name in benchmark_ids() if name.startswith(tuple(papers))]
 
 
 @dataclass(frozen=True)

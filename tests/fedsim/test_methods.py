@@ -91,17 +91,6 @@ def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert
             assert_same_run(small.run(small.algorithm(name, workload, **options)), expected)
 
 
-def test_one_client_is_central_training_of_the_head(small, assert_same_tensors):
-    def run(name, **options):
-        workload = small.workload(epochs=3, batch_size=4)
-        return small.run(small.algorithm(name, workload, **options), clients=small.clients[1:2], rounds=2)
-
-    frozen, central = run("fedfreezebert"), run("central", train="head")
-    assert [result.metrics for result in frozen.results] == [result.metrics for result in central.results]
-    assert [result.client_scores for result in frozen.results] == [result.client_scores for result in central.results]
-    assert_same_tensors(frozen.state.shared, central.state.shared)
-
-
 def test_central_training_sees_every_clients_examples(small, assert_same_tensors):
     merged = Subset(small.examples, np.concatenate([client.train.indices for client in small.clients]))
     together = small.run(small.algorithm("central", small.workload(batch_size=4)))

@@ -93,25 +93,3 @@ def test_bad_arguments_are_refused_by_all(partitioner, labels, n_clients, messag
 def test_impossible_requests_name_the_numbers(partitioner, labels, n_clients, message):
     with pytest.raises(PartitionError, match=message):
         partitioner(labels, n_clients, np.random.default_rng(0))
-
-
-@pytest.fixture
-def written():
-    return LabelTable(((0.25, 0.74), (0.5, 0.5)))(CLASSES, 2, np.random.default_rng(0)).report.to_json()
-
-
-def test_json_of_classes(written):
-    """By hand: 25/99 + 1/2 of label 0 and 74/99 + 1/2 of label 1 allow min(40, 39.9, 40.08) = 39 each."""
-    assert written == {
-        "scheme": "label-table",
-        "n_examples": 80,
-        "n_clients": 2,
-        "sizes": [39, 39],
-        "unused": 2,
-        "unused_share": 0.025,
-        "label_ids": [0, 1],
-        "requested_shares": [[0.25 / 0.99, 0.74 / 0.99], [0.5, 0.5]],
-        "obtained_counts": [[10, 29], [20, 19]],  # 9.85 | 29.15 and 19.5 | 19.5, the tie goes to label 0
-        "scores": None,
-        "notes": ["client 0: shares [0.25, 0.74] sum to 0.99, normalised to 0.2525, 0.7475"],
-    }

@@ -120,17 +120,6 @@ def test_sorted_parts_by_hand():
     assert partition.report.scores == (ScoreSummary(0.5, pytest.approx(2.5 / 3), 1.0), ScoreSummary(3, 4, 5))
 
 
-def test_redraws_are_counted():
-    """The note's number is the smallest max_redraws with which the same seed succeeds."""
-    labels, rng = np.repeat([0, 1, 2], 20), np.random.default_rng
-    note = Dirichlet(0.1)(labels, 4, rng(5)).report.notes[0]
-    redraws = int(note.split(":")[1].split(",")[0])
-    assert redraws > 0
-    assert Dirichlet(0.1, max_redraws=redraws)(labels, 4, rng(5)).report.notes == (note,)
-    with pytest.raises(PartitionError, match=f"in {redraws} draws"):
-        Dirichlet(0.1, max_redraws=redraws - 1)(labels, 4, rng(5))
-
-
 @given(
     labels=st.lists(st.integers(-2, 3), min_size=1, max_size=120).map(np.array),
     n_clients=st.integers(1, 6),

@@ -25,13 +25,6 @@ def clients():
     return suite.random_clients(3, 16, 2, LENGTHS, CONFIG["vocab_size"])
 
 
-@pytest.mark.parametrize(("value", "at_least", "met"), [(3, True, True), (2, True, False), (2, False, True)])
-def test_a_bar_says_whether_it_is_met_and_for_which_machines(value, at_least, met):
-    bar = Bar("speed", value, 2.5, at_least, "CPUs with AMX")
-    assert bar.met is met
-    assert str(bar).endswith(f"2.5 on CPUs with AMX: {'met' if met else 'NOT met'})")
-
-
 def test_results_are_printed_and_kept(tmp_path, monkeypatch, capsys):
     def measured(value):
         section = Section([{"way": "a", "s": 1.5}], [Bar("speed", value, 2)], "A note.")

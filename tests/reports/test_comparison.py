@@ -6,7 +6,6 @@ import pytest
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
-from benchmarks.selection import FinishedCells
 from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from reports.evidence.records import request_for
 from reports.views import page
@@ -65,20 +64,6 @@ def test_inputs_of_the_newest_record_decide(table3, record_of):
     assert left_out in comparison.notes
 
 
-def test_an_undefined_score_is_left_out_and_named(table3, record_of):
-    records = [
-        record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in enumerate((None, 0.4))
-    ]
-    comparison = compare(request_for(table3, table3.scale("lite"), records))
-    score = _cell(comparison, "fedavg", "stsb").scores[0]
-    assert (score.ours, score.seeds) == (pytest.approx(40), 1)
-    assert any("test/pearson undefined in 1 of 2 seeds" in note for note in comparison.notes)
-    alone = compare(request_for(table3, table3.scale("lite"), records[:1]))
-    cell = _cell(alone, "fedavg", "stsb")
-    assert cell.is_run
-    assert cell.scores[0].ours is None
-
-
 @pytest.fixture
 def diverged(record_of: RecordOf) -> Callable[..., RunResult]:
     """A record of FedAvg on MRPC that stopped in its second round, or in its first."""
@@ -119,16 +104,6 @@ def test_seeds_that_diverged_are_in_no_mean(table3, record_of, diverged):
     assert f"FedAvg, MRPC: {said}" in found.notes
     lines = page(request).frame()
     assert set(lines[(lines.row == "fedavg") & (lines.task == "MRPC")].status) == {"run, diverged in round 2"}
-
-
-def test_coverage_counts_the_papers_columns_and_names_ours(table3, record_of):
-    ours = dataclasses.replace(table3.columns[2], scales=("demo", "lite"))
-    table = dataclasses.replace(table3, columns=(table3.columns[0], ours))
-    records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), record_of("fedprox", "sst2", {F1: 0.7, ACC: 0.8})]
-    request = request_for(table, table.scale("lite"), records)
-    assert request.coverage == "1 of 7 cells run; SST-2 (column of ours): 1 of 7"
-    assert FinishedCells([record.cell for record in records], "lite").of(table, table.scale("lite")) == (1, 7)
-    assert dataclasses.replace(request, columns=(ours,)).coverage == "SST-2 (column of ours): 1 of 7"
 
 
 # ---- verdicts on published numbers ---------------------------------------------------------------------------------

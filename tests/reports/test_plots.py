@@ -1,16 +1,7 @@
 """Figures: panels in a grid, axes that no value flattens, texts that fit, and marked best trials."""
 
-import pytest
-
-from reports.pages.plots import Dots, Panel, colour_of, dot_plot, panels_of
+from reports.pages.plots import Dots, Panel, colour_of, dot_plot
 from reports.sweeps import figures
-
-
-@pytest.mark.parametrize(("count", "columns"), [(1, 1), (3, 3), (4, 2), (5, 3), (7, 3)])
-def test_rows_of_panels_are_equally_long(count, columns):
-    _, panels = panels_of(count, 3, (1.0, 1.0), "round", least=2, room=1)
-    assert len(panels) == count
-    assert {axes.get_gridspec().ncols for axes in panels} == {columns}
 
 
 def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades():

@@ -1,6 +1,5 @@
 """One table of scores in every format: Markdown, terminal, LaTeX, CSV, figure, and the README's part."""
 
-import io
 import itertools
 import re
 from collections.abc import Callable
@@ -9,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
@@ -17,7 +15,7 @@ from reports.evidence.records import request_for
 from reports.pages.files import write_report
 from reports.pages.latex import latex, latex_escape
 from reports.pages.page import Grid, Group, Line, Page
-from reports.pages.render import markdown, print_page
+from reports.pages.render import markdown
 from reports.site.tables import matrix
 from reports.views import page
 from reports.views.comparison import compare
@@ -44,26 +42,6 @@ def shown(table3: Benchmark, record_of: RecordOf) -> Page:
     ]
     records.append(record_of("fedavg", "rte", {F1: 0.5, ACC: 0.6}, errors={F1: 0.02, ACC: 0.02}))
     return page(request_for(table3, table3.scale("lite"), records))
-
-
-def _terminal(shown: Page, width: int = 200) -> str:
-    file = io.StringIO()
-    print_page(shown, Console(file=file, width=width))
-    return file.getvalue()
-
-
-def test_scores_stand_as_the_paper_prints_them(shown):
-    grid = shown.grids[0]
-    assert grid.headers == (("MRPC", "F1/Acc", "test: 63"), ("RTE", "F1/Acc", "test: 63"))
-    lines = {group.name: {line.label: line.cells for line in group.lines} for group in grid.groups}
-    assert lines["FedAvg"] == {
-        "reproduced": ("71.00/80.00", "50.00/60.00"),
-        "± sd (n)": ("1.41/0.00 (2)", "– (1)"),  # numbers of seeds differ, so each cell has its own
-        "± SE (test set)": ("3.00/1.00", "2.00/2.00"),
-        "reported": ("76.65/83.96", "57.66/61.68"),
-    }
-    assert lines["FedProx"]["reproduced"] == ("81.00/80.00", "not run")
-    assert lines["FedProx"]["reported"] == ("76.67/82.31", "57.03/64.81")
 
 
 def test_the_same_numbers_are_bold_in_every_format(shown):
@@ -136,27 +114,3 @@ def test_a_report_is_seven_files_written_twice_alike(shown, tmp_path):
     assert "<dc:date>" not in svg
     assert ">MRPC, F1</" in svg  # text as text
     assert first[6].read_bytes().startswith(b"%PDF")
-
-
-PUBLISHED = (
-    "table,row,column,score,value,derivation\n"
-    "Table III,fedsplitbert,mrpc,test/f1,80,\n"
-    "Table III,fedsplitbert,mrpc,test/accuracy,90,\n"
-    "Table III,fedavg,mrpc,test/f1,70,\n"
-    "Table III,fedavg,mrpc,test/accuracy,,{fedsplitbert} / 1.2\n"
-)
-
-
-def test_every_format_marks_a_derived_value(table3, record_of, tmp_path):
-    """The reported accuracy of FedAvg is derived from FedSplitBERT's."""
-    path = tmp_path / "table3.csv"
-    path.write_text(PUBLISHED, encoding="utf-8")
-    table = replace(table3, published_csv=path, columns=(replace(table3.columns[0], averaged=ACC),), average="")
-    rows = [row for row in table.rows if row.id in ("fedavg", "fedsplitbert")]
-    records = [record_of(row.id, "mrpc", {F1: 0.70, ACC: 0.76}) for row in rows]
-    shown = page(request_for(table, table.scale("lite"), records, rows))
-    assert any(note.startswith("≈ derived") and "FedAvg = FedSplitBERT / 1.2" in note for note in shown.notes)
-    assert all("70.00/≈ 75.00" in text for text in (markdown(shown), _terminal(shown)))
-    assert r"/$\approx$ 75.00" in latex(shown)
-    lines = shown.frame().set_index(["row", "score"])["derivation"].to_dict()
-    assert (lines["fedavg", ACC], lines["fedavg", F1]) == ("{fedsplitbert} / 1.2", "")
