@@ -1,11 +1,7 @@
 """Runs that start from another run's weights, which are computed once; and no kill changes the results."""
 
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +19,7 @@ from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
 from reports.evidence.records import by_definition
+from tests.kills import killed_before_step
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
 
@@ -171,32 +168,6 @@ def test_damaged_weights_are_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"the weights are damaged. Remove the file"):
         run_cell(second_stage(first), settings, lambda _: None)
-
-
-class Killed(BaseException):
-    """No handler of the project catches it."""
-
-
-@contextmanager
-def killed_before_step(number: int) -> Iterator[None]:
-    """A block in which `number` - 1 steps on the disk happen, and nothing after them."""
-    steps = 0
-
-    def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*arguments: Any, **options: Any) -> Any:
-            nonlocal steps
-            steps += 1
-            if steps >= number:
-                raise Killed
-            return function(*arguments, **options)
-
-        return step
-
-    with pytest.MonkeyPatch.context() as patch, suppress(Killed):
-        patch.setattr(os, "fsync", mortal(os.fsync))
-        for name in ("replace", "unlink", "rmdir"):
-            patch.setattr(Path, name, mortal(getattr(Path, name)))
-        yield
 
 
 def test_killed_before_each_step_on_the_disk(finished, tmp_path):
