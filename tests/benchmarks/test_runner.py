@@ -1,5 +1,7 @@
-"""A run's record, the bytes in it, and that no start, worker or neighbour changes the outcome."""
+"""A run's record, on generated and on real data; and that no start, worker or neighbour changes the outcome."""
 
+import json
+import shutil
 import subprocess
 from dataclasses import replace
 from importlib import metadata
@@ -8,14 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.cli.main import main
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
-from benchmarks.results import RunResult, read_result, write_result
+from benchmarks.results import RunResult, read_result, read_results, write_result
+from benchmarks.running.data_split import VALIDATION_SHARE
 from benchmarks.running.events import CellFinished, CellStarted
 from benchmarks.running.process import PACKAGES
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import task
-from tests.benchmarks.conftest import cells_of
+from benchmarks.tasks import DataSource, task
+from tests.benchmarks.conftest import cells_of, run_words
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("local-majority", "fedavg", "fedadam", "fedsplitbert-qat")
@@ -102,3 +107,37 @@ def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(finished, 
     assert run_cell(record.cell, settings, events).cell_id == record.cell_id
     (started,) = events.of(CellStarted)
     assert started.note == f"the data or the encoder are not those of {other.file_name}: the cell is computed again"
+
+
+# 95 % of a client's 1260 examples are held back, and 95 % of the other 63 are scored: 3 to train, 60 to score.
+FEW_EXAMPLES = ("training.rounds=1", "test_share=0.95", "holdout=validation", "options.critical_layer=6")
+
+
+@pytest.mark.slow
+def test_a_run_on_real_data_has_the_sizes_the_bytes_and_the_digest_that_can_be_derived(data_dir, encoder_dir, tmp_path):
+    args = run_words(tmp_path, "fedsplitbert", *FEW_EXAMPLES)
+    assert main([*args, "--scale", "lite", "--data-dir", str(data_dir)]) == 0
+    (record,) = read_results(tmp_path / "records")
+
+    # 1323 examples of label 0, which is 105 % of the shares of the three clients together.
+    assert record.partition["sizes"] == [1260, 1260, 1260]
+    assert record.partition["n_examples"] == 4076  # MRPC's 3668 and 408
+    assert [client["test"] for client in record.clients] == 3 * [round(VALIDATION_SHARE * 63)]
+
+    hidden, inner = 384, 1536
+    layer = 4 * (hidden**2 + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
+    sent = 3 * 3 * layer * 4  # 3 clients, 3 of 6 layers, 4 bytes a value
+    assert record.rounds[0].up_bytes == record.rounds[0].down_bytes == sent
+    embeddings, head = (30522 + 512 + 2 + 2) * hidden, 2 * hidden + 2  # one linear layer over the mean of the tokens
+    assert record.setup_bytes == 3 * 4 * (embeddings + 6 * layer + head)
+    plan = wire_plan(record.cell)
+    assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes) == (sent, sent, record.setup_bytes)
+
+    copy = tmp_path / "copy"
+    shutil.copytree(data_dir / "glue_data" / "MRPC", copy / "MRPC")  # another place, the other layout
+    data = record.inputs["data"]
+    assert data["digest"] == task("mrpc").load(DataSource(copy)).digest
+    assert (data["origin"], data["skipped"]) == ("folder: MRPC/train.tsv, MRPC/dev.tsv", [])
+    assert str(data_dir) not in json.dumps(record.to_json())
+    assert 0 < record.rounds[0].train_loss < 2
+    assert [0 <= scores["test"]["accuracy"] <= 1 for scores in record.rounds[0].client_scores] == [True] * 3
