@@ -15,7 +15,6 @@ from benchmarks.cli.main import main
 from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark
 from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes, stage_bytes
-from benchmarks.tracking.entries import round_points
 from reports.evidence.records import request_for
 from reports.evidence.traffic import measured_cost
 from reports.front.picture import marks_of
@@ -69,14 +68,6 @@ def test_api(records):
     for record in records.values():
         line = frame.loc[record.cell_id]
         assert (line["uplink"], line["downlink"], line["uplink_stage"]) == (*whole(record), stage_bytes(record).up)
-
-
-def test_mlflow(records):
-    record = records["fedavg-prior"]
-    points = round_points(record.rounds, RunBytes(FEDAVG, FEDAVG))
-    own = stage_bytes(record)
-    assert (points["bytes/uplink", 1], points["bytes/downlink", 1]) == whole(record)
-    assert (points["bytes/uplink_stage", 1], points["bytes/downlink_stage", 1]) == own
 
 
 def test_tables_csv_and_terminal(results, capsys):

@@ -40,12 +40,6 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return folder
 
 
-def test_without_arguments_the_help_is_printed(capsys):
-    assert main([]) == 0
-    out = capsys.readouterr().out
-    assert all(f"    {command}" in out for command in COMMANDS)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_prints_its_help(command, capsys):
     with pytest.raises(SystemExit) as stopped:

@@ -11,10 +11,9 @@ import pytest
 
 from benchmarks.dry_run import client_costs, rounds, shapes
 from benchmarks.dry_run.client_costs import cell_flops
-from benchmarks.dry_run.rounds import client_of, cohorts, wire_plan
+from benchmarks.dry_run.rounds import client_of, wire_plan
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
 from benchmarks.dry_run.stand_ins import Texts
-from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
@@ -29,19 +28,6 @@ def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunC
     found = benchmark(table)
     cell = found.cell(found.row(row), found.columns[0], found.scale(scale), 0)
     return replace(cell, training=replace(cell.training, **training))
-
-
-def test_features_are_those_of_the_clients_that_are_drawn():
-    cell = of_table("fedfreezebert-table3", "c-ordinary", participation=0.4)
-    examples = [10, 20, 40, 80, 160]
-    plan = wire_plan(cell, examples=examples)
-    (cohort,) = cohorts(cell, [client_of(number, size) for number, size in enumerate(examples)])
-    assert len(cohort) == 2
-    assert plan.kinds["up", "features"] == 4 * H * sum(examples[client.id] for client in cohort)
-    with pytest.raises(DependsOnTextsError, match="number of examples"):
-        wire_plan(cell)
-    with pytest.raises(RoundRefusedError, match="expected 1 round"):
-        wire_plan(replace(cell, training=replace(cell.training, rounds=2)), examples=examples)
 
 
 TRAINED = {"fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedbert_parallel", "fedbert_sequential"}  # of all examples
@@ -147,12 +133,3 @@ def test_a_damaged_file_is_derived_anew(path, damage):
     assert plan_of(FEDBFPT) == plan
     shapes.keep_in(path.parents[1])
     assert key_of("plan", FEDBFPT) in shapes._answers
-
-
-def test_keys_tell_shapes_and_libraries_apart(monkeypatch):
-    same = key_of("plan", of_table("fedbfpt-pretraining", "fedbfpt", learning_rate=1.0))
-    more = of_table("fedbfpt-pretraining", "fedbfpt", rounds=99)
-    others = [key_of("plan", more), key_of("plan", FEDBFPT, 10), key_of("client", FEDBFPT)]
-    assert key_of("plan", FEDBFPT) == same
-    monkeypatch.setattr(shapes.metadata, "version", lambda name: "0.0")
-    assert len({same, *others, key_of("plan", FEDBFPT)}) == 5

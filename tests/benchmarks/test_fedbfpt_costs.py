@@ -3,12 +3,8 @@
 from functools import cache
 
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run.client_costs import saved_bytes
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client
 from benchmarks.registry import benchmark
@@ -53,14 +49,6 @@ def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down():
     plan = wire_plan(cell_of("fedbfpt"))
     assert [sent.down_bytes for sent in plan.rounds] == [0, *[6 * found.up_bytes] * 4]
     assert found.down_bytes == pytest.approx(4 / 5 * found.up_bytes)
-
-
-@given(shapes=st.lists(st.lists(st.integers(1, 9), max_size=3), min_size=1, max_size=5))
-def test_a_file_is_as_long_as_it_would_be(shapes, tmp_path_factory):
-    named = [(f"tensor.{place}", shape) for place, shape in enumerate(shapes)]
-    path = tmp_path_factory.mktemp("saved") / "archive"  # what `torch.save` calls a file that has no name
-    torch.save({name: torch.ones(shape) for name, shape in named}, path)
-    assert saved_bytes(named) == path.stat().st_size
 
 
 def forward(layers: int) -> int:

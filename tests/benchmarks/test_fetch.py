@@ -11,7 +11,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.encoders import fetched, files
 from benchmarks.encoders.backbones import KNOWN
-from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, places, source_of
+from benchmarks.encoders.fetched import OFFLINE, Contents, contents, places, source_of
 from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
 from benchmarks.running import federation
@@ -110,12 +110,6 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
     assert contents(tmp_path) == Contents(tasks=["mrpc"])
     assert source_of("mrpc", tmp_path).folder is None
     assert source_of("cola", tmp_path).folder == tmp_path  # not fetched: read from the folder's own files
-
-
-@pytest.mark.parametrize("text", ["[]", '{"tasks": [1], "encoders": []}', "x"])
-def test_a_damaged_list_is_refused(text, tmp_path, refusal):
-    (tmp_path / FILE).write_text(text)
-    assert str(tmp_path / FILE) in refusal(["run", TABLE, "--data-dir", str(tmp_path)])
 
 
 def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, capsys):

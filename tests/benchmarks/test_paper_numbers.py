@@ -1,6 +1,5 @@
 """Numbers of definitions that follow from the papers by arithmetic: bytes, sizes, shares, warm-ups, updates."""
 
-import csv
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,6 @@ from benchmarks.run_config import RunConfig
 from reports.evidence.published import read_published
 
 MEGABYTE = 10**6
-LABELS = [benchmark("fedsplitbert-table1"), benchmark("fedsplitbert-table2")]
 
 
 def cells(name: str, scale: str, task: str = "") -> dict[str, RunConfig]:
@@ -32,18 +30,6 @@ def published(name: str) -> dict[tuple[str, str, str], float]:
     return {
         (entry.row, entry.column, entry.score): entry.value for entry in read_published(benchmark(name).published_csv)
     }
-
-
-@pytest.mark.parametrize("table", LABELS, ids=lambda table: table.place)
-def test_clients_of_print_are_the_clients_of_the_definition(table):
-    """Client by client and label by label; MRPC's client 10 as printed, before it is normalised."""
-    with table.published_csv.open(newline="") as file:
-        entries = {(line["row"], line["column"], line["score"]): float(line["value"]) for line in csv.DictReader(file)}
-    expected: dict[tuple[str, str, str], float] = {}
-    for _, column, cell in table.cells(table.scale("paper"), [0]):
-        for client, shares in enumerate(cell.partition.get("shares", ()), start=1):
-            expected |= {(f"client{client}", column.task, f"share/label{k}"): v for k, v in enumerate(shares)}
-    assert {place: value for place, value in entries.items() if place[1] != "stsb"} == expected
 
 
 @pytest.mark.usefixtures("untuned")

@@ -20,16 +20,6 @@ def text(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
-def test_a_page_names_every_benchmark_of_its_paper(page):
-    paper = page.parent.name
-    kinds = "table|figure|appendix|sensitivity|iid|personalisation|inversion|pretraining|general|sentences"
-    named = set(re.findall(rf"`(?:[a-z]+)?-((?:{kinds})\d*)`", text(page)))
-    assert {f"{paper}-{name}" for name in named} == {known for known in benchmark_ids() if known.startswith(paper)}
-    assert text(page).count(BEGIN) == 0
-    assert page.read_text(encoding="utf-8").count(BEGIN) == 1
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
 def test_its_commands_are_understood(page):
     commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text(page), re.M)
     assert commands

@@ -108,11 +108,3 @@ def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(
     assert "│ RTE, WNLI │ FedSplitBERT │ 6 │ 63.88 MB │ 127.76 MB │ 0.77 GB │ 0.27 GB │" in out
     assert "Nothing is sent: Majority-class baseline, by client, Centralised training." in out
     assert "Nothing is sent but 0.27 GB one-time: Local only." in out
-
-
-def test_hours_by_flops_say_what_they_assume(plan, values):
-    words = [SPLIT, "--tasks", "wnli", "--methods", "fedavg"]
-    assert "h from FLOPs at a steady 1 TFLOP/s, if every text has 32 tokens" in plan(*words, "--tflops", "1")
-    hours = [values(*words, "--tflops", rate)["hours"] for rate in ("1", "2")]
-    assert hours[0] == pytest.approx(2 * hours[1])
-    assert hours[1] > 0

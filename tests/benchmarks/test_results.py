@@ -73,17 +73,6 @@ def test_a_committed_record_is_written_as_it_was(path, tmp_path):
     assert write_result(tmp_path, read_result(path)).read_bytes() == path.read_bytes()
 
 
-def test_scores_of_the_last_and_of_the_best_round():
-    assert (RECORD.score("test/f1"), RECORD.score("test/f1", "best")) == (0.6, 0.8)
-    assert RECORD.score("test/accuracy") is RECORD.score("test/accuracy", "best") is None
-    assert RECORD.score("mismatched/accuracy") is None  # an evaluation that the data lacked
-    with pytest.raises(KeyError):
-        RECORD.score("test/bleu")
-    chosen = replace(RECORD, chosen_by="test/f1")
-    assert (chosen.chosen_round, chosen.at_last_round().chosen_round) == (1, 2)
-    assert RECORD.examples("test") == 9
-
-
 def test_a_finished_record_is_never_overwritten(tmp_path):
     path = write_result(tmp_path, RECORD)
     before = path.read_bytes()

@@ -143,11 +143,9 @@ def _claim_lines(papers: Sequence[str]) -> Lines:
                 place = (paper, scale, found.claim, found.side)
                 for quantity, value in found.facts.items():
                     yield (*place, "", quantity), value
-                for number, one in enumerate(found.comparisons):
-                    low, high = one.interval or (None, None)
-                    own = {"state": one.state, "value": one.value, "low": low, "high": high, "n": one.n}
+                for number, (at, own) in enumerate(found.comparisons):
                     for quantity, value in own.items():
-                        yield (*place, f"{number:03} {one.place}", quantity), value
+                        yield (*place, f"{number:03} {at}", quantity), value
 
 
 def audit(papers: Sequence[str] = project.PAPERS) -> Facts:

@@ -178,24 +178,13 @@ def table_ids(papers: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One comparison of a claim. n: seeds; without a number, neither run nor published."""
-
-    place: str
-    state: str
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-    n: int | None = None
-
-
-@dataclass(frozen=True)
 class Verdict:
     """A claim's verdict by one source of numbers, in the contract's words."""
 
     claim: str
     side: str  # "print" or "records"
     facts: dict[str, object]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[tuple[str, dict[str, object]], ...]  # the place of each, and its facts; n: seeds
 
 
 def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterator[Verdict]:
@@ -223,11 +212,12 @@ def _word(verdict: Outcome, undecided: str = "") -> str:
     return undecided or verdict.state.value
 
 
-def _comparison(one: Judged, state: State) -> Comparison:
-    place, known = f"{one.place} {' '.join(one.tasks)}", one.evidence
-    if known is None:
-        return Comparison(place, state.value)
-    return Comparison(place, state.value, known.value, known.interval, known.n)
+def _comparison(one: Judged, state: State) -> tuple[str, dict[str, object]]:
+    facts: dict[str, object] = {"state": state.value}
+    if one.evidence is not None:
+        low, high = one.evidence.interval or (None, None)
+        facts |= {"value": one.evidence.value, "low": low, "high": high, "n": one.evidence.n}
+    return f"{one.place} {' '.join(one.tasks)}", facts
 
 
 def audit(paper: str, records: Sequence[RunResult]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -66,15 +66,6 @@ def counts(small):
     return np.bincount(np.concatenate(texts), minlength=WORDS) + 1.0
 
 
-def test_unigram_answers_with_the_share_of_each_token(small, counts):
-    answers, subset, _ = unigram_answers(small, CAUSAL, "causal-lm")
-    offsets, tokens = subset.examples.offsets, subset.examples.tokens
-    for place, index in enumerate(subset.indices):
-        asked = tokens[offsets[index] + 1 : offsets[index + 1]]
-        expected = sum(math.log(counts[token] / counts.sum()) for token in asked)
-        assert answers[place] == pytest.approx([expected, len(asked)], rel=1e-5)
-
-
 def test_unigram_predicts_the_masked_tokens_of_a_model(small, counts):
     answers, subset, shares = unigram_answers(small, MASKED, "masked-lm")
     model = small.load(objective=MASKED, head="masked-lm").predict(subset, 64, None)

@@ -1,5 +1,8 @@
 """What every method owes: a resumed run is the uninterrupted one, and references send nothing."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,6 +39,7 @@ CASES = [
     ("nearest_neighbour", {}, 1, OF_TOKENS),
     ("token_majority", {}, 1, OF_TOKENS),
 ]
+AVERAGING = [case for case in CASES if case[0] in ("fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedfreezebert")]
 SILENT = {"central", "local_majority", "untrained", "linear", "unigram"}
 SILENT |= {"inversion", "nearest_neighbour", "token_majority"}
 
@@ -79,6 +83,18 @@ def test_resumed_run_is_the_uninterrupted_one(
         assert_same_run(resumed, whole)
         np.testing.assert_array_equal(again, answers)
     assert (whole.channel.ledger.rows == []) == (name in SILENT)
+
+
+@pytest.mark.parametrize(("name", "options", "rounds", "changes"), AVERAGING)
+def test_the_order_in_which_clients_end_changes_nothing(small, assert_same_run, name, options, rounds, changes):
+    def last_first(update, work):
+        return [copy.deepcopy(update(each)) for each in list(work)[::-1]][::-1]  # as from another process
+
+    def run(map_clients):
+        workload = replace(small.workload(**{"rounds": 3, "batch_size": 8, **changes}), map_clients=map_clients)
+        return small.run(small.algorithm(name, workload, **options), rounds=rounds, score=lambda *_: {})
+
+    assert_same_run(run(last_first), run(map))
 
 
 def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert_same_run):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
@@ -165,20 +164,3 @@ def test_layers_of_other_families_are_the_librarys(small):
     assert not Model(network, resolve_precision("fp32", "cpu"), Classification(2)).packed
     with pytest.raises(FederationError, match=r"kernels: expected one of packed, reference, found 'fast'"):
         small.load(kernels="fast")
-
-
-@pytest.mark.parametrize("layer", range(4))
-def test_frozen_layers_below_get_no_gradient_and_above_no_weight_has_one(layer):
-    """By operations: 4 texts of 8 tokens are 32 rows, so there is neither padding nor filling."""
-    model, rows, width, inner = pair("average")[0], 4 * 8, 16, 24
-    products = 2 * rows * (4 * width**2 + 2 * width * inner)  # of a layer with its weights
-    attention, head = 2 * 2 * 4 * 8 * 8 * width, 2 * 4 * width * 3
-    model.set_trained(model.groups.layers[layer] | model.groups.head)
-    model.network.train()
-    with FlopCounterMode(display=False) as forward:
-        loss = model.loss(batch_of([8] * 4))
-    with FlopCounterMode(display=False) as backward:
-        loss.backward()
-    assert forward.get_total_flops() == 4 * (products + attention) + head
-    trained = 2 * products - 2 * rows * 3 * width**2 + 2 * attention  # without the gradient of what the layer reads
-    assert backward.get_total_flops() == (3 - layer) * (products + 2 * attention) + trained + 2 * head

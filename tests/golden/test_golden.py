@@ -6,7 +6,6 @@ Exact on the kind of CPU (and with the libraries) that a file names, within tole
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,12 +45,3 @@ def test_arithmetic_is_what_it_was(name, tmp_path, request):
 def test_files_and_methods_are_complete():
     assert {path.stem for path in FOLDER.glob("*.json")} == set(CELLS)
     assert {cell.algorithm for cell in CELLS.values()} >= set(algorithm_names())
-
-
-def test_a_real_change_is_noticed_on_any_cpu(tmp_path):
-    """A learning rate that is 5 % higher."""
-    cell = CELLS["c-fedfreezebert-average"]
-    training = replace(cell.training, learning_rate=1.05 * cell.training.learning_rate)
-    changed = outcome(replace(cell, training=training), tmp_path)
-    lines = differences(outcome(cell, tmp_path), changed, exact=False)
-    assert any("lengths" in line for line in lines)

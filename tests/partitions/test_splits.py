@@ -96,17 +96,3 @@ def test_split_is_complete_and_within_one_of_each_share(case, percent, seed):
     again = split_train_test(labels, share, np.random.default_rng(seed), stratify)
     assert np.array_equal(again[0], train)
     assert np.array_equal(again[1], test)
-
-
-@pytest.mark.parametrize(
-    ("labels", "share", "stratify", "message"),
-    [
-        (np.array([0, 1]), 0.0, True, "test_share must be between 0 and 1"),
-        (np.array([0, 1]), float("nan"), True, "test_share must be a finite number"),
-        (np.array([0.5, 1.5]), 0.5, True, "stratified split needs integer labels"),
-        (np.array([], int), 0.5, True, "0 examples .* 0 for training and 0 for testing"),
-    ],
-)
-def test_bad_arguments(labels, share, stratify, message):
-    with pytest.raises(PartitionError, match=message):
-        split_train_test(labels, share, np.random.default_rng(0), stratify)

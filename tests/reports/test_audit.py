@@ -9,10 +9,9 @@ from scipy import stats
 
 from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.registry import claims_of
-from reports import ReportError
 from reports.audit.arithmetic import Series, Value, evaluate, several
 from reports.audit.sources import PaperFacts
-from reports.audit.statements import Audit, Finding, audit_markdown, findings, summary
+from reports.audit.statements import Finding, audit_markdown, findings, summary
 from reports.evidence.published import Numbers
 
 PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
@@ -123,22 +122,6 @@ def test_arithmetic(expression, result):
 def test_arithmetic_refuses_anything_else(expression):
     with pytest.raises(ValueError, match="cannot evaluate"):
         evaluate(expression, {"pair": PAIR}.__getitem__)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('value = "missing + 1"', "wrong one: expected 'missing' in `let` or as a key of the statement"),
-        ('colour = "red"', "wrong one: .*unexpected keyword argument 'colour'"),
-        ('value = "1 +"', "wrong one: cannot evaluate '1 \\+'"),
-        ('value = "[Table VI | fedavg | colour]"', "expected a published value at Table VI,fedavg,colour,, found none"),
-    ],
-)
-def test_a_wrong_statement_is_named(tmp_path, line, message):
-    path = tmp_path / "audit.toml"
-    path.write_text(f'["Subject"."wrong one"]\nstatement = "It is."\n{line}\n', encoding="utf-8")
-    with pytest.raises(ReportError, match=message):
-        list(Audit(path, facts_of("fedsplitbert")).findings())
 
 
 def test_markdown_shows_every_finding_with_its_verdict():

@@ -100,24 +100,6 @@ def test_labels_in_another_order_and_missing_columns_and_splits_are_errors(hub):
         load("rte", lenient=True)
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_entities_of_the_hub(tmp_path, hub, named):
-    tags = list(task("jnlpba").tags)
-    expected = load("jnlpba", write(tmp_path, files_of(task("jnlpba"))))
-
-    def split(part, kind):
-        rows = {"tokens": list(part.texts), "tags": list(part.tags)}
-        return datasets.Dataset.from_dict(rows).cast_column("tags", datasets.List(kind))
-
-    kind = datasets.ClassLabel(names=tags) if named else datasets.Value("int32")
-    splits = {name: split(part, kind) for name, part in {"train": expected.pool, **expected.central}.items()}
-    assert hub(splits) == []
-    assert load("jnlpba").digest == expected.digest
-    hub({**splits, "train": split(expected.pool, datasets.ClassLabel(names=tags[::-1]))})
-    with pytest.raises(UserError, match=r"train: expected the labels in the order O, B-DNA, .*found I-RNA"):
-        load("jnlpba")
-
-
 # ---- parts of datasets -------------------------------------------------------------------------------------------
 
 

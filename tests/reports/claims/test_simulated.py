@@ -166,11 +166,3 @@ def test_the_table_is_of_many_replicates_and_holds_what_it_promises():
         replicates = RESULT["replicates"] // (2 if name.startswith("central") else 1)
         assert max(wrong for wrong, _ in cells) <= chance(replicates, 2), name
         assert np.mean([wrong for wrong, _ in cells]) <= chance(replicates, 1), name
-
-
-def test_the_page_shows_the_table():
-    page = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
-    _, _, rest = page.partition(TOOL["BEGIN"])
-    block, end, _ = rest.partition(TOOL["END"])
-    assert end
-    assert block.strip() == TOOL["table"](RESULT)
