@@ -42,7 +42,6 @@ HEAVY = {
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}
-FLOWER_SCRIPT = "benchmarks/performance/flower_job.py"  # it runs in an environment of its requirements alone
 
 
 def lines_of(name: str) -> list[str]:
@@ -120,18 +119,6 @@ def test_dependencies_are_declared_imported_and_explained_in_the_table():
     rows = {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", page, re.M)}
     assert (names(RUNTIME) | extras) - rows.keys() == set()
     assert {name for name in names(RUNTIME) - used if "not imported" not in rows[name]} == set()
-
-
-def test_flower_has_its_own_environment_with_the_same_versions():
-    both = {requirement.name for requirement in FLOWER} & LOCK.keys()
-    assert both == {"torch", "transformers"}
-    assert {str(requirement) for requirement in FLOWER if requirement.name in both} == {f"{n}=={LOCK[n]}" for n in both}
-    theirs = ("flwr", "numpy", "torch", "transformers", *sys.stdlib_module_names)
-
-    def is_allowed(file: str, name: str) -> bool:
-        return is_inside(name, *theirs) if file == FLOWER_SCRIPT else not is_inside(name, "flwr")
-
-    assert offenders("", is_allowed) == []
 
 
 # ---- who may import whom -----------------------------------------------------------------------------------

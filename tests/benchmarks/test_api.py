@@ -57,23 +57,6 @@ def test_curves_and_payloads_agree_on_bytes(records):
         assert sent[sent.direction == "down"]["bytes"].sum() == line.downlink
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: api.select("fedavg-table1"), "unknown benchmark"),
-        (lambda: api.select("fedsplitbert-table3", methods=["sgd"]), "sgd"),
-        (lambda: api.select("fedsplitbert-table3", changes={"rounds": 2}).cells(), "rounds"),
-        (lambda: api.claims("fedprox", "lite", []), "unknown paper 'fedprox': expected one of fedbert, fedbfpt"),
-        (lambda: api.claims("fedbert", "big", []), "scale 'big'"),
-        (lambda: api.load("nowhere"), "nowhere: expected a folder of records, found nothing"),
-        (lambda: api.settings(data_dir="nowhere"), "DATA_DIR"),
-    ],
-)
-def test_bad_input_says_what_was_expected(call, message):
-    with pytest.raises(api.UserError, match=message):
-        call()
-
-
 def test_500_committed_records_load_in_two_seconds():
     start = time.process_time()
     loaded = api.load(folder_of("fedsplitbert") / "records", folder_of("fedbert") / "records")

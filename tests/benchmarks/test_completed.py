@@ -219,15 +219,6 @@ def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answer
         np.testing.assert_allclose(kept.last.astype(float), expected, atol=1e-2)
 
 
-def test_a_row_or_task_of_another_scale_is_refused_by_name():
-    lite, paper = (scale_of(BFPT, name) for name in ("lite", "paper"))
-    with pytest.raises(UserError, match=r"method 'distilbert': expected a scale.* one, paper, found lite; .* SCALE"):
-        rows_of(BFPT, ["distilbert"], lite)
-    with pytest.raises(UserError, match=r"task 'nicta-piboso': expected a scale.* one, lite, found paper"):
-        columns_of(BFPT, ["nicta-piboso"], paper)
-    assert [column.task for column in columns_of(BFPT, [], paper)] == ["jnlpba", "scierc", "rct20k"]
-
-
 @pytest.mark.parametrize(
     ("folder", "labels", "left_out"),
     [("nicta_piboso", "population", "rct20k"), ("RCT-20k", "OBJECTIVE", "nicta-piboso")],

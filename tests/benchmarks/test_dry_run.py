@@ -1,27 +1,20 @@
 """Dry runs: bytes and FLOPs by hand, and what is planned is what is sent, for every method."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarks.dry_run import client_costs, rounds, shapes
-from benchmarks.dry_run.client_costs import cell_flops
-from benchmarks.dry_run.rounds import client_of, wire_plan
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
-from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
 from benchmarks.running.runner import run_cell
 from fedsim.algorithms import algorithm_names
-from fedsim.data import Client, Subset
-
-H, INNER, DEPTH = 64, 128, 4  # of the built-in tiny encoder
 
 
 def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunConfig:
@@ -70,26 +63,6 @@ def test_what_is_planned_is_what_is_sent(method, participation, settings, events
     (started,) = events.of(CellStarted)
     if method in TRAINED:
         assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
-
-
-S = 32  # tokens of every text
-TOKENS, ATTENTION = S * 2 * (4 * H**2 + 2 * H * INNER), 4 * H * S**2  # of a layer, forwards
-
-
-def scored(sizes: Sequence[int], tests: Sequence[int]) -> list[Client]:
-    parts = [Subset(Texts(), np.zeros(size, dtype=np.int64)) for size in tests]
-    return [
-        replace(client_of(k, size), evaluation={"test": part})
-        for k, (size, part) in enumerate(zip(sizes, parts, strict=True))
-    ]
-
-
-def test_a_frozen_encoder_reads_each_text_once_and_a_head_in_every_epoch():
-    cell = of_table("fedfreezebert-table3", "d-fedavg-ordinary", rounds=3, local_epochs=2, max_length=S)
-    encoder, head = DEPTH * (TOKENS + ATTENTION), 2 * 3 * H  # of three outputs
-    clients = scored([5, 7, 11, 2, 2], [4] * 5)
-    # Forwards, and the weights' gradient; the features below are frozen.
-    assert cell_flops(cell, clients) == (27 + 20) * encoder + 3 * 2 * 27 * 2 * head
 
 
 # ---- the cache of answers ----------------------------------------------------------------------------------------

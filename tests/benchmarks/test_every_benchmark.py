@@ -6,18 +6,21 @@ Their runs, bytes, tables, verdicts and audits are frozen in tests/expected.
 import math
 import os
 import re
+import shlex
 import unicodedata
 from pathlib import Path
 
 import pytest
 
 from benchmarks.claims import rows_named
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.costs import Terms
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from reports.evidence.published import AVERAGE, PARAMETERS, read_published
+from reports.front.readme import BEGIN, END
 
 IDS = benchmark_ids()
 # Published numbers outside the table's rows and columns: clients of the label tables, costs in the papers' units.
@@ -136,3 +139,24 @@ def test_claims_quote_the_paper(paper):
     for claim in claims_of(paper):
         for part in re.split(r"…|\[[^\]]*\]", claim.quotation):
             assert letters(part) in text, claim.id
+
+
+PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
+
+
+def text(page: Path) -> str:
+    """The page without what is rendered into it."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    return before + rest.partition(END)[2]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_its_commands_are_understood(page):
+    commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text(page), re.M)
+    assert commands
+    for command in commands:
+        words = build_parser().parse_args(shlex.split(command))
+        if words.command in ("plan", "run", "sweep") and not getattr(words, "claims", False):  # of a whole paper
+            assert selection(words).cells()
+    for made in re.findall(r"`make (?:sweep-)?([a-z]+-[a-z0-9]+)", text(page)):
+        assert made in benchmark_ids()

@@ -1,44 +1,19 @@
 """The two studies of what embeddings give away: expected tokens, attacked runs, and demos through the runner."""
 
-from typing import Any
-
-import numpy as np
 import pytest
 
-from benchmarks.encoders.encoding import encode
-from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import TextExamples, task
-from benchmarks.tasks.generated import NOUNS
-from fedsim.data import IGNORED, Subset
 
 FEATURES, ACTIVATIONS = benchmark("fedfreezebert-inversion"), benchmark("fedbert-inversion")
 
 
 def runs(study: Benchmark, scale: str) -> dict[str, RunConfig]:
     return {row.id: run for row, _, run in study.cells(scale_of(study, scale), [0])}
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return build_tokenizer(locate("tiny"))
-
-
-def test_answers_are_a_texts_own_words_at_their_places(tokenizer):
-    one, two = (tokenizer.convert_tokens_to_ids(word) for word in NOUNS[:2])
-    texts = ((f"{NOUNS[0]} {NOUNS[1]} unheard-of-word {NOUNS[0]}",), (NOUNS[1],), ("",))
-    encoded = encode(TextExamples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
-    asked, gap = Subset(encoded, np.arange(3)).references, IGNORED
-    # [CLS] before, [SEP] and padding behind; a word that the tokenizer does not know is in pieces, all of them [UNK]
-    assert [[id for id in row if id != gap] for row in asked.tolist()] == [[one, two, one], [two], []]
-    assert asked[:2, :4].tolist() == [[gap, one, two, gap], [gap, two, gap, gap]]
-    assert asked.dtype == np.int64
-    assert asked.shape == (3, encoded.lengths.max())
 
 
 @pytest.mark.slow

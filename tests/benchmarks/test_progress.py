@@ -112,12 +112,5 @@ def test_bars_in_a_terminal(cells):
         display.bars.refresh()
         display(CellFinished(record_of(cells[0], f1=None)))
         display(CellFinished(record_of(cells[1]), reused=True))
-    for text in (
-        "table @ demo",
-        "0/4",
-        "2/4",
-        "round 1 of 2, loss 0.250",
-        "F1 undefined, Acc 75.00",
-        "already finished",
-    ):
+    for text in ("table @ demo", "0/4", "2/4", "round 1 of 2, loss 0.250", "F1 undefined", "already finished"):
         assert text in output.getvalue()

@@ -12,7 +12,7 @@ from fedsim.data import Subset
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
 from fedsim.wire import LedgerRow
-from tests.local_training import local_training
+from tests.fedsim.conftest import local_training
 
 AGGREGATORS = ("ordinary", "average", "psum", "hsum")
 ONE_ROUND = {"batch_size": 4, "epochs": 2}

@@ -8,14 +8,13 @@ import torch
 from torch import nn
 
 from fedsim.data import IGNORED
-from fedsim.errors import FederationError
 from fedsim.models.model import Model
 from fedsim.models.packed.parts import Masks
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
 from fedsim.rng import torch_seeded
-from tests.local_training import local_training
+from tests.fedsim.conftest import local_training
 
 NARROW = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24}
 VOCABULARY = {"vocab_size": 60, "max_position_embeddings": 20, "initializer_range": 0.2}
@@ -156,11 +155,3 @@ def test_another_linear_layer_is_not_passed_over(small):
     louder.load_state_dict(query.state_dict())
     model.network.encoder.encoder.layer[1].attention.self.query = louder
     assert np.abs(model.predict(part, 8, None) - before).max() > 1e-3
-
-
-def test_layers_of_other_families_are_the_librarys(small):
-    config = {"vocab_size": 60, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
-    network = with_head(encoder_from_config({"model_type": "distilbert", **config}), 2, seed=0)
-    assert not Model(network, resolve_precision("fp32", "cpu"), Classification(2)).packed
-    with pytest.raises(FederationError, match=r"kernels: expected one of packed, reference, found 'fast'"):
-        small.load(kernels="fast")

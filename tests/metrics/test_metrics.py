@@ -181,12 +181,6 @@ def sampling_error(task_id, metric, answers, asked, generator):
     return scoring.sampling_error(metric, objective_of(task_id), answers, asked, generator)
 
 
-def test_classes_are_the_largest_logits():
-    # One hit of label 1, one false positive, one false negative.
-    assert scores("mrpc", LOGITS, ASKED) == {"f1": 0.5, "accuracy": 0.5}
-    assert scores("cola", LOGITS, ASKED) == {"matthews_correlation": 0.0}
-
-
 def test_the_correlation_with_a_constant_and_an_empty_test_set_are_not_scored():
     outputs, labels = np.full((4, 1), 2.5, np.float32), np.arange(4.0)
     assert scores("stsb", outputs, subset(labels)) == {"pearson": None}

@@ -1,7 +1,5 @@
 """Partitioners and reports as plain data, and requests that are refused."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from partitions import (
     PartitionError,
     Sizes,
     SortedByScore,
-    describe,
     from_description,
 )
 
@@ -24,15 +21,6 @@ PARTITIONERS = [
     SortedByScore(),
 ]
 CLASSES, THREE = np.repeat([0, 1], [30, 50]), np.zeros(9, int)
-
-
-@pytest.mark.parametrize("partitioner", PARTITIONERS, ids=repr)
-def test_round_trip_through_json(partitioner):
-    description = describe(partitioner)
-    restored = from_description(json.loads(json.dumps(description)))
-    assert restored == partitioner
-    assert hash(restored) == hash(partitioner)
-    assert json.dumps(describe(restored)) == json.dumps(description)
 
 
 @pytest.mark.parametrize(

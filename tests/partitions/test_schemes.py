@@ -16,7 +16,6 @@ from partitions import (
     Partition,
     PartitionError,
     PartitionReport,
-    ScoreSummary,
     Sizes,
     SortedByScore,
 )
@@ -112,12 +111,6 @@ def test_sorted_parts_follow_score_then_position(scores, data):
     parts = partitioner(scores, n_clients, np.random.default_rng(1)).indices
     ordered = [pair for part in parts for pair in sorted((scores[i], i) for i in part)]
     assert ordered == sorted(ordered)
-
-
-def test_sorted_parts_by_hand():
-    partition = SortedByScore()(np.array([5.0, 1.0, 3.0, 1.0, 0.5]), 2, np.random.default_rng(0))
-    assert [part.tolist() for part in partition.indices] == [[1, 3, 4], [0, 2]]
-    assert partition.report.scores == (ScoreSummary(0.5, pytest.approx(2.5 / 3), 1.0), ScoreSummary(3, 4, 5))
 
 
 @given(

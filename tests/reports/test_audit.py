@@ -11,10 +11,9 @@ from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from reports.audit.arithmetic import Series, Value, evaluate, several
 from reports.audit.sources import PaperFacts
-from reports.audit.statements import Finding, audit_markdown, findings, summary
+from reports.audit.statements import Finding, findings
 from reports.evidence.published import Numbers
 
-PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 Change = tuple[str, str, str, str, str]  # table, row, column, score, another number
 
 
@@ -122,14 +121,3 @@ def test_arithmetic(expression, result):
 def test_arithmetic_refuses_anything_else(expression):
     with pytest.raises(ValueError, match="cannot evaluate"):
         evaluate(expression, {"pair": PAIR}.__getitem__)
-
-
-def test_markdown_shows_every_finding_with_its_verdict():
-    shown = tuple(checked("fedsplitbert").values())
-    text, subjects = audit_markdown(shown), dict.fromkeys(finding.subject for finding in shown)
-    assert len([line for line in text.splitlines() if line.startswith("| ")]) == len(shown) + 2 * len(subjects)
-    assert text.startswith(f"{summary(shown)}\n\n## ")
-    made = [Finding("", "", "", "", "", agrees) for agrees in (True, True, False, None)]
-    assert summary(made) == "4 checks of the published numbers: 2 consistent, 1 inconsistent, 1 not derivable."
-    for found in (finding for paper in PAPERS for finding in checked(paper).values()):  # no template is left
-        assert not {"{", "}"} & set(f"{found.statement}{found.printed}{found.recomputed}{found.explanation}")

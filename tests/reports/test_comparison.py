@@ -1,5 +1,4 @@
 import dataclasses
-import math
 from collections.abc import Callable
 
 import pytest
@@ -26,23 +25,6 @@ def mrpc(table3: Benchmark, record_of: RecordOf) -> Comparison:
         record_of("fedavg", "mrpc", {F1: 0.72, ACC: 0.80}, seed=7, errors={F1: 0.04, ACC: 0.01}),
     ]
     return compare(request_for(table3, table3.scale("lite"), records))
-
-
-def test_scores_over_two_seeds(mrpc):
-    cell = _cell(mrpc, "fedavg", "mrpc")
-    f1, accuracy = cell.scores
-    assert cell.seeds == (0, 7)
-    assert (f1.score, f1.seeds) == (F1, 2)
-    assert f1.ours == pytest.approx(71)
-    assert f1.sd == pytest.approx(math.sqrt(2))  # deviations ±1, n - 1 = 1
-    assert f1.sampling_error == pytest.approx(math.sqrt((9 + 16) / 2))
-    assert f1.published == 76.65
-    assert accuracy.sd == pytest.approx(0)
-    assert f1.difference is accuracy.difference is None  # another encoder: levels are not comparable
-    assert f1.interval is not None
-    # t(0.95; 1) = 6.3138; the error is √(1/2 + 63/240) of the sd, as 63 of 303 examples are the redrawn test sets'.
-    assert f1.interval[0] == pytest.approx(71 - 6.3138 * math.sqrt((1 / 2 + 63 / 240) * 2), abs=1e-3)
-    assert cell.headline is f1
 
 
 def test_inputs_of_the_newest_record_decide(table3, record_of):

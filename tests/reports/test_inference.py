@@ -3,11 +3,9 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from reports.evidence.inference import (
     LEVEL,
@@ -27,7 +25,6 @@ from reports.evidence.inference import (
 )
 from reports.evidence.statistics import Component, Estimate
 
-VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=10).filter(lambda values: max(values) - min(values) > 1e-3)
 ESTIMATES = st.builds(
     lambda value, error, n, shared: estimate(value, [Component(error, n - 1), Component(shared)], n),
     st.floats(-20, 20),
@@ -51,12 +48,6 @@ def test_overlapping_splits_widen_the_t_interval():
     assert found.error == pytest.approx(math.sqrt(1 / 3 + 1 / 4))
     assert found.interval == (pytest.approx(2 - 2.92 * 0.7638, abs=1e-3), pytest.approx(2 + 2.92 * 0.7638, abs=1e-3))
     assert (found.value, found.n, found.components[0].freedom) == (2.0, 3, 2)
-
-
-@given(VALUES)
-def test_without_overlap_it_is_students_interval(values):
-    theirs = stats.t.interval(0.9, len(values) - 1, np.mean(values), stats.sem(values))
-    assert resampled(values, 0.0).interval == pytest.approx(theirs)
 
 
 def test_seeds_that_agree_decide_no_more_than_their_test_sets():

@@ -63,15 +63,6 @@ def test_redrawn_splits_are_judged_by_the_corrected_t(record_of):
     assert difference([pair[::-1] for pair in pairs], ACC).value == pytest.approx(-found.value)
 
 
-def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of):
-    pairs = pairs_of(record_of, [0.8, 0.8], [0.7, 0.7])
-    found = difference(pairs, ACC)
-    share = (1 / 2 + 63 / 240) / (1 + 63 / 240)
-    assert found.error == pytest.approx(math.sqrt(2) * 1.0 * math.sqrt(share))  # each score's is 1 point
-    unknown = [tuple(dataclasses.replace(one, sampling_errors={}) for one in pair) for pair in pairs]
-    assert difference(unknown, ACC).interval is None
-
-
 def keep(folder: Path, record: RunResult, gold: np.ndarray, answers: np.ndarray) -> RunResult:
     """The record with a file of three clients' answers after its last round, all on one test set."""
     tokens = np.zeros(len(gold), dtype=np.int32)

@@ -133,10 +133,3 @@ def test_an_entity_that_begins_with_i_is_kept_and_noted(tmp_path):
     strays = "a I-DNA\nb O\nc I-DNA\nd I-RNA\ne I-RNA\nf B-DNA\ng I-RNA\n\nx O\n"
     write(tmp_path, {"JNLPBA/train.txt": strays, "JNLPBA/test.txt": "a I-DNA\n", "JNLPBA/dev.txt": "a O\n"})
     assert load("jnlpba", tmp_path).notes == ("entities that begin with I-: 4 in train.txt, 1 in test.txt",)
-
-
-def test_the_data_directory_may_be_the_folder_of_one_dataset(tmp_path):
-    write(tmp_path, files_of(task("jnlpba")))
-    assert load("jnlpba", tmp_path / "JNLPBA").digest == load("jnlpba", tmp_path).digest
-    with pytest.raises(UserError, match="no data of SciERC"):  # its files have the same names
-        load("scierc", tmp_path / "JNLPBA")

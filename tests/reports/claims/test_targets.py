@@ -15,7 +15,6 @@ from benchmarks.run_config import RunConfig, TrainConfig
 from reports.evidence.published import Numbers
 from reports.evidence.scores import round_reaching
 from reports.evidence.targets import Attempt, attempt, gain_over
-from reports.evidence.traffic import bytes_until, values_until
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
@@ -133,13 +132,6 @@ def test_a_censored_run_is_never_counted_as_reached(scores, target):
     assert found.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
     if not found.is_reached:
         assert (found.rounds, found.bytes, found.values) == (len(scores), 40 * len(scores), 10 * len(scores))
-
-
-def test_bytes_and_values_are_those_of_the_first_rounds_one_way():
-    record = run([0.1, 0.2, 0.3], up=(4, 20, 100), values=(1, 5, 50))
-    assert [bytes_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 4, 24, 124]
-    assert [values_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 1, 6, 56]  # no set-up
-    assert bytes_until(record, 2, ("down",)) == values_until(record, 2, ("down",)) == 2
 
 
 COUNTS = st.integers(1, 10**12)

@@ -154,9 +154,3 @@ def test_both_sides_of_a_margin_count():
     assert [similar(value) for value in (0.8, 1.3)] == [State.UNDECIDED] * 2
     assert [similar(value) for value in (1.6, -1.6)] == [State.NO] * 2
     assert similar(1 + 0.25 * quantile(math.inf, 0.04)) is State.UNDECIDED  # 0.04 > 0.05 / 2
-
-
-@pytest.mark.parametrize("value", [1.0, -1.0])
-def test_a_derived_number_is_exact(value):
-    found = decide([Hypothesis((comparison(derived(value, 0)),))])
-    assert (found.state, found.is_derived) == (State.YES if value > 0 else State.NO, True)
