@@ -165,21 +165,26 @@ def test_families_are_sorted_into_parts_and_federated(small, family):
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_crosses_is_padded_and_comes_back(family, layer):
+def test_a_cut_sends_the_librarys_states_and_takes_what_comes_back(family, layer):
     crossed = []
 
     def through(hidden):
-        crossed.append(tuple(hidden.shape))
+        crossed.append(hidden)
         return hidden * 0 if len(crossed) == 2 else hidden
 
     model, texts = load(family), batch(family, [2, 9, 11, 3], [2, 30, 3])
-    texts["labels"] = torch.zeros(2, dtype=torch.int64)
     model.network.eval()
+    inputs = {name: texts[name] for name in ("input_ids", "attention_mask")}
+    states = model.network.encoder(**inputs, output_hidden_states=True).hidden_states
+    texts["labels"] = torch.zeros(2, dtype=torch.int64)
     before = model.logits(texts)
     with crossing(model, layer, through):
         torch.testing.assert_close(model.logits(texts), before)
         assert not torch.allclose(model.logits(texts), before)
-    assert crossed == [(2, 4, 16)] * 2
+    assert crossed[0].shape == (2, 4, 16)
+    if (family, layer) != ("gpt2", 2):  # whose last states are normalised
+        mask = texts["attention_mask"].bool()
+        torch.testing.assert_close(crossed[0][mask], states[layer][mask])
 
 
 # ---- what a checkpoint may not have ------------------------------------------------------------------------------
