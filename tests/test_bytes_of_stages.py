@@ -30,7 +30,8 @@ METHODS = {
     "fedavg-finetuned": "FedAvg + local fine-tuning",
     "fedavg-prior": "FedAvg + local label prior",
 }
-CHOICE = [TABLE.id, "--tasks", "mrpc", "--set", "training.rounds=2", "--set", "training.local_epochs=1"]
+SHORT = ("training.rounds=2", "training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
+CHOICE = [TABLE.id, "--tasks", "mrpc", *(word for change in SHORT for word in ("--set", change))]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_site(records):
     costs = [list(_costs(records[name], find))[:2] for name in METHODS]
     assert costs[1][0][0] == costs[0][0][0] != "0 B"
     assert costs[1][0][2].endswith("0 B in this stage")
-    changed = with_settings(TABLE, ["training.rounds=2", "training.local_epochs=1"])
+    changed = with_settings(TABLE, SHORT)
     request = request_for(changed, changed.scale("demo"), records.values())
     marks = {mark.row.id: mark for mark in marks_of(request, TABLE.columns[0], "test/f1")}
     assert {(marks[name].up_bytes, marks[name].round_bytes) for name in ("fedavg", "fedavg-finetuned")} == {

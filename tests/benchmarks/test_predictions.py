@@ -2,8 +2,9 @@
 
 import lzma
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ PERSONAL = {"algorithm": "fedsplitbert", "options": {"critical_layer": 2}}
 CENTRAL = {"task": "arsarcasm", "test_share": 0.0}
 # Central test and validation sets: clients keep nothing back.
 OFFICIAL = {"test_share": 0.0, "validation_share": 0.0, "clients": 2}
-SHORT = TrainConfig(rounds=3, learning_rate=1e-3, batch_size=8, max_length=12, precision="fp32")
+SHORT = TrainConfig(rounds=3, learning_rate=1e-3, batch_size=32, max_length=12, precision="fp32")
 CASES: dict[str, Mapping[str, Any]] = {
     "shared model": {},
     "personal models": PERSONAL,
@@ -85,10 +86,10 @@ def check_answers(folder: Path, record: RunResult, rounds: list[int]) -> dict[tu
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunResult]]:
-    """The records' folder, and the record of each case; tests leave them as they are."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, RunResult]]:
+    """Runs a case, once; returns the records' folder and its record. Tests leave them as they are."""
     folder = tmp_path_factory.mktemp("predictions")
-    return folder / "records", {name: run(replace(CELL, **changes), folder) for name, changes in CASES.items()}
+    return cache(lambda case: (folder / "records", run(replace(CELL, **CASES[case]), folder)))
 
 
 # ---- answers and scores ------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 @pytest.mark.parametrize("case", CASES)
 def test_recorded_and_pooled_scores_follow_from_the_answers(case, finished):
     """Exactly: half precision changes no label, and scores are kept as they are."""
-    folder, record = finished[0], finished[1][case]
+    folder, record = finished(case)
     kept = check_answers(folder, record, [1, 2, 3])
     if "tags" in case:
         return
@@ -112,18 +113,18 @@ def test_recorded_and_pooled_scores_follow_from_the_answers(case, finished):
             assert expected["accuracy"] == pytest.approx(np.mean(predicted.argmax(1) == gold))
 
 
-def test_the_chosen_round_is_the_first_best_on_validation(finished):
-    for case, record in finished[1].items():
-        name = task(record.cell.task).metrics[0]
-        if case == "no validation":
-            assert (record.chosen_by, record.chosen_round) == ("", len(record.rounds))
-            assert "chosen_by" not in record.to_json()
-            continue
-        values = [entry.scores["validation"][name] for entry in record.rounds]
-        assert record.chosen_by == f"validation/{name}"
-        assert record.chosen_round == values.index(max(value for value in values if value is not None)) + 1
-        assert record.score(f"test/{name}", "chosen") == record.rounds[record.chosen_round - 1].scores["test"][name]
-    assert any(record.chosen_round < len(record.rounds) for record in finished[1].values())  # or little was tested
+@pytest.mark.parametrize("case", CASES)
+def test_the_chosen_round_is_the_first_best_on_validation(case, finished):
+    _, record = finished(case)
+    name = task(record.cell.task).metrics[0]
+    if case == "no validation":
+        assert (record.chosen_by, record.chosen_round) == ("", len(record.rounds))
+        assert "chosen_by" not in record.to_json()
+        return
+    values = [entry.scores["validation"][name] for entry in record.rounds]
+    assert record.chosen_by == f"validation/{name}"
+    assert record.chosen_round == values.index(max(value for value in values if value is not None)) + 1
+    assert record.score(f"test/{name}", "chosen") == record.rounds[record.chosen_round - 1].scores["test"][name]
 
 
 @given(values=st.lists(st.none() | st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=8))
@@ -153,9 +154,9 @@ def test_trials_are_scored_on_the_validation_set_and_see_no_test(name):
 
 
 def test_sampling_errors_of_common_and_of_separate_test_sets(tmp_path, finished):
-    record = finished[1]["central set, personal models"]
+    folder, record = finished("central set, personal models")
     assert record.examples("test") == 120  # one test set, however many clients are scored on it
-    one, other, _ = (part.last for (_, name), part in read_predictions(finished[0], record).items() if name == "test")
+    one, other, _ = (part.last for (_, name), part in read_predictions(folder, record).items() if name == "test")
     assert not np.array_equal(one, other)
     cell = replace(CELL, **CENTRAL, validation_share=0.0, training=replace(CELL.training, rounds=1))
     common = run(cell, tmp_path)
@@ -192,7 +193,7 @@ def test_half_precision_keeps_the_argmax_and_finite_values(outputs):
 
 
 def test_a_file_with_other_content_than_the_records_is_refused(finished, tmp_path):
-    folder, record = finished[0], finished[1]["shared model"]
+    folder, record = finished("shared model")
     content = (folder / record.predictions_name).read_bytes()
     whole = lzma.decompress(content)
     refused = {
