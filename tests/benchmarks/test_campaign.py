@@ -9,7 +9,7 @@ import pytest
 from benchmarks import registry
 from benchmarks.cli import campaign
 from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.campaign import Step, campaign_command, cells_of, steps
+from benchmarks.cli.campaign import Step, campaign_command, steps
 from benchmarks.results import read_results
 
 RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --seeds 5-6 --set training.rounds=3"
@@ -24,16 +24,6 @@ def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def parsed(results: Path, *more: str) -> argparse.Namespace:
     return build_parser().parse_args(["campaign", "--results-dir", str(results), "--device", "cpu", *more])
-
-
-def test_the_protocol_fixes_the_runs(tmp_path):
-    """CoLA: 6 rows × 6 seeds; 2 rows × 4 tasks × 5; 5 × 4 × 5; 2 × 6 × 5; all of them fresh seeds."""
-    every = [
-        {cell.spec_id: cell for command in step.commands for cell in cells_of(command, parsed(tmp_path))}
-        for step in steps()
-    ]
-    assert [len(cells) for cells in every[:4]] == [36, 40, 100, 60]
-    assert min(cell.seed for cells in every for cell in cells.values()) == 5
 
 
 def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path, capsys):

@@ -9,11 +9,10 @@ import pytest
 import safetensors.torch
 import torch
 
-from benchmarks.cli.run import with_stand_ins
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
 from benchmarks.predictions import read_predictions
-from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import KeptWeights, by_stage, earlier_stages, keep_weights
@@ -21,7 +20,6 @@ from benchmarks.running.events import CellFinished, CellStarted, Event, RoundFin
 from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
-from benchmarks.selection import Selection
 from reports.evidence.records import by_definition
 from tests.benchmarks.conftest import cells_of
 from tests.kills import killed_before_step
@@ -191,7 +189,6 @@ def test_killed_before_each_step_on_the_disk(finished, tmp_path):
     assert not list(tmp_path.glob("checkpoints/*/*"))
 
 
-BFPT, GENERAL = benchmark("fedbfpt-table3"), benchmark("fedbfpt-general")
 BEGUN = ["fedavg-finetuned", "fedavg-prior"]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 
@@ -217,20 +214,3 @@ def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answer
     for (client, evaluation), kept in answers.items():  # in half precision
         expected = plain[client, evaluation].by_round[len(fedavg.rounds)].astype(float) + shifts[client]
         np.testing.assert_allclose(kept.last.astype(float), expected, atol=1e-2)
-
-
-@pytest.mark.parametrize(
-    ("folder", "labels", "left_out"),
-    [("nicta_piboso", "population", "rct20k"), ("RCT-20k", "OBJECTIVE", "nicta-piboso")],
-)
-def test_a_replacement_runs_only_where_the_original_task_has_no_data(tmp_path, capsys, folder, labels, left_out):
-    (tmp_path / folder).mkdir()
-    for name in ("train.txt", "dev.txt", "test.txt"):
-        (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")
-    columns = columns_of(BFPT, [], BFPT.scale("lite"))
-    chosen = with_stand_ins(
-        Selection(BFPT, BFPT.scale("lite"), BFPT.rows, columns, [0]), RunOptions(tmp_path, tmp_path)
-    )
-    assert [column.task for column in columns if column not in chosen.columns] == [left_out]
-    message = capsys.readouterr().err
-    assert ("NICTA-PIBOSO replaces rct20k: no data of PubMed 20k RCT" in message) == (left_out == "rct20k")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.cli.tracked import tracked_table
@@ -47,6 +49,12 @@ def test_a_changed_table_is_another_table_that_says_what_changed():
     assert plain.views("sst2", 0).keys() & changed.views("sst2", 0).keys() == shared
 
 
+def test_lower_is_better_scores_are_sorted_ascending():
+    view = Table("t", "t", scores={"wikitext": "test/perplexity"}).views("wikitext", 0)[f"{PREFIX}t-wikitext"]
+    assert '"orderByAsc":true' in view
+
+
+@pytest.mark.slow
 def test_a_run_ends_with_each_link_on_a_separate_line(tmp_path, capsys):
     args = ["run", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "local-majority", "--workers", "1"]
     assert main([*args, "--results-dir", str(tmp_path)]) == 0

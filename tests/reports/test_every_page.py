@@ -48,6 +48,7 @@ def test_every_format_holds_the_whole_table(name, scale):
     for table in tables:
         assert len({separators(line, r"\|") for line in table.splitlines()}) == 1
     text = latex(shown)
+    assert text.count(r"\caption{") == text.count(r"\label{") == text.count(r"\begin{table*}")
     for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}\n(.*?)\\end\{tabular\}", text, re.S):
         lines = [line for line in body.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
         assert {separators(line, "&") for line in lines} == {len(columns) - 1}

@@ -12,11 +12,9 @@ from reports.evidence.inference import (
     chance,
     estimate,
     holm,
-    median_bounds,
     quantile,
     resampled,
     seeds_needed,
-    sign_tail,
     similar,
     smallest_effect,
     smallest_margin,
@@ -91,18 +89,6 @@ def test_similar_is_two_one_sided_tests(found, margin):
     assert (similar(found, margin) is True) == (max(above, below) < LEVEL)
     beyond = min(chance(side * found.value - margin, found) for side in (1, -1))
     assert (similar(found, margin) is False) == (beyond < LEVEL / 2)
-
-
-def test_seeds_of_overlapping_splits_agree_more_often():
-    """Two values that share half of their variance fall on one side of the median with probability 1/3, not 1/4.
-
-    The orthant probability of a correlation r is 1/4 + asin(r) / 2π, that of three 1/8 + 3 asin(r) / 4π.
-    """
-    assert sign_tail(0, 2, 1.0) == pytest.approx(1 / 3, abs=1e-6)
-    assert sign_tail(0, 3, 0.25) == pytest.approx(1 / 8 + 3 * math.asin(0.2) / (4 * math.pi), abs=1e-6)
-    assert sign_tail(1, 5, 0.0) == pytest.approx(6 / 32)
-    assert median_bounds(range(6), test_over_train=0.25).interval is None
-    assert median_bounds(range(7), test_over_train=0.25).interval == (0, 6)
 
 
 def test_the_smallest_effect_and_margin_have_their_power():

@@ -117,6 +117,14 @@ def test_papers_of_the_field_are_passages_and_are_read_once(release, tmp_path, m
         load(tmp_path / "data", "corpus-computer-science")
 
 
+@pytest.mark.parametrize("limit", [2, 3])
+def test_the_limit_holds_and_is_noted(release, tmp_path, monkeypatch, limit):
+    monkeypatch.setattr(corpora, "LIMIT", limit)
+    data = load(tmp_path / "data")
+    assert len(data.pool) == limit
+    assert ("the first 2 passages alone" in data.notes) == (limit == 2)
+
+
 def test_invalid_papers_are_refused_with_their_line(release, tmp_path):
     faults = {
         paper(1)[:40]: "a paper of S2ORC, found an error: Invalid JSON",
