@@ -66,9 +66,6 @@ def test_a_folder_with_the_pinned_content_is_the_pinned_encoder(encoder_dir, tmp
     assert with_backbone(lite, str(tmp_path / "all-MiniLM-L6-v2")) is lite
 
 
-BYTES = [chr(code) for code in (*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324))]
-
-
 @pytest.mark.parametrize(
     ("backbone", "head", "outputs", "millions"),
     [
@@ -85,18 +82,6 @@ def test_sizes_are_the_published_ones(backbone, head, outputs, millions):
     assert sum(parameter.numel() for parameter in model.parameters()) / 1e6 == pytest.approx(millions, abs=0.05)
     assert depth(backbone) == 12
     assert longest_text(config) >= 512
-
-
-def write_bpe(folder, words, merges, names=("encoder.json", "vocab.bpe")):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / names[0]).write_text(json.dumps({word: number for number, word in enumerate(words)}))
-    (folder / names[1]).write_text("#version: 0.2\n" + "".join(f"{pair}\n" for pair in merges))
-    return folder
-
-
-@pytest.fixture
-def small(tmp_path):
-    return write_bpe(tmp_path / "data" / "vocab" / "gpt2", [*BYTES, "he", "Ġt", "<|endoftext|>"], ["h e", "Ġ t"])
 
 
 def test_gpt2s_vocabulary_has_the_released_ids_and_robertas_has_fairseqs_around_it(data_dir):

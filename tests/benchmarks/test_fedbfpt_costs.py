@@ -39,6 +39,7 @@ def test_the_published_megabytes_are_those_of_a_saved_file():
         assert abs(costs(row).saved_bytes / MEBIBYTE - known[row]) <= (0.02 if row == "distilbert" else 0.005)
 
 
+@pytest.mark.slow
 def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down():
     found = costs("fedbfpt")
     layer = 4 * (H * H + H) + 2 * H * INNER + INNER + H + 2 * 2 * H
@@ -62,6 +63,7 @@ def by_hand(local: int, lowest: int) -> int:
     return forward(local) + backward + TOKENS + TRANSFORM
 
 
+@pytest.mark.slow
 def test_a_frozen_middle_is_counted_as_it_runs():
     whole = 3 * (DEPTH * TOKENS + TRANSFORM + DECODER) + DEPTH * 3 * ATTENTION  # gradients of weights and activations
     assert costs("bert-fl").flops == whole

@@ -24,6 +24,12 @@ def by_paper(*slow: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("paper", [pytest.param(paper, marks=mark) for paper, mark in marks.items()])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def known():
+    """The committed records, read once."""
+    project.committed_records()
+
+
 def test_records():
     check(frames.RECORDS, frames.records())
 
@@ -33,6 +39,7 @@ def test_spec_ids(paper):
     check(frames.SPEC_IDS, frames.spec_ids([paper]), paper)
 
 
+@pytest.mark.slow
 def test_generated_data():
     check(frames.DATA, frames.generated_data(), "generated")
 

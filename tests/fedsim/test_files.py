@@ -6,7 +6,7 @@ import os
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fedsim.files import FileError, parse_json, read_text
@@ -112,6 +112,7 @@ def test_the_least_recently_used_and_partial_files_are_removed(tmp_path):
     assert names(tmp_path) == ["a.bin", "a.crc32", "c.bin", "c.crc32"]
 
 
+@example(content=b'{"a": NaN}')
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_a_value_or_one_error(content, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any.json"

@@ -18,15 +18,6 @@ def _cell(comparison: Comparison, row: str, task: str) -> CellResult:
     return next(c for c in comparison.cells if (c.row.id, c.column.task) == (row, task))
 
 
-@pytest.fixture
-def mrpc(table3: Benchmark, record_of: RecordOf) -> Comparison:
-    records = [
-        record_of("fedavg", "mrpc", {F1: 0.70, ACC: 0.80}, seed=0, errors={F1: 0.03, ACC: 0.01}),
-        record_of("fedavg", "mrpc", {F1: 0.72, ACC: 0.80}, seed=7, errors={F1: 0.04, ACC: 0.01}),
-    ]
-    return compare(request_for(table3, table3.scale("lite"), records))
-
-
 def test_inputs_of_the_newest_record_decide(table3, record_of):
     def record(seed: int, f1: float, digest: str, day: int) -> RunResult:
         finished = f"2025-01-{day:02}T00:00:00+00:00"
@@ -44,6 +35,24 @@ def test_inputs_of_the_newest_record_decide(table3, record_of):
     assert cell.scores[0].ours == pytest.approx(65)
     left_out = "FedAvg, MRPC: records of other data or weights left out (the newest record decides): 2."
     assert left_out in comparison.notes
+
+
+def test_an_undefined_score_is_left_out_and_named(table3, record_of):
+    scores = enumerate((None, 0.4))
+    records = [record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in scores]
+    comparison = compare(request_for(table3, table3.scale("lite"), records))
+    score = _cell(comparison, "fedavg", "stsb").scores[0]
+    assert (score.ours, score.seeds) == (pytest.approx(40), 1)
+    assert any("test/pearson undefined in 1 of 2 seeds" in note for note in comparison.notes)
+
+
+def test_coverage_counts_the_papers_columns_and_names_ours(table3, record_of):
+    ours = dataclasses.replace(table3.columns[2], scales=("demo", "lite"))
+    table = dataclasses.replace(table3, columns=(table3.columns[0], ours))
+    records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), record_of("fedprox", "sst2", {F1: 0.7, ACC: 0.8})]
+    request = request_for(table, table.scale("lite"), records)
+    assert request.coverage == "1 of 7 cells run; SST-2 (column of ours): 1 of 7"
+    assert dataclasses.replace(request, columns=(ours,)).coverage == "SST-2 (column of ours): 1 of 7"
 
 
 @pytest.fixture
