@@ -1,7 +1,5 @@
 """What tests rely on: nothing leaves the machine; real data and weights are used where they are."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

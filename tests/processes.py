@@ -1,7 +1,5 @@
 """Commands as a shell starts them, each in a process group of its own of which tests leave nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

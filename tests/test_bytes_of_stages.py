@@ -4,8 +4,6 @@ By hand: the tiny encoder has 4 layers, three clients exchange them and the head
 local fine-tuning sends nothing, and the label prior sends one number of 8 bytes a label up and down.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -17,7 +15,6 @@ from benchmarks.cli.main import main
 from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark
 from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes, stage_bytes
-from benchmarks.tracking.entries import round_points
 from reports.evidence.records import request_for
 from reports.evidence.traffic import measured_cost
 from reports.front.picture import marks_of
@@ -33,7 +30,8 @@ METHODS = {
     "fedavg-finetuned": "FedAvg + local fine-tuning",
     "fedavg-prior": "FedAvg + local label prior",
 }
-CHOICE = [TABLE.id, "--tasks", "mrpc", "--set", "training.rounds=2", "--set", "training.local_epochs=1"]
+SHORT = ("training.rounds=2", "training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
+CHOICE = [TABLE.id, "--tasks", "mrpc", *(word for change in SHORT for word in ("--set", change))]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +55,7 @@ def whole(record: RunResult) -> RunBytes:
     return RunBytes(FEDAVG + own.up, FEDAVG + own.down) if record.cell.initial else own
 
 
-def test_records(results: Path, records: dict[str, RunResult]) -> None:
+def test_records(results, records):
     assert stage_bytes(records["fedavg"]) == (FEDAVG, FEDAVG)
     assert stage_bytes(records["fedavg-finetuned"]) == (0, 0)
     assert 0 < stage_bytes(records["fedavg-prior"]).up < 100
@@ -66,22 +64,14 @@ def test_records(results: Path, records: dict[str, RunResult]) -> None:
     assert run_bytes(records["fedavg-prior"], among([])) is None  # unknown, not 0
 
 
-def test_api(records: dict[str, RunResult]) -> None:
+def test_api(records):
     frame = api.scores(records.values()).drop_duplicates("cell").set_index("cell")
     for record in records.values():
         line = frame.loc[record.cell_id]
         assert (line["uplink"], line["downlink"], line["uplink_stage"]) == (*whole(record), stage_bytes(record).up)
 
 
-def test_mlflow(records: dict[str, RunResult]) -> None:
-    record = records["fedavg-prior"]
-    points = round_points(record.rounds, RunBytes(FEDAVG, FEDAVG))
-    own = stage_bytes(record)
-    assert (points["bytes/uplink", 1], points["bytes/downlink", 1]) == whole(record)
-    assert (points["bytes/uplink_stage", 1], points["bytes/downlink_stage", 1]) == own
-
-
-def test_tables_csv_and_terminal(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_csv_and_terminal(results, capsys):
     options = ["--methods", ",".join(METHODS), "--results-dir", str(results)]
     assert main(["report", *CHOICE, *options]) == 0
     files = [file for file in (results / "reports").rglob("*.csv") if "up_bytes" in file.read_text().partition("\n")[0]]
@@ -97,12 +87,12 @@ def test_tables_csv_and_terminal(results: Path, capsys: pytest.CaptureFixture[st
     assert f"uplink {FEDAVG / 1e3:.1f} kB" in out  # of all runs together: FedAvg's once
 
 
-def test_site(records: dict[str, RunResult]) -> None:
+def test_site(records):
     find = among(records.values())
     costs = [list(_costs(records[name], find))[:2] for name in METHODS]
     assert costs[1][0][0] == costs[0][0][0] != "0 B"
     assert costs[1][0][2].endswith("0 B in this stage")
-    changed = with_settings(TABLE, ["training.rounds=2", "training.local_epochs=1"])
+    changed = with_settings(TABLE, SHORT)
     request = request_for(changed, changed.scale("demo"), records.values())
     marks = {mark.row.id: mark for mark in marks_of(request, TABLE.columns[0], "test/f1")}
     assert {(marks[name].up_bytes, marks[name].round_bytes) for name in ("fedavg", "fedavg-finetuned")} == {
@@ -113,7 +103,7 @@ def test_site(records: dict[str, RunResult]) -> None:
     assert (cost.up_bytes, cost.run_bytes, cost.round_bytes) == (FEDAVG, FEDAVG, FEDAVG / 2)
 
 
-def test_plan(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan(results, capsys):
     assert main(["plan", *CHOICE, "--methods", ",".join(METHODS), "--json", "--results-dir", str(results)]) == 0
     plan = json.loads(capsys.readouterr().out)
     rows = {row["method"]: row for row in plan["rows"]}

@@ -1,7 +1,5 @@
 """One list of dependencies, and which package may import which."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 import re
@@ -37,10 +35,13 @@ READ_BY_REPORTS = tuple(
         "experiment", "publication", "run_config", "overrides", "results", "predictions", "claims", "costs", "measures",
     )
 )  # fmt: skip
+HEAVY = {
+    "torch", "transformers", "datasets", "evaluate", "mlflow", "optuna", "numpy", "pandas", "matplotlib", "scipy",
+    "sklearn", "rich",
+}  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}
-FLOWER_SCRIPT = "benchmarks/performance/flower_job.py"  # it runs in an environment of its requirements alone
 
 
 def lines_of(name: str) -> list[str]:
@@ -95,13 +96,13 @@ def names(requirements: list[Requirement]) -> set[str]:
 # ---- dependencies ------------------------------------------------------------------------------------------
 
 
-def test_environment_is_what_pyproject_and_lock_make() -> None:
+def test_environment_is_what_pyproject_and_lock_make():
     render = runpy.run_path(str(ROOT / "tools" / "lock.py"))["environment"]
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "requirements.lock")]
     assert (ROOT / "environment.yml").read_bytes() == render(*texts).encode(), "stale: run `make lock`"
 
 
-def test_the_lock_pins_accepted_versions_for_every_machine() -> None:
+def test_the_lock_pins_accepted_versions_for_every_machine():
     assert list(LOCK) == sorted(LOCK)
     assert [name for name, version in LOCK.items() if not re.fullmatch(r"[0-9][0-9a-z.]*", version)] == []
     assert [name for name in LOCK if re.match(r"nvidia|cuda|triton", name)] == []
@@ -109,7 +110,7 @@ def test_the_lock_pins_accepted_versions_for_every_machine() -> None:
         assert requirement.specifier.contains(LOCK[canonicalize_name(requirement.name)]), requirement
 
 
-def test_dependencies_are_declared_imported_and_explained_in_the_table() -> None:
+def test_dependencies_are_declared_imported_and_explained_in_the_table():
     roots = {name.split(".")[0] for found in IMPORTS.values() for name in found} - {*PACKAGES, *sys.stdlib_module_names}
     used = {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots}
     extras = names([requirement for extra in EXTRAS.values() for requirement in extra])
@@ -120,22 +121,10 @@ def test_dependencies_are_declared_imported_and_explained_in_the_table() -> None
     assert {name for name in names(RUNTIME) - used if "not imported" not in rows[name]} == set()
 
 
-def test_flower_has_its_own_environment_with_the_same_versions() -> None:
-    both = {requirement.name for requirement in FLOWER} & LOCK.keys()
-    assert both == {"torch", "transformers"}
-    assert {str(requirement) for requirement in FLOWER if requirement.name in both} == {f"{n}=={LOCK[n]}" for n in both}
-    theirs = ("flwr", "numpy", "torch", "transformers", *sys.stdlib_module_names)
-
-    def is_allowed(file: str, name: str) -> bool:
-        return is_inside(name, *theirs) if file == FLOWER_SCRIPT else not is_inside(name, "flwr")
-
-    assert offenders("", is_allowed) == []
-
-
 # ---- who may import whom -----------------------------------------------------------------------------------
 
 
-def test_packages_import_only_those_below_them() -> None:
+def test_packages_import_only_those_below_them():
     assert offenders("fedsim", lambda _, name: not is_inside(name, "benchmarks", "partitions", "reports")) == []
     heavy = ("benchmarks", "fedsim", "reports", "torch", "transformers", "datasets", "pandas")
     assert offenders("partitions", lambda _, name: not is_inside(name, *heavy)) == []
@@ -143,7 +132,7 @@ def test_packages_import_only_those_below_them() -> None:
     assert offenders("benchmarks", lambda file, name: file.startswith(above) or "benchmarks.cli" not in name) == []
 
 
-def test_reports_read_definitions_and_results_along_the_arrow() -> None:
+def test_reports_read_definitions_and_results_along_the_arrow():
     def is_allowed(file: str, name: str) -> bool:
         if is_inside(name, "reports") and name != "reports.ReportError":
             own, other = file.split("/")[1].removesuffix(".py"), name.split(".")[1]
@@ -155,7 +144,7 @@ def test_reports_read_definitions_and_results_along_the_arrow() -> None:
     assert offenders("reports", is_allowed) == []
 
 
-def test_no_modules_import_each_other() -> None:
+def test_no_modules_import_each_other():
     modules = {file.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): file for file in IMPORTS}
 
     def module_of(name: str) -> str:
@@ -172,14 +161,14 @@ def test_no_modules_import_each_other() -> None:
 
 
 @pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "sweeps")])
-def test_a_library_has_one_place(library: str, place: str) -> None:
+def test_a_library_has_one_place(library, place):
     def is_allowed(file: str, name: str) -> bool:
         return file.startswith(f"benchmarks/{place}") or not is_inside(name, library)
 
     assert offenders("", is_allowed) == []
 
 
-def test_light_packages_load_nothing_heavy() -> None:
+def test_light_packages_load_nothing_heavy():
     """Also by what they import in turn, which reading single files cannot show."""
     files = [file for file in IMPORTS if file.startswith(("partitions", "reports")) and "__main__" not in file]
     modules = [file.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for file in files]
@@ -189,3 +178,16 @@ def test_light_packages_load_nothing_heavy() -> None:
     )
     process = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert (process.stdout.strip(), process.stderr) == ("", "")
+
+
+def test_definitions_and_claims_import_nothing_heavy():
+    code = (
+        "import sys; from benchmarks.cli.main import main; from benchmarks.registry import claims_of\n"
+        "status = main(['list']) or main(['list', '--ids']) or main(['show', 'fedsplitbert-table3'])\n"
+        "assert all(map(claims_of, ('fedsplitbert', 'fedfreezebert', 'fedbert', 'fedbfpt')))\n"
+        "print('IMPORTED', *{name.partition('.')[0] for name in sys.modules}); sys.exit(status)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = set(ended.stdout.rpartition("IMPORTED")[2].split())
+    assert "benchmarks" in imported
+    assert not imported & HEAVY

@@ -1,7 +1,5 @@
 """The evidence campaign: steps as data, resumed after a stop, with the same results as without one."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from benchmarks import registry
 from benchmarks.cli import campaign
 from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.campaign import Step, campaign_command, cells_of, steps
+from benchmarks.cli.campaign import Step, campaign_command, steps
 from benchmarks.results import read_results
 
 RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --seeds 5-6 --set training.rounds=3"
@@ -29,17 +27,7 @@ def parsed(results: Path, *more: str) -> argparse.Namespace:
     return build_parser().parse_args(["campaign", "--results-dir", str(results), "--device", "cpu", *more])
 
 
-def test_the_protocol_fixes_the_runs(tmp_path: Path) -> None:
-    """CoLA: 6 rows × 6 seeds; 2 rows × 4 tasks × 5; 5 × 4 × 5; 2 × 6 × 5; all of them fresh seeds."""
-    every = [
-        {cell.spec_id: cell for command in step.commands for cell in cells_of(command, parsed(tmp_path))}
-        for step in steps()
-    ]
-    assert [len(cells) for cells in every[:4]] == [36, 40, 100, 60]
-    assert min(cell.seed for cells in every for cell in cells.values()) == 5
-
-
-def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path, capsys):
     command = next(command for command in steps()[0].commands if command.startswith("run"))
     assert campaign.run_steps([Step("CoLA", (command,))], parsed(tmp_path), None) == 2
     out = capsys.readouterr().out
@@ -49,9 +37,7 @@ def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.slow
-def test_a_stopped_campaign_resumes_to_the_same_results_and_keeps_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stopped_campaign_resumes_to_the_same_results_and_keeps_them(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(campaign, "SCALE", "demo")
     monkeypatch.setattr(campaign, "steps", lambda: [Step("demo", (RUN,))])
     for seconds in (4.0, 7.0):

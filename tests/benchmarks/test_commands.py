@@ -1,27 +1,23 @@
-"""The command line: help, tables outside the tree, what a machine has, wrong inputs, closed outputs, make."""
-
-from __future__ import annotations
+"""The command line: help, tables outside the tree, what a machine has, wrong inputs and files, closed outputs, make."""
 
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+import torch
 
 from benchmarks import registry
 from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
-from benchmarks.errors import UserError
+from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.results import read_results
-from benchmarks.running import federation
-from benchmarks.running.run_options import RunOptions
-from benchmarks.selection import tables_of
-from benchmarks.tasks import task
+from benchmarks.running import runner
+from benchmarks.tasks.generated import VOCABULARY
+from tests.benchmarks.conftest import contents, run_words
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
@@ -32,7 +28,6 @@ from benchmarks.fedsplitbert import tables
 
 BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
 """
-Refusal = Callable[..., str]
 
 
 @pytest.fixture
@@ -48,28 +43,15 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return folder
 
 
-def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    out = capsys.readouterr().out
-    assert all(f"    {command}" in out for command in COMMANDS)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_prints_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_prints_its_help(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])
     assert stopped.value.code == 0
     assert f"python -m benchmarks {command}" in capsys.readouterr().out
 
 
-def test_a_papers_name_means_all_of_its_tables() -> None:
-    assert tables_of("fedfreezebert") == [name for name in registry.benchmark_ids() if "fedfreezebert" in name]
-    assert tables_of("fedfreezebert-table3") == ["fedfreezebert-table3"]
-    with pytest.raises(UserError, match="unknown benchmark 'nobody'"):
-        registry.benchmark(*tables_of("nobody"))
-
-
-def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_outside_the_tree_run_by_their_definition(own, capsys):
     (own / "second.py").write_text(OWN.format(id="mine-second"), encoding="utf-8")
     places = ["--include", str(own), "--results-dir", str(own / "results")]
     assert main(["list", *places]) == 0
@@ -82,7 +64,7 @@ def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pyte
     assert len(list(read_results(own / "results" / "records"))) == 1
 
 
-def test_doctor_and_data_say_what_a_machine_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_and_data_say_what_a_machine_has(tmp_path, capsys):
     results, folder = ["--results-dir", str(tmp_path / "results")], tmp_path / "data" / "RTE"
     assert main(["data", *results]) == 0
     assert "nyu-mll/glue" in capsys.readouterr().out
@@ -139,36 +121,30 @@ WRONG_TABLES = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_input_ends_with_one_message(case: str, refusal: Refusal, results: Path) -> None:
+def test_a_wrong_input_ends_with_one_message(case, refusal, results):
     arguments, expected = WRONG[case]
     assert expected in refusal([*arguments, "--results-dir", str(results)])
 
 
 @pytest.mark.parametrize("assignment", WRONG_VALUES)
-def test_a_wrong_value_ends_with_one_message(assignment: str, refusal: Refusal, results: Path, run_words: Any) -> None:
+def test_a_wrong_value_ends_with_one_message(assignment, refusal, results):
     words = run_words(results, "fedsplitbert", "training.rounds=1", assignment)
     assert WRONG_VALUES[assignment] in refusal(words)
 
 
-def test_a_folder_without_a_usable_table_is_refused(own: Path, refusal: Refusal) -> None:
+def test_a_folder_without_a_usable_table_is_refused(own, refusal):
     for text, expected in WRONG_TABLES.items():
         (own / "whatever.py").write_text(text, encoding="utf-8")
         assert expected in refusal(["list", "--include", str(own)])
 
 
-def test_a_results_folder_below_a_file_is_refused(refusal: Refusal, tmp_path: Path, run_words: Any) -> None:
+def test_a_results_folder_below_a_file_is_refused(refusal, tmp_path):
     (tmp_path / "file").touch()
     message = refusal(run_words(tmp_path / "file" / "results", "fedavg"))
     assert "cannot be written (Not a directory). Set RESULTS_DIR" in message
 
 
-def test_a_damaged_record_is_named_and_nothing_is_lost(
-    refusal: Refusal,
-    finished_results: Path,
-    tmp_path: Path,
-    run_words: Any,
-    contents: Callable[[Path], dict[str, bytes]],
-) -> None:
+def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results, tmp_path):
     copy = tmp_path / "results"
     shutil.copytree(finished_results, copy)
     (record,) = (copy / "records").glob("*.json")
@@ -186,18 +162,11 @@ def test_a_damaged_record_is_named_and_nothing_is_lost(
     assert not list((tmp_path / "other").rglob("*.json"))
 
 
-def test_a_task_without_generated_examples_has_no_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(federation, "task", lambda name: replace(task(name), generate=None))
-    federation._task_data.cache_clear()
-    with pytest.raises(UserError, match="task mrpc: expected one that makes examples for the demo scale"):
-        federation._task_data("mrpc", "generated", RunOptions())
-
-
 # ---- closed outputs ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_reader_may_stop_after_a_line() -> None:
+def test_a_reader_may_stop_after_a_line():
     """As `| head -1` does: every further write is refused."""
     command = [sys.executable, "-u", "-m", "benchmarks", "list"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -207,6 +176,23 @@ def test_a_reader_may_stop_after_a_line() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=60) == 141
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(encoding, tmp_path):
+    environment = {"PYTHONIOENCODING": encoding, "MPLBACKEND": "nonsense", "COLUMNS": "abc", "TERM": "weird"}
+    args = ["--tasks", "mrpc", "--methods", "fedavg", "--set", "training.rounds=1", "--workers", "1", "--no-tracking"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "run", "fedsplitbert-table3", *args, "--results-dir", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        cwd=tmp_path,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Table III ? scale demo" in done.stdout or "Table III · scale demo".encode(encoding) in done.stdout
+    assert len(list(tmp_path.glob("records/*.json"))) == 1
+    assert {path.suffix for path in tmp_path.glob("reports/*/*/plot.*")} == {".png", ".svg", ".pdf"}
 
 
 # ---- make --------------------------------------------------------------------------------------------------------
@@ -220,7 +206,7 @@ def dry(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, env=clean)
 
 
-def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path: Path) -> None:
+def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path):
     refused = dry(TABLE, "SCALE=lite", f"DATA_DIR={tmp_path / 'no'}")
     assert refused.returncode == 2
     assert "expected a folder of your datasets" in refused.stderr
@@ -228,7 +214,7 @@ def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path: Path) 
     assert dry("lint", f"DATA_DIR={tmp_path / 'no'}").returncode == 0
 
 
-def test_make_refuses_unknown_variables_and_passes_those_of_its_tools() -> None:
+def test_make_refuses_unknown_variables_and_passes_those_of_its_tools():
     for given, meant in {"TASK=a": "TASKS", "tasks=a": "TASKS", "SEED=1": "SEEDS", "data=/d": "DATA_DIR"}.items():
         refused = dry(TABLE, "VENV=none", given)
         assert refused.returncode == 2
@@ -238,17 +224,60 @@ def test_make_refuses_unknown_variables_and_passes_those_of_its_tools() -> None:
     assert dry(TABLE, "VENV=none", *(f"{name}=1" for name in tools.split())).returncode == 0
 
 
-def test_make_uses_ones_own_environment_and_installs_nothing() -> None:
-    shown = dry("fedfreezebert", "SCALE=lite", "VENV=none", "PYTHON=my-python")
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.split()[:5] == ["my-python", "-m", "benchmarks", "run", "'fedfreezebert'"]
-    assert "pip" not in shown.stdout
+# ---- wrong files -------------------------------------------------------------------------------------------------
 
 
-def test_make_readme_renders_every_page_that_has_records() -> None:
-    said = dry("readme", "INSTALLED=").stdout
-    folders = sorted(path.parent.name for path in ROOT.glob("benchmarks/*/records"))
-    assert "front --scale lite --records" in said
-    for paper in folders:
-        assert f"report {paper} --readme benchmarks/{paper}/README.md" in said
-        assert said.count(f"--records benchmarks/{paper}/records") == 1 + len(folders)
+def with_cut_weights(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+
+
+def with_a_pickle_alone(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+
+
+def with_anothers_tokenizer(folder: Path) -> None:
+    fillers = [f"filler{number}" for number in range(600)]  # every word's id is beyond the encoder's 512
+    word_tokenizer([*fillers, *VOCABULARY]).save_pretrained(folder)
+
+
+ENCODERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "weights cut short": (with_cut_weights, "the weights cannot be read"),
+    "a pickle alone": (with_a_pickle_alone, "expected weights as model.safetensors, found none"),
+    "another encoder's tokenizer": (with_anothers_tokenizer, "tokenizer"),
+}
+
+
+@pytest.mark.parametrize("case", ENCODERS)
+def test_a_wrong_encoder(case, refusal, results, tiny_encoder, tmp_path):
+    damage, expected = ENCODERS[case]
+    folder = tmp_path / "encoder"
+    shutil.copytree(tiny_encoder, folder)
+    damage(folder)
+    message = refusal([*run_words(results, "fedavg"), "--backbone", str(folder)])
+    assert str(folder) in message
+    assert expected in message
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint(refusal, tmp_path, monkeypatch):
+    """A run that is interrupted after its last round and before its record, with one bit changed."""
+    results = tmp_path / "results"
+    words = run_words(results, "fedsplitbert", "training.rounds=2")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "write_result", interrupt)
+        assert main(words) == 130
+    (folder,) = (results / "checkpoints").iterdir()
+    content = bytearray((folder / "state.json").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "state.json").write_bytes(content)
+    before = contents(results)
+    message = refusal(words)
+    assert "is damaged" in message
+    assert f"Remove the folder {folder} to start this cell from its first round" in message
+    assert contents(results) == before

@@ -1,29 +1,28 @@
 """Runs that start from another run's weights, which are computed once; and no kill changes the results."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
-from benchmarks.encoders.backbones import KNOWN
-from benchmarks.encoders.loading import locate
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
+from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark, rows_of, scale_of
-from benchmarks.results import read_result, read_results, write_result
+from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import Completed, KeptWeights, by_stage, earlier_stages, keep_weights
+from benchmarks.running.completed import KeptWeights, by_stage, earlier_stages, keep_weights
 from benchmarks.running.events import CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
 from reports.evidence.records import by_definition
+from tests.benchmarks.conftest import cells_of
+from tests.kills import killed_before_step
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
 
@@ -56,10 +55,7 @@ def outcomes(settings: RunOptions) -> dict[str, Any]:
     return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
-# ---- earlier runs ----------------------------------------------------------------------------------------------
-
-
-def test_the_earlier_runs_of_a_cell() -> None:
+def test_the_earlier_runs_of_a_cell():
     first = first_stage()
     second = second_stage(first)
     third = replace(second, initial=second, seed=1)
@@ -70,10 +66,7 @@ def test_the_earlier_runs_of_a_cell() -> None:
     assert by_stage([replace(second, initial=None)]) == [[replace(second, initial=None)]]
 
 
-# ---- weights ---------------------------------------------------------------------------------------------------
-
-
-def test_a_run_starts_from_the_weights_of_the_earlier_one(finished: RunOptions) -> None:
+def test_a_run_starts_from_the_weights_of_the_earlier_one(finished):
     first, second = first_stage(), second_stage(first_stage())
     outcome = run_stage(first, finished, lambda _: None)
     left = tensors_of(outcome)
@@ -93,23 +86,8 @@ def test_a_run_starts_from_the_weights_of_the_earlier_one(finished: RunOptions) 
     assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
 
 
-def test_another_encoder_cannot_start_from_them(finished: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    deeper = replace(KNOWN["tiny"], id="deeper", config={**KNOWN["tiny"].config, "num_hidden_layers": 5})
-    monkeypatch.setitem(KNOWN, "deeper", deeper)
-    monkeypatch.setattr(
-        "benchmarks.running.federation.locate", lambda *_, **__: replace(locate("tiny"), config=deeper.config)
-    )
-    second = replace(second_stage(first_stage()), backbone="deeper")
-    outcome = run_stage(first_stage(), finished, lambda _: None)
-    with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
-        _ = build_federation(second, load_inputs(second, finished, outcome), finished).workload.model
-
-
-# ---- the order --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_common_earlier_run_is_computed_once_and_first(workers: int, tmp_path: Path, events: Any) -> None:
+def test_a_common_earlier_run_is_computed_once_and_first(workers, tmp_path, events):
     first = first_stage(1)
     cells = [second_stage(first), second_stage(first, "c-average")]
     settings = RunOptions(results_dir=tmp_path, device="cpu", workers=workers)
@@ -127,7 +105,7 @@ def test_a_common_earlier_run_is_computed_once_and_first(workers: int, tmp_path:
 # ---- missing and damaged weights ----------------------------------------------------------------------------------
 
 
-def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path: Path, events: Any) -> None:
+def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path, events):
     settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     kept = run_stage(first, settings, lambda _: None)
     before = outcomes(settings)
@@ -138,7 +116,7 @@ def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path: Path,
     assert len(events.of(CellStarted)) == 1
 
 
-def test_a_finished_run_needs_no_weights(finished: RunOptions, tmp_path: Path, events: Any) -> None:
+def test_a_finished_run_needs_no_weights(finished, tmp_path, events):
     """As after an import of records without weights."""
     settings = RunOptions(results_dir=tmp_path, device="cpu")
     shutil.copytree(finished.records_dir, settings.records_dir)
@@ -157,7 +135,7 @@ def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
     keep_weights(settings, cell, outcome.cell_id, safetensors.torch.save(changed))
 
 
-def test_a_cell_has_one_id_on_every_machine(finished: RunOptions, tmp_path: Path) -> None:
+def test_a_cell_has_one_id_on_every_machine(finished, tmp_path):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     left_by_another_machine(settings, first_stage())
     (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
@@ -169,7 +147,7 @@ def test_a_cell_has_one_id_on_every_machine(finished: RunOptions, tmp_path: Path
     assert [record.finished for record in both] == [here.finished]
 
 
-def test_training_does_not_resume_from_other_weights(tmp_path: Path, events: Any) -> None:
+def test_training_does_not_resume_from_other_weights(tmp_path, events):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage(1), rounds=2)
 
     def stop(event: Event) -> None:
@@ -185,29 +163,7 @@ def test_training_does_not_resume_from_other_weights(tmp_path: Path, events: Any
     assert not list(tmp_path.glob("checkpoints/*"))
 
 
-def test_the_first_records_name_the_weights_of_an_earlier_run(finished: RunOptions, tmp_path: Path) -> None:
-    (known,) = (record for record in read_results(finished.records_dir) if record.cell.initial)
-    digests = {name: entry["digest"] for name, entry in known.inputs.items()}
-    old = replace(known, cell_id=known.cell.cell_id(digests))
-    assert old.cell_id != known.cell_id
-    assert read_result(write_result(tmp_path, old)) == old
-    assert by_definition([old, known])[known.cell.definition_id] == [known]  # one run of one cell
-    with pytest.raises(UserError, match="it was changed after the run"):
-        read_result(write_result(tmp_path, replace(known, cell_id="0" * 16)))
-
-
-def test_finished_runs_without_weights_count_as_such(finished: RunOptions, tmp_path: Path) -> None:
-    settings = RunOptions(results_dir=tmp_path)
-    first, second = first_stage(), second_stage(first_stage())
-    assert Completed(settings).said([first]) == "not run yet"
-    shutil.copytree(finished.records_dir, settings.records_dir)
-    assert Completed(finished).said([first]) == "finished"
-    assert Completed(settings).said([first, replace(first, seed=1)]).startswith("1 of 2 finished; without its weights")
-    assert Completed(settings)(second, False)
-    assert not Completed(settings)(first, True)
-
-
-def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+def test_damaged_weights_are_refused(tmp_path):
     settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     path = run_stage(first, settings, lambda _: None).path
     content = bytearray(path.read_bytes())
@@ -217,10 +173,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
         run_cell(second_stage(first), settings, lambda _: None)
 
 
-# ---- a kill before each write -------------------------------------------------------------------------------------
-
-
-def test_killed_before_each_step_on_the_disk(finished: RunOptions, tmp_path: Path, killed_before_step: Any) -> None:
+def test_killed_before_each_step_on_the_disk(finished, tmp_path):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     kills, within, between = 0, 0, 0
     while len(list(tmp_path.glob("records/*.json"))) < 2 and kills < 60:
@@ -234,3 +187,30 @@ def test_killed_before_each_step_on_the_disk(finished: RunOptions, tmp_path: Pat
     assert outcomes(settings) == outcomes(finished)
     run_cell(second, settings, lambda _: None)  # the last kill may have struck while its checkpoint was removed
     assert not list(tmp_path.glob("checkpoints/*/*"))
+
+
+BEGUN = ["fedavg-finetuned", "fedavg-prior"]
+SHORT = ("training.rounds=2", "training.local_epochs=1")
+
+
+@pytest.mark.slow
+def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answers(settings):
+    cells = cells_of(BEGUN, *SHORT)
+    (first,) = cells_of(["fedavg"], *SHORT)
+    assert earlier_stages(cells[0]) == earlier_stages(cells[1]) == [first]
+    assert run_cells(cells, settings, lambda _: None) == 0
+    found: dict[str, RunResult] = {record.cell.spec_id: record for record in read_results(settings.records_dir)}
+    assert len(found) == 3
+    finetuned, prior, fedavg = (found[cell.spec_id] for cell in (*cells, first))
+    assert finetuned.inputs["initial"] == prior.inputs["initial"]
+    assert prior.inputs["initial"]["cell_id"] == fedavg.cell_id
+    answers, plain = (read_predictions(settings.records_dir, record) for record in (prior, fedavg))
+    labels = np.array(fedavg.partition["obtained_counts"])  # of what a client was scored on, it held back
+    for (client, _), kept in plain.items():
+        labels[client] -= np.bincount(kept.gold, minlength=labels.shape[1])
+    own, everyone = labels + 1, labels.sum(axis=0) + 1
+    shifts = np.log(own / own.sum(axis=1, keepdims=True)) - np.log(everyone / everyone.sum())
+    assert answers.keys() == plain.keys()
+    for (client, evaluation), kept in answers.items():  # in half precision
+        expected = plain[client, evaluation].by_round[len(fedavg.rounds)].astype(float) + shifts[client]
+        np.testing.assert_allclose(kept.last.astype(float), expected, atol=1e-2)

@@ -1,7 +1,5 @@
 """Who holds which examples: validation parts, data seeds, groups of a first text, subsets and their overlap."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,25 +14,15 @@ from hypothesis import strategies as st
 
 from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.encoding import Encoded
-from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_config import RunConfig
 from benchmarks.running.data_split import split_data
 from benchmarks.tasks import TaskData, TextExamples, task
 from fedsim.data import Client
-from partitions import Overlap, PartitionError, PartitionReport
+from partitions import PartitionError, PartitionReport
+from tests.benchmarks.conftest import DEMO
 
-CELL = RunConfig(
-    scale="demo",
-    task="mrpc",
-    task_version=1,
-    source="generated",
-    backbone="tiny",
-    clients=3,
-    partition={"scheme": "label-table", "shares": ((20, 80), (50, 50), (80, 20)), "size": None},
-    algorithm="fedavg",
-    options={},
-    training=TrainConfig(rounds=1, learning_rate=2e-3, batch_size=16),
-    seed=0,
-)
+LABELS = {"scheme": "label-table", "shares": ((20, 80), (50, 50), (80, 20)), "size": None}
+CELL = replace(DEMO, partition=LABELS)
 GENERATED = {name: task(name).generate(0) for name in ("mrpc", "stsb")}
 EQUAL = {"scheme": "equal"}
 
@@ -56,11 +44,8 @@ def all_held(cell: RunConfig, loaded: TaskData | None = None) -> list[dict[str, 
     return [held(client) for client in shared(cell, loaded)[0]]
 
 
-# ---- validation ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("grouped", [False, True])
-def test_validation_is_a_part_of_the_training_subset(grouped: bool) -> None:
+def test_validation_is_a_part_of_the_training_subset(grouped):
     cell = replace(CELL, grouped=grouped)
     with_validation = all_held(replace(cell, validation_share=0.25))
     for before, after in zip(all_held(cell), with_validation, strict=True):
@@ -70,7 +55,7 @@ def test_validation_is_a_part_of_the_training_subset(grouped: bool) -> None:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
+def test_a_cell_for_tuning_sees_no_test_example(grouped):
     """Its "test" is a part of what the table's cell trains on, with a share for validation or without."""
     table = all_held(replace(CELL, grouped=grouped))
     tuning = all_held(replace(CELL, grouped=grouped, holdout="validation"))
@@ -78,9 +63,6 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
         assert sorted(tried["train"] + tried["test"]) == own["train"]
         assert list(tried) == ["train", "test"]
     assert tuning == all_held(replace(CELL, grouped=grouped, holdout="validation", validation_share=0.3))
-
-
-# ---- data seeds ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -93,7 +75,7 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
     ],
     ids=["plain", "grouped", "scores", "subset"],
 )
-def test_the_data_seed_decides_and_nothing_else(changes: Mapping[str, Any]) -> None:
+def test_the_data_seed_decides_and_nothing_else(changes):
     cell = replace(CELL, validation_share=0.2, **changes)
     fixed = all_held(replace(cell, data_seed=3))
     assert fixed == all_held(replace(cell, data_seed=3, seed=8))
@@ -102,8 +84,6 @@ def test_the_data_seed_decides_and_nothing_else(changes: Mapping[str, Any]) -> N
     training = replace(cell.training, rounds=7, learning_rate=1e-5)
     assert fixed == all_held(replace(cell, data_seed=3, algorithm="central", training=training))
 
-
-# ---- groups of a first text ------------------------------------------------------------------------------------
 
 PAIRS = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 1)), min_size=12, max_size=90)
 SCHEMES = st.sampled_from([EQUAL, {"scheme": "dirichlet", "alpha": 0.7}, CELL.partition])
@@ -116,9 +96,7 @@ def data_of(pairs: list[tuple[int, int]]) -> TaskData:
 
 @given(pairs=PAIRS, partition=SCHEMES, seed=st.integers(0, 99), validation=st.sampled_from([0.0, 0.3]))
 @hypothesis_settings(max_examples=80, deadline=None)
-def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
-    pairs: list[tuple[int, int]], partition: Mapping[str, Any], seed: int, validation: float
-) -> None:
+def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(pairs, partition, seed, validation):
     cell = replace(CELL, partition=partition, seed=seed, test_share=0.3, validation_share=validation, grouped=True)
     try:
         clients, report = shared(cell, data_of(pairs))
@@ -138,28 +116,15 @@ def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
     assert len(set(texts)) == len(texts)
 
 
-def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
-    twice = data_of([(0, 0), (0, 1)] * 12)
-    single = replace(twice, pool=TextExamples((("same",),) * 24, twice.pool.labels))
-    assert shared(replace(CELL, partition=EQUAL), single)[1].overlap == {}
-    assert shared(replace(CELL, partition=EQUAL), twice)[1].overlap["test"] == Overlap(6, 6, 0)  # equal votes
-    known = TextExamples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
-    held_out = replace(twice, held_out={"mismatched": known})
-    assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
-
-
-# ---- what is refused -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("option", ["test_share", "validation_share"])
-def test_a_share_that_leaves_nothing_is_named(option: str, grouped: bool) -> None:
+def test_a_share_that_leaves_nothing_is_named(option, grouped):
     cell = replace(CELL, grouped=grouped, **{option: 0.001})
     with pytest.raises(PartitionError, match=f"{option} 0.001"):
         shared(cell)
 
 
-def test_cut_texts_are_counted_by_client_and_set() -> None:
+def test_cut_texts_are_counted_by_client_and_set():
     data = data_of([(place, place % 2) for place in range(60)])
     cut = np.arange(60) % 3 == 0
     cell, of = replace(CELL, partition=EQUAL), task(CELL.task)

@@ -1,10 +1,7 @@
 """Training that diverges is a result: a record that says so, and no run starts from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +12,12 @@ from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running import scoring
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished
-from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
 from fedsim.errors import DivergedError
 from fedsim.training import LocalTraining
+from tests.benchmarks.conftest import cells_of, run_words
 
-CellsOf = Callable[..., list[RunConfig]]
 SHORT = ("training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
 REASON = "training diverged, as this test wants"
 
@@ -43,9 +38,7 @@ def diverging_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return from_now_on
 
 
-def test_a_cell_stops_with_a_record_of_the_rounds_before(
-    cells_of: CellsOf, settings: RunOptions, events: Any, diverging_in: Callable[[int], None]
-) -> None:
+def test_a_cell_stops_with_a_record_of_the_rounds_before(settings, events, diverging_in):
     diverging_in(2)
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
     record = run_cell(cell, settings, events)
@@ -62,9 +55,7 @@ def test_a_cell_stops_with_a_record_of_the_rounds_before(
     assert not settings.checkpoint_dir(record.cell_id).exists()
 
 
-def test_it_is_not_computed_again(
-    cells_of: CellsOf, settings: RunOptions, events: Any, diverging_in: Callable[[int], None]
-) -> None:
+def test_it_is_not_computed_again(settings, events, diverging_in):
     diverging_in(1)
     cells = cells_of(("fedavg",), *SHORT, "training.rounds=2")
     assert run_cells(cells, settings, lambda _: None) == 0  # a result, no failure
@@ -76,30 +67,6 @@ def test_it_is_not_computed_again(
     assert found.record.by_round("test/f1") == ()
 
 
-def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: RunOptions) -> None:
-    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2", "training.learning_rate=1e30")
-    record = run_cell(cell, settings, lambda _: None)
-    assert record.diverged["round"] == 1
-    assert "1e+30" in record.diverged["reason"]
-
-
-def test_scores_that_are_not_finite_end_a_cell(
-    cells_of: CellsOf, settings: RunOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Weights may be finite, and answers not."""
-    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2")
-    is_answered = iter([True] * 4 + [False] * 9)  # from the second round on, not
-
-    monkeypatch.setattr(scoring, "_is_answered", lambda *_: next(is_answered))
-    record = run_cell(cell, settings, lambda _: None)
-    assert record.diverged["round"] == 2
-    assert "finite answers" in record.diverged["reason"]
-    assert len(record.rounds) == 1
-
-
-# ---- earlier runs ----------------------------------------------------------------------------------------------------
-
-
 def chain() -> tuple[RunConfig, RunConfig]:
     """Masked language modelling, and a classifier that begins from it."""
     first, then = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
@@ -109,7 +76,7 @@ def chain() -> tuple[RunConfig, RunConfig]:
     return before, replace(cell, training=replace(cell.training, rounds=1, batch_size=64), initial=before)
 
 
-def test_a_diverged_run_stops_those_that_start_from_it(settings: RunOptions, events: Any) -> None:
+def test_a_diverged_run_stops_those_that_start_from_it(settings, events):
     before, cell = chain()
     assert run_cells([cell, replace(cell, seed=1)], settings, events) == 2
     (finished,) = events.of(CellFinished)
@@ -122,10 +89,7 @@ def test_a_diverged_run_stops_those_that_start_from_it(settings: RunOptions, eve
         run_stage(before, settings, lambda _: None)
 
 
-# ---- the command line ----------------------------------------------------------------------------------------
-
-
-def test_the_command_line_shows_it(tmp_path: Path, run_words: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_shows_it(tmp_path, capsys):
     words = run_words(tmp_path, "fedavg", *SHORT, "training.rounds=2", "training.learning_rate=1e30")
     assert main(words) == 0
     shown = capsys.readouterr()

@@ -1,96 +1,26 @@
 """Dry runs: bytes and FLOPs by hand, and what is planned is what is sent, for every method."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import fedsim.algorithms
 from benchmarks.dry_run import client_costs, rounds, shapes
-from benchmarks.dry_run.client_costs import FlopRun, cell_flops
-from benchmarks.dry_run.rounds import client_of, cohorts, wire_plan
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
-from benchmarks.dry_run.stand_ins import Texts
-from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
-from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from fedsim.algorithms import Workload, algorithm_names
-from fedsim.algorithms.averaging import averaging
-from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm
-from fedsim.plan import ExchangePlan
-
-CellsOf = Callable[..., list[RunConfig]]
-H, INNER, DEPTH = 64, 128, 4  # of the built-in tiny encoder
-LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
-HEAD = 4 * ((H * H + H) + (H * 2 + 2))
+from fedsim.algorithms import algorithm_names
 
 
 def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunConfig:
     found = benchmark(table)
     cell = found.cell(found.row(row), found.columns[0], found.scale(scale), 0)
     return replace(cell, training=replace(cell.training, **training))
-
-
-# ---- bytes by hand -----------------------------------------------------------------------------------------------
-
-
-def moving(workload: Workload) -> FederatedAlgorithm:
-    """The layer of the round and the head go up, what the last round merged comes down; client 2 trains the head."""
-    parts = workload.model.groups
-
-    def trained(round: int, client: int) -> frozenset[str]:
-        return parts.head if client == 2 else parts.layers[0 if round <= 2 else 1] | parts.head
-
-    def plan(round: int, client: int) -> ExchangePlan:
-        down = trained(round - 1, 0) if round > 1 else frozenset()
-        up = trained(round, client)
-        return ExchangePlan({name: name for name in parts.names}, down, up, up, frozenset())
-
-    return averaging(workload, plan, personal=False)
-
-
-def test_plans_that_change_with_the_round_and_the_client(cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fedsim.algorithms, "algorithm_function", lambda name: moving)
-    (cell,) = cells_of(["fedavg"], "training.rounds=4")
-    plan = wire_plan(replace(cell, algorithm="moving", options={}))
-    up, down = 2 * (LAYER + HEAD) + HEAD, 3 * (LAYER + HEAD)
-    assert [(each.up_bytes, each.down_bytes) for each in plan.rounds] == [(up, 0), (up, down), (up, down), (up, down)]
-    assert plan.total.kinds == {("up", "parameters"): 4 * up, ("down", "parameters"): 3 * down}
-    assert not plan.alike
-    assert (plan.up_bytes, plan.down_bytes) == (up, round(3 * down / 4))  # the mean of the rounds
-
-
-def test_fedavg_sends_layers_and_head_of_each_client_that_is_drawn(cells_of: CellsOf) -> None:
-    whole, third = (wire_plan(*cells_of(["fedavg"], f"training.participation={share}")) for share in (1.0, 0.34))
-    assert whole.up_bytes == whole.down_bytes == 3 * (DEPTH * LAYER + HEAD)
-    assert (3 * third.up_bytes, third.setup_bytes) == (whole.up_bytes, whole.setup_bytes)
-    assert third.total.up_bytes == len(third.rounds) * third.up_bytes
-
-
-def test_features_are_those_of_the_clients_that_are_drawn() -> None:
-    cell = of_table("fedfreezebert-table3", "c-ordinary", participation=0.4)
-    examples = [10, 20, 40, 80, 160]
-    plan = wire_plan(cell, examples=examples)
-    (cohort,) = cohorts(cell, [client_of(number, size) for number, size in enumerate(examples)])
-    assert len(cohort) == 2
-    assert plan.kinds["up", "features"] == 4 * H * sum(examples[client.id] for client in cohort)
-    with pytest.raises(DependsOnTextsError, match="number of examples"):
-        wire_plan(cell)
-    with pytest.raises(RoundRefusedError, match="expected 1 round"):
-        wire_plan(replace(cell, training=replace(cell.training, rounds=2)), examples=examples)
-
-
-# ---- planned is sent ---------------------------------------------------------------------------------------------
 
 
 TRAINED = {"fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedbert_parallel", "fedbert_sequential"}  # of all examples
@@ -110,14 +40,14 @@ def demo_cells() -> dict[str, RunConfig]:
 CELLS = demo_cells()
 
 
-def test_every_method_is_in_a_table() -> None:
+def test_every_method_is_in_a_table():
     assert {*algorithm_names()} == {*CELLS} | UNPLANNED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("participation", [1.0, 0.6])
 @pytest.mark.parametrize("method", sorted(CELLS))
-def test_what_is_planned_is_what_is_sent(method: str, participation: float, settings: RunOptions, events: Any) -> None:
+def test_what_is_planned_is_what_is_sent(method, participation, settings, events):
     cell = CELLS[method]
     passes_on = cell.options.get("turns") == "pass"  # all clients take part, one after the other
     rounds, share = (cell.clients, 1.0) if passes_on else (min(cell.training.rounds, 3), participation)
@@ -133,83 +63,6 @@ def test_what_is_planned_is_what_is_sent(method: str, participation: float, sett
     (started,) = events.of(CellStarted)
     if method in TRAINED:
         assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
-
-
-# ---- FLOPs by hand -----------------------------------------------------------------------------------------------
-
-S = 32  # tokens of every text
-TOKENS, ATTENTION = S * 2 * (4 * H**2 + 2 * H * INNER), 4 * H * S**2  # of a layer, forwards
-QUERY_KEY_VALUE, POOLED = S * 2 * 3 * H**2, 2 * (H**2 + 2 * H)
-
-
-def trains_layers(layers: Sequence[int], head: bool = True, embeddings: bool = False) -> Any:
-    """A method that trains these layers, counted from 0 at the bottom."""
-
-    def made(workload: Workload) -> FederatedAlgorithm:
-        parts = workload.model.groups
-        own = parts.head if head else frozenset()
-        own = own.union(*(parts.layers[layer] for layer in layers), parts.embeddings if embeddings else ())
-        plan = ExchangePlan({name: name for name in parts.names}, own, own, own, frozenset())
-        return averaging(workload, lambda round, client: plan)
-
-    return made
-
-
-@pytest.mark.parametrize(
-    ("layers", "head", "embeddings", "lowest", "passes"),
-    [
-        ([1, 3], True, False, 1, 3),  # frozen layers below and between
-        ([0], False, False, 0, 2),  # frozen layers and a frozen head above
-        ([], True, True, 0, 3),  # embeddings need gradients through all layers
-    ],
-)
-def test_a_backward_pass_goes_down_to_what_is_trained(
-    layers: list[int], head: bool, embeddings: bool, lowest: int, passes: int,
-    cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """A text costs all layers forwards; gradients of activations down to the lowest trained layer, of weights where
-    they are trained; 2 of attention wherever a gradient goes through; the head as often as it is passed."""
-    monkeypatch.setattr(fedsim.algorithms, "algorithm_function", lambda name: trains_layers(layers, head, embeddings))
-    (cell,) = cells_of(["fedavg"], "training.rounds=2", "training.local_epochs=3", f"training.max_length={S}")
-    run = FlopRun(replace(cell, algorithm="made-up", options={}))
-    amounts = run.rounds([client_of(number, size) for number, size in enumerate((5, 7, 11))])
-    through = DEPTH - lowest
-    text = DEPTH * (TOKENS + ATTENTION) + through * (TOKENS + 2 * ATTENTION) + len(layers) * TOKENS + passes * POOLED
-    text -= 0 if embeddings else QUERY_KEY_VALUE  # nothing is trained below the lowest layer
-    assert [each["flops"] for each in amounts] == [3 * (5 + 7 + 11) * text] * 2
-
-
-def scored(sizes: Sequence[int], tests: Sequence[int]) -> list[Client]:
-    parts = [Subset(Texts(), np.zeros(size, dtype=np.int64)) for size in tests]
-    return [
-        replace(client_of(k, size), evaluation={"test": part})
-        for k, (size, part) in enumerate(zip(sizes, parts, strict=True))
-    ]
-
-
-def test_flops_of_a_run_are_those_of_its_rounds() -> None:
-    cell = of_table("fedsplitbert-table3", "fedavg", rounds=2, local_epochs=3, max_length=S)
-    train, forward = [5, 7, 11], DEPTH * (TOKENS + ATTENTION) + POOLED
-    text = 3 * forward - QUERY_KEY_VALUE  # nothing is trained below the first layer
-    assert cell_flops(cell, scored(train, [2, 3, 4])) == 2 * 3 * 23 * text
-    assert cell_flops(of_table("fedsplitbert-table3", "linear"), scored(train, [2, 3, 4])) == 0
-
-
-def test_a_frozen_encoder_reads_each_text_once_and_a_head_in_every_epoch() -> None:
-    cell = of_table("fedfreezebert-table3", "d-fedavg-ordinary", rounds=3, local_epochs=2, max_length=S)
-    encoder, head = DEPTH * (TOKENS + ATTENTION), 2 * 3 * H  # of three outputs
-    clients = scored([5, 7, 11, 2, 2], [4] * 5)
-    # Forwards, and the weights' gradient; the features below are frozen.
-    assert cell_flops(cell, clients) == (27 + 20) * encoder + 3 * 2 * 27 * 2 * head
-
-
-def test_split_training_costs_what_unsplit_training_costs() -> None:
-    cell = of_table("fedbert-table2", "heavg")
-    clients = scored([20] * cell.clients, [4] * cell.clients)
-    split, whole = (FlopRun(each).rounds(clients)[0]["flops"] for each in (
-        cell, replace(cell, algorithm="central", options={"embeddings": "global"}),
-    ))  # fmt: skip
-    assert split == pytest.approx(whole, rel=0.02)
 
 
 # ---- the cache of answers ----------------------------------------------------------------------------------------
@@ -233,7 +86,7 @@ def underived(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("derived again"))
 
 
-def test_answers_are_kept(path: Path, request: pytest.FixtureRequest) -> None:
+def test_answers_are_kept(path, request):
     unknown = of_table("fedfreezebert-table3", "c-psum")
     plan, costs = plan_of(FEDBFPT), derive_client(FEDBFPT)
     assert plan_of(unknown) is None
@@ -245,7 +98,7 @@ def test_answers_are_kept(path: Path, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("damage", ["[1]", '{"plan', "bytes", "entry"])
-def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
+def test_a_damaged_file_is_derived_anew(path, damage):
     plan = plan_of(FEDBFPT)
     text = path.read_text().replace('"kinds"', '"kind"') if damage == "entry" else damage
     path.write_bytes(b"\xff\x00" if damage == "bytes" else text.encode())
@@ -253,12 +106,3 @@ def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
     assert plan_of(FEDBFPT) == plan
     shapes.keep_in(path.parents[1])
     assert key_of("plan", FEDBFPT) in shapes._answers
-
-
-def test_keys_tell_shapes_and_libraries_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    same = key_of("plan", of_table("fedbfpt-pretraining", "fedbfpt", learning_rate=1.0))
-    more = of_table("fedbfpt-pretraining", "fedbfpt", rounds=99)
-    others = [key_of("plan", more), key_of("plan", FEDBFPT, 10), key_of("client", FEDBFPT)]
-    assert key_of("plan", FEDBFPT) == same
-    monkeypatch.setattr(shapes.metadata, "version", lambda name: "0.0")
-    assert len({same, *others, key_of("plan", FEDBFPT)}) == 5

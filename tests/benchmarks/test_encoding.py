@@ -1,7 +1,5 @@
 """Tokens: from the cache they are those of the tokenizer, and long texts are read whole."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +8,9 @@ import pytest
 import torch
 
 from benchmarks.encoders import encoding
-from benchmarks.encoders.encoding import TokenCache, encode, key_of, record_batches
+from benchmarks.encoders.encoding import TokenCache, encode, key_of
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import word_tokenizer
-from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running.federation import build_clients, load_inputs, training_examples
-from benchmarks.running.runner import run_cell
 from benchmarks.tasks import TextExamples, task
 from fedsim.stored import Chunks
 
@@ -33,24 +28,6 @@ CASES = {  # examples, the most tokens of one, and the task, for each form of to
     "blocks": (TAGGED_SENTENCES, 6, TAGGED),
     "packed": (TextExamples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
 }
-
-CELL = RunConfig(
-    scale="demo",
-    task="corpus-biology",
-    task_version=1,
-    source="generated",
-    backbone="tiny",
-    clients=6,
-    partition={"scheme": "equal"},
-    algorithm="fedavg",
-    options={"embeddings": "global"},
-    training=TrainConfig(rounds=3, learning_rate=3e-3, batch_size=16, local_epochs=1, max_length=32, precision="fp32"),
-    seed=0,
-    head="masked-lm",
-    test_share=0.05,
-)
-MASKED = replace(CELL, task="wikitext", clients=2, test_share=0.0)
-CAUSAL = replace(MASKED, task="wikitext-causal", backbone="tiny-gpt2-fresh", head="causal-lm")
 
 
 @pytest.fixture
@@ -94,17 +71,6 @@ def test_the_cache_gives_the_tokens_of_the_tokenizer(tokenizer, calls, tmp_path,
     assert calls == [1]
 
 
-def test_a_row_of_the_file_is_an_example_and_long_texts_are_read_in_small_batches(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 60)
-    assert len(list(record_batches(PAIRS, tokenizer, 12, None))) == 11
-    TokenCache(tmp_path).encode(PAIRS, tokenizer, 12)
-    (path,) = tmp_path.glob("*.arrow")
-    rows = pa.ipc.open_file(path).read_all().to_pylist()
-    columns = map(list, zip(*TEXTS, strict=True))
-    assert [row["tokens"] for row in rows] == tokenizer(*columns, max_length=12, truncation=True)["input_ids"]
-    assert [row["labels"] for row in rows] == PAIRS.labels.tolist()
-
-
 def test_everything_that_decides_the_tokens_decides_the_key(tokenizer):
     changed = (("two one", *TEXTS[0][1:]), *TEXTS[1:])
     keys = [
@@ -141,31 +107,6 @@ def test_a_disk_that_is_full_or_read_only_costs_only_the_cache(tokenizer, tmp_pa
 # ---- texts without labels ----------------------------------------------------------------------------------------
 
 
-def test_long_passages_are_trained_on_whole_and_notes_are_in_the_record(settings):
-    folder = settings.results_dir.parent / "data" / "corpora"
-    folder.mkdir(parents=True)
-    words = " ".join(["the", "cold", "cat", "sees"] * 2000)
-    (folder / "biology.txt").write_text(f"{words}\n\n" + "the cat sees\n" * 20)
-    settings = replace(settings, data_dir=folder.parent)
-    cell = replace(CELL, source="corpora", clients=1, algorithm="central")
-    clients, report = build_clients(cell, load_inputs(cell, settings), settings)
-    parts = [clients[0].train, clients[0].evaluation["test"]]
-    tokens = sum(int(part.examples.lengths[part.indices].sum()) - 2 * len(part) for part in parts)
-    assert tokens == 8000 + 3 * 20
-    assert report.sizes == (21,)
-    assert np.concatenate([part.indices for part in parts]).size > 250
-    record = run_cell(replace(cell, training=replace(cell.training, rounds=1)), settings, lambda _: None)
-    assert (record.inputs["data"]["notes"], record.inputs["data"]["examples"]) == (["empty lines: 1"], 21)
-
-
-def test_a_generated_domain_is_learnt_in_a_few_rounds(settings):
-    rounds = run_cell(replace(CELL, task="corpus-wikipedia"), settings, lambda _: None).rounds
-    assert set(rounds[0].scores) == {"test", "valid"}
-    values = [entry.scores["test"]["perplexity"] for entry in rounds]
-    assert values == sorted(values, reverse=True)
-    assert values[-1] < 512 / 2  # words of the vocabulary
-
-
 def test_each_article_is_tokenised_whole_and_closed(data_dir):
     """By [SEP] after blocks that open with [CLS]; by GPT-2's end of text, and nothing opens its blocks."""
     texts = tuple(("\n".join([" ".join(WORDS[count % 3 :])] * (1 + count % 3)),) for count in range(9))
@@ -181,22 +122,6 @@ def test_each_article_is_tokenised_whole_and_closed(data_dir):
     part = encode(articles, tokenizer, 8, task("wikitext")).subset(np.array([2]))
     whole = [*tokenizer(*texts[2]).input_ids, 50256]
     assert part.examples.collate(part.indices)["input_ids"].flatten().tolist() == whole[: len(whole) // 8 * 8]
-
-
-@pytest.mark.parametrize("cell", [MASKED, CAUSAL], ids=["masked", "causal"])
-def test_clients_divide_the_articles(cell, settings):
-    inputs = load_inputs(cell, settings)
-    clients, report = build_clients(cell, inputs, settings)
-    assert report.sizes == (180, 180)
-    words = sum(len(text.split()) + 1 for (text,) in inputs.data.pool.texts)
-    parts = [client.train for client in clients]
-    assert {id(part.examples) for part in parts} == {id(parts[0].examples)}  # one set, for training on all together
-    assert set(parts[0].examples.lengths) == {32}
-    assert words - 2 * 31 < 31 * sum(map(len, parts)) <= words
-    test = clients[0].evaluation["test"]
-    assert test is clients[1].evaluation["test"]
-    assert len(test) > 0
-    assert training_examples(cell, settings) == [len(part) for part in parts]
 
 
 def test_texts_that_lose_their_end_are_counted(tokenizer, tmp_path):

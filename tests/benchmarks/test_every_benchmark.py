@@ -3,23 +3,24 @@
 Their runs, bytes, tables, verdicts and audits are frozen in tests/expected.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re
+import shlex
 import unicodedata
 from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import Claim, rows_named
+from benchmarks.claims import rows_named
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.costs import Terms
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from reports.evidence.published import AVERAGE, PARAMETERS, read_published
+from reports.front.readme import BEGIN, END
 
 IDS = benchmark_ids()
 # Published numbers outside the table's rows and columns: clients of the label tables, costs in the papers' units.
@@ -32,11 +33,8 @@ QUOTED = {"fedsplitbert": 16, "fedfreezebert": 15, "fedbert": 19, "fedbfpt": 8} 
 CLAIMS = {f"{paper} {claim.id}": claim for paper in QUOTED for claim in claims_of(paper)}
 
 
-# ---- definitions -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", IDS)
-def test_every_row_and_column_has_a_cell_at_each_scale(name: str) -> None:
+def test_every_row_and_column_has_a_cell_at_each_scale(name):
     table = benchmark(name)
     for scale in table.scales:
         rows, columns = table.rows_at(scale), table.columns_at(scale)
@@ -52,7 +50,7 @@ def test_every_row_and_column_has_a_cell_at_each_scale(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name: str) -> None:
+def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name):
     table = benchmark(name)
     deviations = [(entry.id, scale) for entry in table.deviations for scale in entry.scales]
     assert {scale for _, scale in deviations} <= set(SCALES)
@@ -64,7 +62,7 @@ def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name: str) -
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_all_rows_of_a_search_have_one_budget(name: str) -> None:
+def test_all_rows_of_a_search_have_one_budget(name):
     """Otherwise a method would be better for having been tried more often."""
     search = benchmark(name).scale("lite").search
     if search is not None:
@@ -72,11 +70,8 @@ def test_all_rows_of_a_search_have_one_budget(name: str) -> None:
         assert len({min(search.trials or count, count) for count in points}) <= 1
 
 
-# ---- print -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", IDS)
-def test_every_published_number_has_its_place(name: str) -> None:
+def test_every_published_number_has_its_place(name):
     table = benchmark(name)
     rows, columns = {row.id for row in table.rows}, {column.task: column for column in table.columns}
     of_paper = {row.id for other in IDS if other.startswith(table.paper.id) for row in benchmark(other).rows}
@@ -95,18 +90,15 @@ def test_every_published_number_has_its_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", filter(WHOLE.fullmatch, IDS))
-def test_every_printed_score_is_published(name: str) -> None:
+def test_every_printed_score_is_published(name):
     table = benchmark(name)
     found = {(entry.row, entry.column, entry.score) for entry in read_published(table.published_csv)}
     columns = table.columns_at(table.scale("paper"))
     assert {(row.id, column.task, column.averaged) for row in table.rows if row.printed for column in columns} <= found
 
 
-# ---- claims ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("paper", QUOTED)
-def test_every_sentence_is_judged_under_an_id_of_its_own(paper: str) -> None:
+def test_every_sentence_is_judged_under_an_id_of_its_own(paper):
     claims = claims_of(paper)
     assert {claim.number for claim in claims} == set(range(1, QUOTED[paper] + 1))
     assert len({claim.id for claim in claims}) == len(claims)
@@ -114,7 +106,7 @@ def test_every_sentence_is_judged_under_an_id_of_its_own(paper: str) -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
-def test_claims_name_rows_tasks_and_scores_that_exist(claim: Claim) -> None:
+def test_claims_name_rows_tasks_and_scores_that_exist(claim):
     for relation in claim.every_relation:
         rows = list(rows_named(relation))
         assert rows
@@ -140,10 +132,31 @@ def letters(text: str) -> str:
 
 
 @pytest.mark.parametrize("paper", QUOTED)
-def test_claims_quote_the_paper(paper: str) -> None:
+def test_claims_quote_the_paper(paper):
     if not os.environ.get(PAPER_TEXTS):
         pytest.skip(f"needs the papers' texts: set {PAPER_TEXTS} to a folder with {paper}.txt")
     text = letters("\n".join(file.read_text() for file in sorted(Path(os.environ[PAPER_TEXTS]).glob(f"{paper}*.txt"))))
     for claim in claims_of(paper):
         for part in re.split(r"…|\[[^\]]*\]", claim.quotation):
             assert letters(part) in text, claim.id
+
+
+PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
+
+
+def text(page: Path) -> str:
+    """The page without what is rendered into it."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    return before + rest.partition(END)[2]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_its_commands_are_understood(page):
+    commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text(page), re.M)
+    assert commands
+    for command in commands:
+        words = build_parser().parse_args(shlex.split(command))
+        if words.command in ("plan", "run", "sweep") and not getattr(words, "claims", False):  # of a whole paper
+            assert selection(words).cells()
+    for made in re.findall(r"`make (?:sweep-)?([a-z]+-[a-z0-9]+)", text(page)):
+        assert made in benchmark_ids()

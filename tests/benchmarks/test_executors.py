@@ -1,12 +1,10 @@
 """Every executor gives the same results, also where processes and nodes are lost."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,15 +22,15 @@ from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Cel
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
+from tests.benchmarks.conftest import cells_of
 from tests.conftest import ROOT
 
-CellsOf = Callable[..., list[RunConfig]]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 LOCAL_SLURM = {"executor": "slurm", "slurm": ("cluster=local",)}
 
 
 @pytest.fixture(scope="module")
-def cells(cells_of: CellsOf) -> list[RunConfig]:
+def cells() -> list[RunConfig]:
     """Three cells, the last of which begins from the first."""
     first, other = cells_of(("fedavg", "fedsplitbert"), *SHORT)
     return [first, other, replace(first, seed=1, initial=first)]
@@ -75,9 +73,6 @@ def assert_nothing_left(settings: RunOptions) -> None:
     assert not list(settings.results_dir.glob("checkpoints/*"))
 
 
-# ---- the same results ------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def killer(settings: RunOptions, kills: int, seconds: float) -> Iterator[list[int]]:
     """Kill processes that hold a run's lock: the first as soon as it is seen, the others at random moments."""
@@ -103,9 +98,7 @@ def killer(settings: RunOptions, kills: int, seconds: float) -> Iterator[list[in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
-def test_a_table_whose_processes_are_killed_at_random_ends_the_same(
-    executor: str, cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
-) -> None:
+def test_a_table_whose_processes_are_killed_at_random_ends_the_same(executor, cells, one_by_one, settings, events):
     needs_library(executor)
     slurm = ("cluster=local",) if executor == "slurm" else ()
     settings = replace(settings, executor=executor, workers=2, slurm=slurm)
@@ -119,9 +112,7 @@ def test_a_table_whose_processes_are_killed_at_random_ends_the_same(
 
 
 @pytest.mark.slow
-def test_ray_with_two_nodes_of_which_one_is_lost(
-    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
-) -> None:
+def test_ray_with_two_nodes_of_which_one_is_lost(cells, one_by_one, settings, events):
     ray = pytest.importorskip("ray")
     cluster_utils = pytest.importorskip("ray.cluster_utils")
     cluster = cluster_utils.Cluster(True, head_node_args={"num_cpus": 1, "include_dashboard": False})
@@ -145,9 +136,7 @@ def test_ray_with_two_nodes_of_which_one_is_lost(
 
 
 @pytest.mark.slow
-def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(
-    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
-) -> None:
+def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(cells, one_by_one, settings, events):
     def kill(event: Any) -> None:
         events(event)
         if isinstance(event, CellStarted) and event.cell.spec_id == cells[0].spec_id:
@@ -170,7 +159,7 @@ def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(
 
 
 @pytest.mark.slow
-def test_a_preempted_job_resumes_after_the_last_round(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_a_preempted_job_resumes_after_the_last_round(cells, settings):
     """SLURM sends a signal some time before it kills."""
     needs_library("slurm")
     cell = replace(cells[0], training=replace(cells[0].training, rounds=8))
@@ -197,9 +186,7 @@ def test_a_preempted_job_resumes_after_the_last_round(cells: list[RunConfig], se
     assert len(outcomes(settings)) == 1
 
 
-def test_a_failed_cell_stops_those_that_start_from_it_alone(
-    cells: list[RunConfig], settings: RunOptions, events: Any
-) -> None:
+def test_a_failed_cell_stops_those_that_start_from_it_alone(cells, settings, events):
     bad = replace(cells[0], head="no-such-head")
     assert run_cells([bad, replace(cells[0], initial=bad), cells[1]], settings, events) == 2
     first, then = events.of(CellFailed)
@@ -208,12 +195,7 @@ def test_a_failed_cell_stops_those_that_start_from_it_alone(
     assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
 
 
-# ---- several invocations ---------------------------------------------------------------------------------------------
-
-
-def test_a_cell_that_another_invocation_computes_is_waited_for(
-    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
-) -> None:
+def test_a_cell_that_another_invocation_computes_is_waited_for(cells, one_by_one, settings, events):
     ids = {RunConfig.from_json(outcome["cell"]).spec_id: name for name, outcome in one_by_one.items()}
     said = threading.Event()
 
@@ -233,9 +215,7 @@ def test_a_cell_that_another_invocation_computes_is_waited_for(
     assert len(outcomes(settings)) == 2
 
 
-def test_a_lock_that_was_lost_while_the_machine_slept(
-    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
-) -> None:
+def test_a_lock_that_was_lost_while_the_machine_slept(cells, one_by_one, settings, events):
     def lose(event: Any) -> None:
         events(event)
         if isinstance(event, RoundFinished) and event.round.round == 1 and len(events.of(CellStarted)) == 1:
@@ -248,16 +228,13 @@ def test_a_lock_that_was_lost_while_the_machine_slept(
     assert_nothing_left(settings)
 
 
-# ---- wrong inputs ------------------------------------------------------------------------------------------------
-
-
-def test_a_machine_without_the_results_folder(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_a_machine_without_the_results_folder(cells, settings):
     end = compute_elsewhere(Job(cells[0], False), settings, False, {})
     assert isinstance(end, CellFailed)
     assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
 
 
-def test_slurm_and_ray_that_cannot_work_are_refused(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_slurm_and_ray_that_cannot_work_are_refused(cells, settings):
     for text in ("partition", "=gpu", "partition=", "two words=1"):
         with pytest.raises(UserError, match="--slurm: expected NAME=VALUE"):
             on_slurm.parameters([text])
@@ -270,10 +247,7 @@ def test_slurm_and_ray_that_cannot_work_are_refused(cells: list[RunConfig], sett
             run_cells(cells, replace(settings, executor="ray", ray_address=address), lambda _: None)
 
 
-# ---- slots -----------------------------------------------------------------------------------------------------------
-
-
-def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch):
     monkeypatch.setattr("benchmarks.executors.processes.gpu_memory", lambda: [2**35, 2**35])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 

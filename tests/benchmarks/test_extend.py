@@ -1,18 +1,19 @@
-"""The page on adding your own: its method, task and table, as they are printed there, run from a user's folder."""
+"""Own methods, tasks and tables: the page on adding them, run from a user's folder, and files of a paper's folder."""
 
-from __future__ import annotations
-
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import benchmarks
 import benchmarks.tasks
 import fedsim.algorithms
 from benchmarks import api, registry
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.errors import UserError
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
@@ -48,9 +49,7 @@ def words(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_the_page_adds_a_method_a_task_and_a_table(
-    folder: Path, words: list[str], workers: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_adds_a_method_a_task_and_a_table(folder, words, workers, capsys):
     """In this process, or in processes that include the folder themselves."""
     assert main([*words, "--workers", str(workers)]) == 0, capsys.readouterr().err
     finished = api.load(folder / "results" / "records")
@@ -63,9 +62,7 @@ def test_the_page_adds_a_method_a_task_and_a_table(
         assert (plan.up_bytes, plan.down_bytes) == (record.rounds[0].up_bytes, record.rounds[0].down_bytes)
 
 
-def test_missing_data_and_names_that_are_taken_are_refused(
-    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_data_and_names_that_are_taken_are_refused(folder, words, capsys):
     (folder / "data" / "reviews" / "reviews.tsv").unlink()
     assert main(words) == 2
     assert "put reviews/reviews.tsv, with the columns text and verdict, there" in capsys.readouterr().err
@@ -79,3 +76,54 @@ def test_missing_data_and_names_that_are_taken_are_refused(
         assert main(words) == 2
         assert f"is taken; give its {kind} another one" in capsys.readouterr().err
         path.write_text(text, encoding="utf-8")
+
+
+ODD = '''"""A study: BENCHMARK = something is in the text alone."""
+from dataclasses import replace
+
+from benchmarks.fedsplitbert import tables
+
+BENCHMARK{annotation} = replace(tables.TABLE3, id="{id}", place="A study")
+'''
+NONE = {
+    "claims": "CLAIMS = ()\n",
+    "mentions": "# BENCHMARK = 1\n",
+    "similar": "BENCHMARKS = ()\nBENCHMARK_ID = 1\n",
+    "imports": "from benchmarks.fedsplitbert.tables import TABLE3 as BENCHMARK\n",
+}
+
+
+@pytest.fixture
+def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of a paper, in place of the others."""
+    folder = tmp_path / "oddpaper"
+    folder.mkdir()
+    monkeypatch.setattr(registry, "_ROOT", tmp_path)
+    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(tmp_path)])
+    importlib.invalidate_caches()
+    return folder
+
+
+@pytest.mark.parametrize("annotation", ["", ": object"])
+def test_adding_a_file_is_enough(paper, annotation):
+    name = "annotated_2" if annotation else "zz9_study"
+    (paper / f"{name}.py").write_text(ODD.format(id=f"oddpaper-{name}", annotation=annotation), encoding="utf-8")
+    for other, text in NONE.items():
+        (paper / f"{other}.py").write_text(text, encoding="utf-8")
+    assert registry.benchmark_ids() == [f"oddpaper-{name}"]
+    assert registry.benchmark(f"oddpaper-{name}").place == "A study"
+    for other in NONE:
+        with pytest.raises(UserError, match=f"unknown benchmark 'oddpaper-{other}'"):
+            registry.benchmark(f"oddpaper-{other}")
+
+
+def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tmp_path):
+    counts = {}
+    for scale in ("lite", "demo"):
+        assert main(["list", "--scale", scale, "--results-dir", str(tmp_path)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        counts[scale] = {line.split()[0]: line.split()[1] for line in lines if line.count("/")}
+    assert counts["lite"]["fedsplitbert-table1"] == "9/9"
+    assert counts["demo"]["fedsplitbert-table1"] == "0/9"
+    assert counts["demo"].keys() == set(registry.benchmark_ids())

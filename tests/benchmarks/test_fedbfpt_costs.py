@@ -1,19 +1,12 @@
 """FedBFPT's costs by shapes: sizes saved and sent, FLOPs by hand, the paper's formula, what a client holds."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run.client_costs import saved_bytes
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client
-from benchmarks.fedbfpt.tables import COSTING
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from reports.evidence.published import read_published
@@ -38,18 +31,16 @@ def costs(row: str) -> ClientCosts:
     return found
 
 
-# ---- sizes on disk -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_the_published_megabytes_are_those_of_a_saved_file() -> None:
+def test_the_published_megabytes_are_those_of_a_saved_file():
     known = {entry.row: entry.value for entry in read_published(TABLE2.published_csv) if entry.column.endswith("_mb")}
     known["fedbfpt-all"] = 255.57  # Table 4
     for row in ("bert-fl", "fedbfpt", "tinybert-6", "tinybert-4", "fedbfpt-all", "distilbert"):
         assert abs(costs(row).saved_bytes / MEBIBYTE - known[row]) <= (0.02 if row == "distilbert" else 0.005)
 
 
-def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> None:
+@pytest.mark.slow
+def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down():
     found = costs("fedbfpt")
     layer = 4 * (H * H + H) + 2 * H * INNER + INNER + H + 2 * 2 * H
     output = H * H + H + 2 * H + V  # transform, norm, decoder bias; its weight is the frozen embeddings
@@ -59,17 +50,6 @@ def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> 
     plan = wire_plan(cell_of("fedbfpt"))
     assert [sent.down_bytes for sent in plan.rounds] == [0, *[6 * found.up_bytes] * 4]
     assert found.down_bytes == pytest.approx(4 / 5 * found.up_bytes)
-
-
-@given(shapes=st.lists(st.lists(st.integers(1, 9), max_size=3), min_size=1, max_size=5))
-def test_a_file_is_as_long_as_it_would_be(shapes: list[list[int]], tmp_path_factory: pytest.TempPathFactory) -> None:
-    named = [(f"tensor.{place}", shape) for place, shape in enumerate(shapes)]
-    path = tmp_path_factory.mktemp("saved") / "archive"  # what `torch.save` calls a file that has no name
-    torch.save({name: torch.ones(shape) for name, shape in named}, path)
-    assert saved_bytes(named) == path.stat().st_size
-
-
-# ---- computation -------------------------------------------------------------------------------------------------
 
 
 def forward(layers: int) -> int:
@@ -83,7 +63,8 @@ def by_hand(local: int, lowest: int) -> int:
     return forward(local) + backward + TOKENS + TRANSFORM
 
 
-def test_a_frozen_middle_is_counted_as_it_runs() -> None:
+@pytest.mark.slow
+def test_a_frozen_middle_is_counted_as_it_runs():
     whole = 3 * (DEPTH * TOKENS + TRANSFORM + DECODER) + DEPTH * 3 * ATTENTION  # gradients of weights and activations
     assert costs("bert-fl").flops == whole
     progressive = [by_hand(6, layer) for layer in (0, 0, 0, 1, 2)]
@@ -91,30 +72,3 @@ def test_a_frozen_middle_is_counted_as_it_runs() -> None:
     assert costs("fedbfpt-no-pl").flops == by_hand(6, 0)
     assert costs("fedbfpt-no-sp").flops == sum(by_hand(6, layer) for layer in range(5)) / 5
     assert costs("fedbfpt-4").flops == sum(by_hand(4, layer) for layer in (0, 0, 0, 1, 2)) / 5
-
-
-@pytest.mark.parametrize(
-    ("row", "layers", "printed_form", "run_form"),
-    [
-        ("bert-fl", (12, 12, 12), 1, 1),
-        ("fedbfpt", (6, 5.4, 1), 7 / 24, 11.4 / 24),
-        ("fedbfpt-all", (6, 6, 6), 12 / 24, 12 / 24),
-        ("fedbfpt-no-pl", (6, 6, 1), 7 / 24, 12 / 24),
-        ("tinybert-4", (4, 4, 4), 8 / 24 * (312 / 768) ** 2, 8 / 24 * (312 / 768) ** 2),
-    ],
-)
-def test_the_papers_formula_and_what_runs(
-    row: str, layers: tuple[float, ...], printed_form: float, run_form: float
-) -> None:
-    found, base = costs(row), costs(COSTING.baseline)
-    assert (found.forward, found.backward, found.trained) == pytest.approx(layers)
-    of_print, of_run = (form.work(found) / form.work(base) for form in COSTING.forms.values())
-    assert (of_print, of_run) == (pytest.approx(printed_form), pytest.approx(run_form))
-
-
-def test_what_a_client_holds() -> None:
-    whole, own = costs("bert-fl"), costs("fedbfpt")
-    assert whole.parameters_bytes == whole.gradients_bytes == whole.moments_bytes / 2 == whole.up_bytes
-    assert own.gradients_bytes == own.up_bytes  # what is trained goes up
-    assert own.parameters_bytes == costs("fedbfpt-all").up_bytes
-    assert own.held_bytes == sum((own.parameters_bytes, own.gradients_bytes, own.moments_bytes, own.activations_bytes))

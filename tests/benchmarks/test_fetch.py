@@ -1,12 +1,7 @@
 """`fetch` gathers a benchmark's data and encoders; a node that cannot reach the hub runs from them."""
 
-from __future__ import annotations
-
-import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import datasets
@@ -16,7 +11,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.encoders import fetched, files
 from benchmarks.encoders.backbones import KNOWN
-from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, note, places, source_of
+from benchmarks.encoders.fetched import OFFLINE, Contents, contents, places, source_of
 from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
 from benchmarks.running import federation
@@ -115,35 +110,6 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
     assert contents(tmp_path) == Contents(tasks=["mrpc"])
     assert source_of("mrpc", tmp_path).folder is None
     assert source_of("cola", tmp_path).folder == tmp_path  # not fetched: read from the folder's own files
-
-
-@pytest.mark.parametrize("text", ["[]", '{"tasks": [1], "encoders": []}', "x"])
-def test_a_damaged_list_is_refused(text, tmp_path, refusal):
-    (tmp_path / FILE).write_text(text)
-    assert str(tmp_path / FILE) in refusal(["run", TABLE, "--data-dir", str(tmp_path)])
-
-
-def test_wrong_arguments_are_refused(tmp_path, refusal):
-    assert "required: --to" in refusal(["fetch", TABLE])
-    assert "unknown benchmark" in refusal(["fetch", "no-such", "--to", str(tmp_path)])
-    (tmp_path / "file").touch()
-    assert "cannot be written" in refusal(["fetch", TABLE, "--to", str(tmp_path / "file" / "below")])
-
-
-@pytest.mark.slow
-def test_the_hubs_libraries_read_the_environment_that_is_set(tmp_path):
-    """In a process of its own, because they read the environment once."""
-    note(tmp_path, ["mrpc"], [])
-    program = (
-        "import sys; from pathlib import Path; from benchmarks.encoders.fetched import use; use(Path(sys.argv[1]))\n"
-        "assert not {'datasets', 'huggingface_hub'} & set(sys.modules)\n"
-        "from huggingface_hub import constants; import datasets, json\n"
-        "print(json.dumps([constants.HF_HUB_CACHE, str(datasets.config.HF_DATASETS_CACHE), constants.HF_HUB_OFFLINE,\n"
-        "                  datasets.config.HF_HUB_OFFLINE]))"
-    )
-    output = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
-    folders = places(tmp_path)
-    assert json.loads(output.stdout) == [folders["HF_HUB_CACHE"], folders["HF_DATASETS_CACHE"], True, True]
 
 
 def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, capsys):

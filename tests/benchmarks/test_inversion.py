@@ -1,26 +1,13 @@
 """The two studies of what embeddings give away: expected tokens, attacked runs, and demos through the runner."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 import pytest
 
-from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.encoders.encoding import encode
-from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import TextExamples, task
-from benchmarks.tasks.generated import NOUNS
-from fedsim.data import IGNORED, Subset
-from reports.evidence.published import read_published
 
 FEATURES, ACTIVATIONS = benchmark("fedfreezebert-inversion"), benchmark("fedbert-inversion")
 
@@ -29,52 +16,8 @@ def runs(study: Benchmark, scale: str) -> dict[str, RunConfig]:
     return {row.id: run for row, _, run in study.cells(scale_of(study, scale), [0])}
 
 
-# ---- expected tokens ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return build_tokenizer(locate("tiny"))
-
-
-def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
-    one, two = (tokenizer.convert_tokens_to_ids(word) for word in NOUNS[:2])
-    texts = ((f"{NOUNS[0]} {NOUNS[1]} unheard-of-word {NOUNS[0]}",), (NOUNS[1],), ("",))
-    encoded = encode(TextExamples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
-    asked, gap = Subset(encoded, np.arange(3)).references, IGNORED
-    # [CLS] before, [SEP] and padding behind; a word that the tokenizer does not know is in pieces, all of them [UNK]
-    assert [[id for id in row if id != gap] for row in asked.tolist()] == [[one, two, one], [two], []]
-    assert asked[:2, :4].tolist() == [[gap, one, two, gap], [gap, two, gap, gap]]
-    assert asked.dtype == np.int64
-    assert asked.shape == (3, encoded.lengths.max())
-
-
-# ---- definitions -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("study", [FEATURES, ACTIVATIONS], ids=lambda study: study.id)
-def test_no_row_is_published_and_attacks_send_nothing(study: Benchmark) -> None:
-    assert all(row.note and not row.printed for row in study.rows)
-    assert read_published(study.published_csv) == ()
-    assert set(study.columns[0].scores) == {f"test/{metric}" for metric in task(study.columns[0].task).metrics}
-    for scale in ("demo", "lite", "paper"):
-        found = runs(study, scale).values()
-        assert len({run.spec_id for run in found}) == len(study.rows)
-        inverters = [run for run in found if run.algorithm == "inversion"]
-        # Every inverter sees the same number of texts in all.
-        assert len({run.training.local_epochs * run.options["public_texts"] for run in inverters}) == 1
-        assert study is FEATURES or all(run.options["layer"] == 0 for run in inverters)
-        for run in found:
-            assert run.training.precision == "fp32"
-            plan = wire_plan(run)
-            assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes) == (0, 0, 0)
-
-
-# ---- the demos ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_features_and_activations_give_texts_away_and_again_alike(tmp_path: Path) -> None:
+def test_features_and_activations_give_texts_away_and_again_alike(tmp_path):
     def attacked(study: Benchmark, folder: str) -> dict[str, RunResult]:
         options = RunOptions(results_dir=tmp_path / folder, device="cpu")
         return {name: run_cell(run, options, lambda _: None) for name, run in runs(study, "demo").items()}

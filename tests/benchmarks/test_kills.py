@@ -1,14 +1,11 @@
 """Killed at any moment and started again, a cell resumes after its last round and ends with the same bits."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,17 +22,17 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run
+from tests.benchmarks.conftest import cells_of, run_words
 from tests.processes import PATIENCE_SECONDS, command, running, wait_for
 
 ROUNDS = 4
 SHORT = (f"training.rounds={ROUNDS}", "training.local_epochs=1")
 METHODS = ("fedadam", "fedsplitbert-qat")  # the server's moments; clients' own tensors and a codec
-Words = Callable[..., list[str]]
 Outcomes = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def cells(cells_of: Callable[..., list[RunConfig]]) -> list[RunConfig]:
+def cells() -> list[RunConfig]:
     return cells_of(METHODS, *SHORT)
 
 
@@ -59,32 +56,8 @@ def rounds_saved(settings: RunOptions) -> int:
     return saved
 
 
-# ---- a kill before each write ----------------------------------------------------------------------------------
-
-
-def test_killed_before_each_step_on_the_disk(
-    cells_of: Callable[..., list[RunConfig]], settings: RunOptions, tmp_path: Path, killed_before_step: Any
-) -> None:
-    server = 'options.server={"name":"adam","learning_rate":0.01}'
-    few = 'partition={"scheme":"sizes","sizes":[20,20,20]}'
-    (cell,) = cells_of(["fedsplitbert"], "training.rounds=2", "training.local_epochs=1", server, few)
-    expected = run_cell(cell, RunOptions(results_dir=tmp_path / "uninterrupted", device="cpu"), lambda _: None)
-    kills = 0
-    while not list(settings.records_dir.glob("*.json")) and kills < 40:
-        with killed_before_step(kills + 1):  # each start comes one step further than the last
-            run_cell(cell, settings, lambda _: None)
-        kills += 1
-    assert kills > 6  # round 1 alone has a step for each of four files, and two for the manifest
-    assert outcomes(settings) == {expected.cell_id: expected.outcome}
-
-
-# ---- SIGKILL ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_sigkill_at_any_moment(
-    cells: list[RunConfig], uninterrupted: Outcomes, settings: RunOptions, events: Any, run_words: Words
-) -> None:
+def test_sigkill_at_any_moment(cells, uninterrupted, settings, events):
     saved, delays = 0, random.Random(0)
     for target in (1, 2, None, ROUNDS + 1, None):
         with command(*run_words(settings.results_dir, ",".join(METHODS), *SHORT)) as process:
@@ -102,18 +75,7 @@ def test_sigkill_at_any_moment(
     assert not list(settings.results_dir.glob("checkpoints/*"))
 
 
-# ---- Ctrl-C ----------------------------------------------------------------------------------------------------
-
-
-def test_ctrl_c_says_that_it_can_go_on_and_does(
-    cells: list[RunConfig],
-    uninterrupted: Outcomes,
-    settings: RunOptions,
-    events: Any,
-    run_words: Words,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, events, monkeypatch, capsys):
     def save_and_interrupt(checkpoint: Checkpoint, run: Run) -> None:
         save(checkpoint, run)
         if run.state.round == 2:
@@ -131,10 +93,7 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(
     assert outcomes(settings) == uninterrupted
 
 
-# ---- a command with workers, as a shell starts it ---------------------------------------------------------------
-
-
-def words_of(settings: RunOptions, run_words: Words) -> list[str]:
+def words_of(settings: RunOptions) -> list[str]:
     return [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
 
 
@@ -144,9 +103,7 @@ def words_of(settings: RunOptions, run_words: Words) -> list[str]:
     [(signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)],
     ids=["Ctrl-C to the group, as a terminal", "a scheduler's SIGTERM to the command alone"],
 )
-def test_a_signal_ends_a_command_and_its_workers_with_one_line(
-    send: Callable[[int, int], None], number: int, settings: RunOptions, run_words: Words
-) -> None:
+def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, settings):
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
         send(process.pid, number)
@@ -158,7 +115,7 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_sigkill_of_a_command_ends_its_workers_too(settings: RunOptions, run_words: Words) -> None:
+def test_sigkill_of_a_command_ends_its_workers_too(settings):
     """Or they would hold memory and the cells' locks for ever."""
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers
@@ -167,13 +124,8 @@ def test_sigkill_of_a_command_ends_its_workers_too(settings: RunOptions, run_wor
         wait_for(lambda: running(process.pid) == 0, 20)
 
 
-# ---- a full disk -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
-def test_a_full_disk_is_one_message(
-    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_message(number, monkeypatch, capsys, tmp_path):
     def full(args: object) -> int:
         raise OSError(number, "No room", str(tmp_path / "x.json"))
 

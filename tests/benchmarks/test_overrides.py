@@ -1,18 +1,15 @@
 """Rows, sweeps and --set change a run through one function, which reaches every field; units are converted once."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
-from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
-from benchmarks.overrides import ByScale, LayerUnit, field_value, options_in
+from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT
+from benchmarks.overrides import LayerUnit, field_value
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 
@@ -21,8 +18,6 @@ pytestmark = pytest.mark.usefixtures("untuned")
 TABLE = benchmark("fedsplitbert-table3")
 LITE = TABLE.scale("lite")
 UNIT = LayerUnit("local layers", of=12, symbol="m^L", least=1)
-CellsOf = Callable[..., list[RunConfig]]
-Words = Callable[..., list[str]]
 
 
 def cell_of(row: Row, table: Benchmark = TABLE, scale: Scale = LITE) -> RunConfig:
@@ -40,8 +35,6 @@ def staged() -> Benchmark:
     return dataclasses.replace(TABLE, base=base, paper=dataclasses.replace(TABLE.paper, units=units))
 
 
-# ---- fields ----------------------------------------------------------------------------------------------------
-
 CHANGES: dict[str, Any] = {
     "partition": {"scheme": "equal"}, "partition.size": 9, "algorithm": "central", "options.server.tau": 0.5,
     "training.rounds": 9, "training.padding": "fixed", "training.clip_norm": None, "grouped": True,
@@ -49,7 +42,7 @@ CHANGES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_a_row_and_a_user_reach_the_same_field() -> None:
+def test_a_row_and_a_user_reach_the_same_field():
     for name, value in CHANGES.items():
         table = staged() if "initial" in name else TABLE
         text = value if isinstance(value, str) else json.dumps(value)
@@ -59,7 +52,7 @@ def test_a_row_and_a_user_reach_the_same_field() -> None:
         assert by_row.spec_id != cell_of(FEDAVG, table).spec_id
 
 
-def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last() -> None:
+def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last():
     changed = with_settings(TABLE, ["training.rounds=3", "training.rounds=7", "codec=bf16"])
     for scale, own in zip(TABLE.scales, changed.scales, strict=True):
         assert own.label == f"{scale.label}; changed: training.rounds=3, training.rounds=7, codec=bf16"
@@ -92,62 +85,16 @@ WRONG = {
 
 
 @pytest.mark.parametrize("assignment", WRONG, ids=lambda text: text[:40])
-def test_a_wrong_setting_is_one_sentence(assignment: str) -> None:
+def test_a_wrong_setting_is_one_sentence(assignment):
     table = staged() if assignment == "initial.scale=x" else TABLE
     with pytest.raises(UserError, match=WRONG[assignment]):
         cell_of(FEDAVG, with_settings(table, assignment.split()))
 
 
-# ---- options and earlier runs ----------------------------------------------------------------------------------
-
-
-def test_all_options_at_once_are_each_of_them() -> None:
-    whole = Row("x", "X", {"algorithm": "fedsplitbert", "options": {"critical_layer": 6, "server": {"tau": 1.0}}})
-    each = Row("x", "X", {"algorithm": "fedsplitbert", "options.critical_layer": 6, "options.server.tau": 1.0})
-    assert cell_of(whole) == cell_of(each)
-    assert cell_of(whole).options == {"critical_layer": 3, "server": {"tau": 1.0}}
-    assert whole.options == each.options == {"critical_layer": 6, "server": {"tau": 1.0}}
-    assert cell_of(each.changed({"options": {"embeddings": "global"}})).options == {"embeddings": "global"}
-    earlier = {"initial.options": {"critical_layer": ByScale({"lite": 4}, otherwise=6), "embeddings": "global"}}
-    first = cell_of(FEDAVG.changed(earlier), staged()).initial
-    assert first is not None
-    assert first.options == {"critical_layer": 2, "embeddings": "global"}
-    assert options_in({"initial.options.a": 1, "options.b": 2}, "initial.options") == {"a": 1}
-
-
-# ---- units -----------------------------------------------------------------------------------------------------
-
-
-def test_a_critical_layer_is_converted_in_one_place_for_rows_and_users() -> None:
-    by_scale = FEDSPLITBERT.changed({"options.critical_layer": ByScale({"demo": 12}, otherwise=8)})
-    for scale, layer, expected in (("demo", 12, 4), ("lite", 8, 4), ("paper", 8, 8)):
-        at = TABLE.scale(scale)
-        changed = with_settings(TABLE, [f"options.critical_layer={layer}"])
-        assert cell_of(by_scale, scale=at).options == cell_of(FEDSPLITBERT, changed, at).options
-        assert cell_of(by_scale, scale=at).options == {"critical_layer": expected}
-    by_task, paper = FEDSPLITBERT.changed({"options.critical_layer": LAYERS_IN_PRINT}), TABLE.scale("paper")
-    layers = {column.task: TABLE.cell(by_task, column, paper, 0).options["critical_layer"] for column in TABLE.columns}
-    assert layers == LAYERS_IN_PRINT
-
-
-def test_both_units_are_shown() -> None:
+def test_both_units_of_a_layer_are_shown():
     unit = LayerUnit("critical layer", of=12)
     assert unit.shown(6) == unit.shown(6, 12) == "c = 6 of 12"
-    assert unit.shown(6, 6) == "c = 6 of 12 (3 of 6 layers)"
     assert unit.shown({"rte": 8, "cola": 6}) == "c of 12 by task: rte 8, cola 6"
     assert UNIT.shown([4, 6], 6) == "m^L = 4, 6 of 12 (2, 3 of 6 layers)"
     changed = with_settings(TABLE, ["options.critical_layer=8", "codec=fp16"]).scale("lite")
     assert changed.label.endswith("; changed: options.critical_layer=8 (c = 8 of 12 (4 of 6 layers)), codec=fp16")
-    table = staged()
-    assert table.shown("initial.options.critical_layer", 6, LITE) == "m^L = 6 of 12 (3 of 6 layers)"
-    assert table.shown("initial.training.rounds", 4) == "initial rounds=4"
-    assert table.shown("initial", cell_of(FEDAVG)) == "initial=lite-mrpc-fedavg-s0"
-
-
-def test_a_unit_may_have_a_minimum_and_lists() -> None:
-    assert [UNIT.in_cell(layers, "", 4) for layers in (1, 2, 3, 6, 12)] == [1, 1, 1, 2, 4]
-    assert LayerUnit("critical layer", of=12).in_cell(1, "", 4) == 0
-    assert UNIT.in_cell({"rte": [6, 12]}, "rte", 6) == [3, 6]
-    for wrong in (0, 13, [6, 0], True, "6", 1.5, None, {"other": 6}):
-        with pytest.raises(UserError, match=r"local layers .*: expected 1 to 12, of the paper's 12 layers"):
-            UNIT.in_cell(wrong, "rte", 6)

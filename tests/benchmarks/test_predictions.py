@@ -1,57 +1,41 @@
 """A run's answers: the recorded scores follow from them exactly, and damaged files are refused."""
 
-from __future__ import annotations
-
 import lzma
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from benchmarks.errors import UserError
-from benchmarks.predictions import Predictions, halved, pack_predictions, read_predictions
+from benchmarks.predictions import Predictions, halved, read_predictions
 from benchmarks.results import RunResult, chosen_round
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running import runner
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.runner import run_cell, run_stage
+from benchmarks.running.runner import run_cell
 from benchmarks.running.scoring import is_chosen, scores
 from benchmarks.tasks import task
 from fedsim.data import IGNORED, Client
 from fedsim.engine import RoundMetrics, RoundResult
 from fedsim.objectives import build_objective
 from partitions import PartitionReport
+from tests.benchmarks.conftest import DEMO
 
-CELL = RunConfig(
-    scale="demo",
-    task="mrpc",
-    task_version=1,
-    source="generated",
-    backbone="tiny",
-    clients=3,
-    partition={"scheme": "equal"},
-    algorithm="fedavg",
-    options={},
-    training=TrainConfig(rounds=3, learning_rate=2e-3, batch_size=64, max_length=32, precision="fp32"),
-    seed=0,
-    validation_share=0.25,
-)
+CELL = replace(DEMO, training=replace(DEMO.training, batch_size=64), validation_share=0.25)
 PERSONAL = {"algorithm": "fedsplitbert", "options": {"critical_layer": 2}}
 CENTRAL = {"task": "arsarcasm", "test_share": 0.0}
 # Central test and validation sets: clients keep nothing back.
 OFFICIAL = {"test_share": 0.0, "validation_share": 0.0, "clients": 2}
-SHORT = TrainConfig(rounds=3, learning_rate=1e-3, batch_size=8, max_length=12, precision="fp32")
+SHORT = TrainConfig(rounds=3, learning_rate=1e-3, batch_size=32, max_length=12, precision="fp32")
 CASES: dict[str, Mapping[str, Any]] = {
     "shared model": {},
     "personal models": PERSONAL,
@@ -102,21 +86,19 @@ def check_answers(folder: Path, record: RunResult, rounds: list[int]) -> dict[tu
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunResult]]:
-    """The records' folder, and the record of each case; tests leave them as they are."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, RunResult]]:
+    """Runs a case, once; returns the records' folder and its record. Tests leave them as they are."""
     folder = tmp_path_factory.mktemp("predictions")
-    return folder / "records", {name: run(replace(CELL, **changes), folder) for name, changes in CASES.items()}
+    return cache(lambda case: (folder / "records", run(replace(CELL, **CASES[case]), folder)))
 
 
 # ---- answers and scores ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_recorded_and_pooled_scores_follow_from_the_answers(
-    case: str, finished: tuple[Path, dict[str, RunResult]]
-) -> None:
+def test_recorded_and_pooled_scores_follow_from_the_answers(case, finished):
     """Exactly: half precision changes no label, and scores are kept as they are."""
-    folder, record = finished[0], finished[1][case]
+    folder, record = finished(case)
     kept = check_answers(folder, record, [1, 2, 3])
     if "tags" in case:
         return
@@ -131,22 +113,22 @@ def test_recorded_and_pooled_scores_follow_from_the_answers(
             assert expected["accuracy"] == pytest.approx(np.mean(predicted.argmax(1) == gold))
 
 
-def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, dict[str, RunResult]]) -> None:
-    for case, record in finished[1].items():
-        name = task(record.cell.task).metrics[0]
-        if case == "no validation":
-            assert (record.chosen_by, record.chosen_round) == ("", len(record.rounds))
-            assert "chosen_by" not in record.to_json()
-            continue
-        values = [entry.scores["validation"][name] for entry in record.rounds]
-        assert record.chosen_by == f"validation/{name}"
-        assert record.chosen_round == values.index(max(value for value in values if value is not None)) + 1
-        assert record.score(f"test/{name}", "chosen") == record.rounds[record.chosen_round - 1].scores["test"][name]
-    assert any(record.chosen_round < len(record.rounds) for record in finished[1].values())  # or little was tested
+@pytest.mark.parametrize("case", CASES)
+def test_the_chosen_round_is_the_first_best_on_validation(case, finished):
+    _, record = finished(case)
+    name = task(record.cell.task).metrics[0]
+    if case == "no validation":
+        assert (record.chosen_by, record.chosen_round) == ("", len(record.rounds))
+        assert "chosen_by" not in record.to_json()
+        return
+    values = [entry.scores["validation"][name] for entry in record.rounds]
+    assert record.chosen_by == f"validation/{name}"
+    assert record.chosen_round == values.index(max(value for value in values if value is not None)) + 1
+    assert record.score(f"test/{name}", "chosen") == record.rounds[record.chosen_round - 1].scores["test"][name]
 
 
 @given(values=st.lists(st.none() | st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=8))
-def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[float | None]) -> None:
+def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values):
     results = [
         RoundResult(number, (0,), RoundMetrics((), None), ({"validation": {"f1": value}},), {})
         for number, value in enumerate(values, start=1)
@@ -159,22 +141,8 @@ def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[flo
 # ---- central test and validation sets ----------------------------------------------------------------------------
 
 
-def test_clients_keep_nothing_back_and_share_the_central_test_set() -> None:
-    cell = replace(CELL, **CENTRAL, validation_share=0.0, partition={"scheme": "dirichlet", "alpha": 1.0})
-    data = load_inputs(cell, RunOptions()).data
-    clients, report = clients_of(cell)
-    assert sum(len(client.train) for client in clients) == len(data.pool) - report.unused
-    assert len({id(client.evaluation["test"]) for client in clients}) == 1
-    assert clients[0].evaluation["test"].labels.tolist() == data.central["test"].labels.tolist()
-    one, other = (clients_of(replace(cell, seed=seed, central_share=0.25))[0][0] for seed in (0, 1))
-    indices = one.evaluation["test"].indices.tolist()  # a part of the test set is the same for all runs
-    assert indices == other.evaluation["test"].indices.tolist() == sorted(set(indices))
-    assert len(indices) == round(0.25 * len(data.central["test"]))
-    assert indices != list(range(len(indices)))
-
-
 @pytest.mark.parametrize("name", ["tags", "official labels"])
-def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> None:
+def test_trials_are_scored_on_the_validation_set_and_see_no_test(name):
     cell = replace(CELL, **CASES[name])
     table, tuning = (clients_of(each)[0] for each in (cell, replace(cell, holdout="validation")))
     for client, trial in zip(table, tuning, strict=True):
@@ -185,25 +153,10 @@ def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> N
         assert part.references.tolist() == expected.references.tolist()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({**CENTRAL, "test_share": 0.2}, "test_share: expected 0, as the test set is central for the task arsarcasm"),
-        ({"test_share": 0.0}, r"test_share: expected a share in \(0, 1\) for the task mrpc, found 0.0"),
-        ({**CASES["tags"], "validation_share": 0.2}, "validation_share: expected 0, as the validation set is central"),
-    ],
-)
-def test_shares_that_contradict_the_central_sets_are_refused(changes: Mapping[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        clients_of(replace(CELL, **changes))
-
-
-def test_sampling_errors_of_common_and_of_separate_test_sets(
-    tmp_path: Path, finished: tuple[Path, dict[str, RunResult]]
-) -> None:
-    record = finished[1]["central set, personal models"]
+def test_sampling_errors_of_common_and_of_separate_test_sets(tmp_path, finished):
+    folder, record = finished("central set, personal models")
     assert record.examples("test") == 120  # one test set, however many clients are scored on it
-    one, other, _ = (part.last for (_, name), part in read_predictions(finished[0], record).items() if name == "test")
+    one, other, _ = (part.last for (_, name), part in read_predictions(folder, record).items() if name == "test")
     assert not np.array_equal(one, other)
     cell = replace(CELL, **CENTRAL, validation_share=0.0, training=replace(CELL.training, rounds=1))
     common = run(cell, tmp_path)
@@ -219,9 +172,6 @@ def test_sampling_errors_of_common_and_of_separate_test_sets(
     assert record.examples("test") == sum(sizes)
 
 
-# ---- the file ----------------------------------------------------------------------------------------------------
-
-
 OUTPUTS = arrays(
     np.float32,
     array_shapes(min_dims=2, max_dims=3, min_side=2, max_side=4),
@@ -231,7 +181,7 @@ OUTPUTS = arrays(
 
 @given(OUTPUTS)
 @hypothesis_settings(max_examples=300)
-def test_half_precision_keeps_the_argmax_and_finite_values(outputs: np.ndarray) -> None:
+def test_half_precision_keeps_the_argmax_and_finite_values(outputs):
     halves = halved(outputs)
     assert halves.dtype == np.float16
     assert halves.shape == outputs.shape
@@ -242,55 +192,8 @@ def test_half_precision_keeps_the_argmax_and_finite_values(outputs: np.ndarray) 
         assert np.allclose(halves[near], outputs[near], rtol=2e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize(("tags", "kind"), [(13, np.int8), (128, np.int8), (129, np.int16)])
-def test_tags_of_logits_that_are_not_finite_are_ignored(tags: int, kind: type) -> None:
-    client, *_ = clients_of(replace(CELL, **CASES["tags"]))[0]
-    client = replace(client, evaluation={"test": client.evaluation["test"]})
-    answers = np.ones((*client.evaluation["test"].references.shape, tags), np.float32)
-    answers[0, :, 3], answers[1, :, tags - 1] = np.nan, 2
-    arrays = safetensors.numpy.load(pack_predictions([client], {1: {"0/test": answers}}, 1))
-    first, second, *_ = np.split(arrays["test/last"], np.cumsum(arrays["test/tokens"]))
-    assert set(first.tolist()) == {IGNORED}
-    assert set(second.tolist()) == {tags - 1}
-    assert arrays["test/last"].dtype == kind
-
-
-@pytest.mark.parametrize(
-    ("changes", "chosen", "expected"),
-    [
-        (PERSONAL, 1, [1, 4, 5, 6]),
-        (CENTRAL, 4, [4, 5, 6]),
-        ({"validation_share": 0.0}, 1, [4, 5, 6]),  # no validation set: the last round
-    ],
-)
-def test_a_record_keeps_the_answers_of_its_last_three_rounds_and_of_the_chosen_one(
-    changes: Mapping[str, Any], chosen: int, expected: list[int], choose: Callable[[int], None], tmp_path: Path
-) -> None:
-    choose(chosen)
-    record = run(replace(CELL, training=replace(CELL.training, rounds=6), **changes), tmp_path)
-    assert record.chosen_round == (chosen if record.chosen_by else len(record.rounds))
-    kept = check_answers(tmp_path / "records", record, expected)
-    assert any(not np.array_equal(*pair) for part in kept.values() for pair in pairwise(part.by_round.values()))
-
-
-def test_a_stage_that_is_run_again_leaves_the_predictions_of_the_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its weights are gone, and it is computed again, perhaps on another machine with other last bits."""
-    settings = RunOptions(results_dir=tmp_path, device="cpu")
-    cell = replace(CELL, training=replace(CELL.training, rounds=1))
-    kept = run_stage(cell, settings, lambda _: None)
-    before = {path: path.read_bytes() for path in tmp_path.glob("records/*.safetensors.xz")}
-    kept.path.unlink()
-    monkeypatch.setattr(runner, "pack_predictions", lambda *_: b"other bits")
-    run_stage(cell, settings, lambda _: None)
-    assert before == {path: path.read_bytes() for path in tmp_path.glob("records/*.safetensors.xz")} != {}
-
-
-def test_a_file_with_other_content_than_the_records_is_refused(
-    finished: tuple[Path, dict[str, RunResult]], tmp_path: Path
-) -> None:
-    folder, record = finished[0], finished[1]["shared model"]
+def test_a_file_with_other_content_than_the_records_is_refused(finished, tmp_path):
+    folder, record = finished("shared model")
     content = (folder / record.predictions_name).read_bytes()
     whole = lzma.decompress(content)
     refused = {

@@ -1,13 +1,7 @@
 """`report` and `import`: pages from several folders, a part of a table, and records computed elsewhere."""
 
-from __future__ import annotations
-
-import csv
-import hashlib
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +9,14 @@ import pytest
 
 from benchmarks.cli import report
 from benchmarks.cli.main import main
-from benchmarks.predictions import write_predictions
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import CHECKSUM, checksum, read_result, read_results
+from benchmarks.results import checksum, read_results
 from benchmarks.run_config import digest
 from benchmarks.tracking.store import connect, default_tracking_uri
 from reports.front.readme import BEGIN, END
+from tests.benchmarks.conftest import contents
 
 TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"
-Refusal = Callable[..., str]
-Contents = Callable[[Path], dict[str, bytes]]
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +29,7 @@ def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_one_page_from_several_folders(
-    finished_results: Path, frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_page_from_several_folders(finished_results, frozen_results, tmp_path, capsys):
     readme = tmp_path / "README.md"
     readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
     folders = [word for results in (finished_results, frozen_results) for word in ("--records", f"{results}/records")]
@@ -59,35 +49,14 @@ def test_one_page_from_several_folders(
     assert "Method" in capsys.readouterr().out
 
 
-def test_tables_without_the_scale_are_skipped(finished_results: Path, tmp_path: Path, refusal: Refusal) -> None:
+def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusal):
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
     assert "belongs to what was asked for: run it first" in refusal(["report", "--scale", "literal", *places])
     assert "unknown scale 'huge'" in refusal(["report", "--scale", "huge", *places])
 
 
 @pytest.mark.slow
-def test_a_run_of_a_part_keeps_the_files_of_the_whole_table(
-    tmp_path: Path, run_words: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    for method, shown, other in (
-        ("local-majority", "by client", "overall"),
-        ("overall-majority", "overall", "by client"),
-    ):
-        assert main(run_words(tmp_path, method)) == 0
-        out = capsys.readouterr().out
-        assert f"Majority-class baseline, {shown}" in out
-        # What was run before is not repeated, but for the reference rows.
-        assert (f"Majority-class baseline, {other}" in out) == (method == "overall-majority")
-    assert main(["report", TABLE, "--methods", "local-majority", "--results-dir", str(tmp_path)]) == 0
-    with (tmp_path / "reports" / TABLE / "demo" / "table.csv").open(encoding="utf-8") as file:
-        run = {row["row"] for row in csv.DictReader(file) if row["status"] == "run"}
-    assert run == {"local-majority", "overall-majority"}
-
-
-@pytest.mark.slow
-def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(tmp_path, capsys):
     other = folder_of("fedbert") / "records"
     assert main(["report", "fedsplitbert-table6", "--records", str(other), "--results-dir", str(tmp_path)]) == 0
     assert "fedsplitbert-table6 @ lite: 7 of 7 cells run" in capsys.readouterr().out
@@ -118,9 +87,7 @@ def import_from(folder: Path, results: Path) -> int:
 
 @pytest.mark.parametrize("field", ["scale", "seed"])
 @pytest.mark.parametrize("name", ["../../outside", "{here}/outside", "", "a\x00b", "x" * 300, 0.5, 10**300])
-def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(
-    field: str, name: Any, given_folder: Path, refusal: Refusal, tmp_path: Path
-) -> None:
+def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(field, name, given_folder, refusal, tmp_path):
     (path,) = given_folder.glob("*.json")
     name = name.format(here=tmp_path) if isinstance(name, str) else name
     record = json.loads(path.read_text(encoding="utf-8"))
@@ -135,7 +102,7 @@ def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.slow
-def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_nothing(tmp_path: Path) -> None:
+def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_nothing(tmp_path):
     given, results, seen = tmp_path / "given", tmp_path / "results", []
     given.mkdir()
     shutil.copy(min((folder_of("fedsplitbert") / "records").glob("lite-mrpc-fedavg-s0-*.json")), given)
@@ -159,9 +126,7 @@ def test_import_shows_a_record_in_each_of_its_tables_and_a_second_one_changes_no
     assert len(list(artifacts)) == len(seen[0][1])
 
 
-def test_predictions_are_imported_at_once_or_later(
-    given_folder: Path, tmp_path: Path, contents: Contents, capsys: Any
-) -> None:
+def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, capsys):
     results, (path,) = tmp_path / "results", given_folder.glob("*.safetensors.xz")
     content = path.read_bytes()
     path.unlink()
@@ -179,39 +144,9 @@ def test_predictions_are_imported_at_once_or_later(
         assert contents(results / "records") == contents(given_folder)
 
 
-def test_damaged_predictions_are_refused_and_nothing_is_taken_in(
-    given_folder: Path, tmp_path: Path, refusal: Refusal
-) -> None:
+def test_damaged_predictions_are_refused_and_nothing_is_taken_in(given_folder, tmp_path, refusal):
     (path,) = given_folder.glob("*.safetensors.xz")
     path.write_bytes(path.read_bytes()[:-1])
     message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "results")])
     assert f"{path}: expected the predictions of" in message
     assert not list((tmp_path / "results").rglob("*.*"))
-
-
-def test_an_existing_record_keeps_its_predictions(given_folder: Path, tmp_path: Path, contents: Contents) -> None:
-    """Another machine's run of the same cell has other predictions."""
-    results = tmp_path / "results"
-    assert import_from(given_folder, results) == 0
-    kept = contents(results / "records")
-    (path,) = given_folder.glob("*.json")
-    record = read_result(path)
-    other = b"of another machine"
-    value = replace(record, predictions={"sha256": hashlib.sha256(other).hexdigest()}).to_json()
-    path.write_text(json.dumps({**value, CHECKSUM: checksum(value)}))
-    write_predictions(given_folder, record, other)
-    assert import_from(given_folder, results) == 0
-    assert contents(results / "records") == kept
-
-
-@pytest.mark.slow
-def test_a_table_of_closed_forms_needs_no_run(
-    frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Table 4 of FedFreezeBERT is shown next to a run of its Table 3: its sizes and gains follow from shapes."""
-    places = ["--records", str(frozen_results / "records"), "--results-dir", str(tmp_path)]
-    assert main(["report", "fedfreezebert", *places]) == 0
-    assert f"{tmp_path}/reports/fedfreezebert-table4/demo" in " ".join(capsys.readouterr().out.split())
-    text = (tmp_path / "reports" / "fedfreezebert-table4" / "demo" / "table.md").read_text(encoding="utf-8")
-    assert "SizeOf(BERT) 651.37 MB" in text.replace("\\_", "_")
-    assert all(size in text for size in ("113.44 MB", "28.35 MB"))

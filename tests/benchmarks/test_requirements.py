@@ -1,7 +1,5 @@
 """Missing data and encoders end a run or a sweep at once: one message, no MLflow, one short request to the hub."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,9 +64,7 @@ def data_dir(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])
-def test_missing_data_are_named_once_and_the_hub_is_not_asked(
-    hub: list[str], refused: Callable[..., str], data_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_missing_data_are_named_once_and_the_hub_is_not_asked(hub, refused, data_dir, monkeypatch, command):
     for name in ("mlflow", "optuna", "benchmarks.cli.trials"):
         monkeypatch.setitem(sys.modules, name, None)  # an import would fail
     absent = data_dir / "absent"
@@ -82,7 +78,7 @@ def test_missing_data_are_named_once_and_the_hub_is_not_asked(
     assert hub == []
 
 
-def test_a_hub_that_does_not_answer_is_asked_once(hub: list[str], refused: Callable[..., str], data_dir: Path) -> None:
+def test_a_hub_that_does_not_answer_is_asked_once(hub, refused, data_dir):
     (data_dir / "MRPC" / "dev.tsv").touch()
     message = refused("paper", data_dir)
     assert message.startswith("encoder google-bert/bert-base-uncased: the Hugging Face hub does not answer, and its")

@@ -1,7 +1,5 @@
 """Results: what their files hold, and which files are refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -57,10 +55,7 @@ COMMITTED = sorted(ROOT.glob("benchmarks/*/records/*.json"))
 replace = dataclasses.replace
 
 
-# ---- content ---------------------------------------------------------------------------------------------------
-
-
-def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_record_comes_back_as_it_was(tmp_path):
     path = write_result(tmp_path, RECORD)
     assert path.name == f"lite-mrpc-fedsplitbert-s0-{RECORD.cell_id}.json"
     again = read_result(path)
@@ -74,32 +69,18 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", COMMITTED[::100], ids=lambda path: path.stem)
-def test_a_committed_record_is_written_as_it_was(path: Path, tmp_path: Path) -> None:
+def test_a_committed_record_is_written_as_it_was(path, tmp_path):
     assert write_result(tmp_path, read_result(path)).read_bytes() == path.read_bytes()
 
 
-def test_scores_of_the_last_and_of_the_best_round() -> None:
-    assert (RECORD.score("test/f1"), RECORD.score("test/f1", "best")) == (0.6, 0.8)
-    assert RECORD.score("test/accuracy") is RECORD.score("test/accuracy", "best") is None
-    assert RECORD.score("mismatched/accuracy") is None  # an evaluation that the data lacked
-    with pytest.raises(KeyError):
-        RECORD.score("test/bleu")
-    chosen = replace(RECORD, chosen_by="test/f1")
-    assert (chosen.chosen_round, chosen.at_last_round().chosen_round) == (1, 2)
-    assert RECORD.examples("test") == 9
-
-
-# ---- files -----------------------------------------------------------------------------------------------------
-
-
-def test_a_finished_record_is_never_overwritten(tmp_path: Path) -> None:
+def test_a_finished_record_is_never_overwritten(tmp_path):
     path = write_result(tmp_path, RECORD)
     before = path.read_bytes()
     assert write_result(tmp_path, replace(RECORD, finished="2027-01-01T00:00:00+00:00")) == path
     assert path.read_bytes() == before
 
 
-def test_a_crash_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "folder" / "text"
     write_text(path, "old")
 
@@ -144,14 +125,14 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_record_that_no_run_can_have_written_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_record_that_no_run_can_have_written_is_refused(name, tmp_path):
     change, found = CHANGES[name]
     path = forged(tmp_path / "it.json", change)
     with pytest.raises(UserError, match=rf"it\.json: expected a record of a finished cell, found a damaged .*{found}"):
         read_result(path)
 
 
-def test_a_record_that_was_edited_is_refused(tmp_path: Path) -> None:
+def test_a_record_that_was_edited_is_refused(tmp_path):
     assert read_result(forged(tmp_path / "it.json", lambda value: None)).outcome == RECORD.outcome
     path = write_result(tmp_path, RECORD)
     path.write_text(path.read_text().replace('"train_loss": 0.6', '"train_loss": 0.1'))
@@ -160,7 +141,7 @@ def test_a_record_that_was_edited_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b'{"schema": NaN}', b"[" * 100_000])
-def test_a_file_that_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_json_is_refused(content, tmp_path):
     (tmp_path / "it.json").write_bytes(content)
     with pytest.raises(UserError, match=r"it.json: expected a record of a finished cell.*Restore the file, or move"):
         read_result(tmp_path / "it.json")

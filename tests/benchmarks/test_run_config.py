@@ -1,7 +1,5 @@
 """A run's configuration: its identity, what it refuses, and the fields that came later."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -51,7 +49,7 @@ def names_of(kind: type) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)}
 
 
-def test_ids_are_cut_hashes_of_canonical_json_without_the_fields_that_came_later() -> None:
+def test_ids_are_cut_hashes_of_canonical_json_without_the_fields_that_came_later():
     value = dataclasses.asdict(CELL)
     for name in LATER:
         del value[name]
@@ -67,7 +65,7 @@ def test_ids_are_cut_hashes_of_canonical_json_without_the_fields_that_came_later
     assert CELL.definition_id == cut_hash({name: inner for name, inner in value.items() if name != "engine_version"})
 
 
-def test_every_field_decides_the_ids() -> None:
+def test_every_field_decides_the_ids():
     assert names_of(RunConfig) == FIRST.keys() | LATER.keys()
     assert names_of(TrainConfig) == FIRST_TRAINING.keys() | LATER_TRAINING.keys()
     cells = [CELL, *(dataclasses.replace(CELL, **{name: value}) for name, value in (FIRST | LATER).items())]
@@ -79,9 +77,6 @@ def test_every_field_decides_the_ids() -> None:
         again = RunConfig.from_json(json.loads(json.dumps(cell.to_json())))
         assert (again.spec_id, again.to_json()) == (cell.spec_id, cell.to_json())
     assert CELL.cell_id({**INPUTS, "data": "d2"}) != CELL.cell_id(INPUTS)
-
-
-# ---- what is refused -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -98,12 +93,12 @@ def test_every_field_decides_the_ids() -> None:
         ("options", [1], r"options: expected a group of fields, found \[1\]"),
     ],
 )
-def test_a_wrong_field_is_one_sentence(field: str, value: Any, message: str) -> None:
+def test_a_wrong_field_is_one_sentence(field, value, message):
     with pytest.raises(UserError, match=message):
         dataclasses.replace(CELL, **{field: value})
 
 
-def test_a_wrong_training_is_refused_and_whole_numbers_become_floats() -> None:
+def test_a_wrong_training_is_refused_and_whole_numbers_become_floats():
     assert repr(TrainConfig(1, 2, 16).learning_rate) == "2.0"
     for name, value in {"rounds": 0, "local_epochs": -1, "participation": 1.5, "beta2": 1.0, "epsilon": 0.0}.items():
         with pytest.raises(FederationError, match=f"{name}: expected a number .*, found {value}"):

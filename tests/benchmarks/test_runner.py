@@ -1,31 +1,28 @@
-"""A run's record, the bytes in it, and that no start, worker or neighbour changes the outcome."""
+"""A run's record, on generated and on real data; and that no start, worker or neighbour changes the outcome."""
 
-from __future__ import annotations
-
+import json
 import shutil
 import subprocess
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
-from benchmarks.results import RunResult, read_result, write_result
-from benchmarks.run_config import RunConfig
-from benchmarks.running.events import CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.results import RunResult, read_result, read_results, write_result
+from benchmarks.running.data_split import VALIDATION_SHARE
+from benchmarks.running.events import CellFinished, CellStarted
 from benchmarks.running.process import PACKAGES
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import task
+from benchmarks.tasks import DataSource, task
+from tests.benchmarks.conftest import cells_of, run_words
 
 ROOT = Path(__file__).resolve().parents[2]
-CellsOf = Callable[..., list[RunConfig]]
 METHODS = ("local-majority", "fedavg", "fedadam", "fedsplitbert-qat")
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 
@@ -36,28 +33,14 @@ def module_settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
 
 
 @pytest.fixture(scope="module")
-def finished(cells_of: CellsOf, module_settings: RunOptions) -> dict[str, RunResult]:
+def finished(module_settings: RunOptions) -> dict[str, RunResult]:
     """Method -> its record on MRPC after two rounds, computed one by one in this process."""
     cells = cells_of(METHODS, *SHORT)
     records = [run_cell(cell, module_settings, lambda _: None) for cell in cells]
     return dict(zip(METHODS, records, strict=True))
 
 
-def test_the_ledger_is_the_plan(finished: dict[str, RunResult]) -> None:
-    for record in finished.values():
-        plan = wire_plan(record.cell)
-        assert record.setup_bytes == plan.setup_bytes == sum(row.bytes for row in record.ledger if row.round == 0)
-        assert [(entry.up_bytes, entry.down_bytes) for entry in record.rounds] == 2 * [(plan.up_bytes, plan.down_bytes)]
-        sent = Counter(
-            {
-                way: sum(row.bytes for row in record.ledger if (row.direction, row.round > 0) == (way, True))
-                for way in ("up", "down")
-            }
-        )
-        assert sent == Counter({"up": 2 * plan.up_bytes, "down": 2 * plan.down_bytes})
-
-
-def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult]) -> None:
+def test_a_record_says_what_was_computed_on_what(finished):
     record = finished["fedsplitbert-qat"]
     environment = record.environment
     assert environment["versions"] == {name: metadata.version(name) for name in PACKAGES}
@@ -73,7 +56,7 @@ def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult])
     assert record.timing["peak_memory_bytes"] > 2**20
 
 
-def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
+def test_a_record_holds_every_round(finished):
     for method, record in finished.items():
         assert [entry.round for entry in record.rounds] == [1, 2]
         for entry in record.rounds:
@@ -89,9 +72,7 @@ def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
 
 
-def test_a_finished_cell_is_found_and_not_touched(
-    finished: dict[str, RunResult], module_settings: RunOptions, events: Any
-) -> None:
+def test_a_finished_cell_is_found_and_not_touched(finished, module_settings, events):
     record = finished["fedavg"]
     path = module_settings.records_dir / record.file_name
     before = path.stat().st_ino, path.stat().st_mtime_ns
@@ -100,26 +81,8 @@ def test_a_finished_cell_is_found_and_not_touched(
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
 
 
-def test_events_of_a_cell_count_every_example_once(
-    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions, events: Any
-) -> None:
-    (cell,) = cells_of(["fedavg"], *SHORT)
-    record = run_cell(cell, settings, events)
-    examples = sum(client["train"] for client in record.clients)
-    assert [type(event) for event in events if not isinstance(event, Trained)] == [
-        CellStarted, RoundFinished, RoundFinished, CellFinished,
-    ]  # fmt: skip
-    assert events[0] == CellStarted(cell, record.cell_id, (), (examples, examples))
-    assert sum(event.examples for event in events.of(Trained)) == 2 * examples
-    assert [event.round for event in events.of(RoundFinished)] == list(record.rounds)
-    assert record.outcome == finished["fedavg"].outcome  # in another folder, after other cells
-    assert not list((settings.results_dir / "checkpoints").iterdir())
-
-
 @pytest.mark.slow
-def test_one_worker_and_two_give_the_same_records(
-    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions, events: Any
-) -> None:
+def test_one_worker_and_two_give_the_same_records(finished, settings, events):
     cells = cells_of(METHODS, *SHORT)
     shared = cells[1]
     twice = [shared, *cells]
@@ -136,9 +99,7 @@ def test_one_worker_and_two_give_the_same_records(
     assert len(list(settings.records_dir.iterdir())) == 2 * len(METHODS)  # each with what it answered
 
 
-def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(
-    finished: dict[str, RunResult], settings: RunOptions, events: Any
-) -> None:
+def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(finished, settings, events):
     record = finished["local-majority"]
     inputs = {**record.inputs, "data": {**record.inputs["data"], "digest": "0" * 64}}
     digests = {name: entry["digest"] for name, entry in inputs.items()}
@@ -149,16 +110,35 @@ def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(
     assert started.note == f"the data or the encoder are not those of {other.file_name}: the cell is computed again"
 
 
-def test_a_leftover_checkpoint_goes_when_the_record_is_found(
-    finished: dict[str, RunResult], module_settings: RunOptions, tmp_path: Path
-) -> None:
-    """As after a kill between the record and the removal of the checkpoint."""
-    record = finished["fedavg"]
-    settings = RunOptions(results_dir=tmp_path, device="cpu")
-    shutil.copytree(module_settings.records_dir, settings.records_dir)
-    leftover = settings.checkpoint_dir(record.cell_id)
-    leftover.mkdir(parents=True)
-    (leftover / "state.json").write_text("{}")
-    (leftover / "server-round-2.safetensors").touch()
-    run_cell(record.cell, settings, lambda _: None)
-    assert not leftover.exists()
+# 95 % of a client's 1260 examples are held back, and 95 % of the other 63 are scored: 3 to train, 60 to score.
+FEW_EXAMPLES = ("training.rounds=1", "test_share=0.95", "holdout=validation", "options.critical_layer=6")
+
+
+@pytest.mark.slow
+def test_a_run_on_real_data_has_the_sizes_the_bytes_and_the_digest_that_can_be_derived(data_dir, encoder_dir, tmp_path):
+    args = run_words(tmp_path, "fedsplitbert", *FEW_EXAMPLES)
+    assert main([*args, "--scale", "lite", "--data-dir", str(data_dir)]) == 0
+    (record,) = read_results(tmp_path / "records")
+
+    # 1323 examples of label 0, which is 105 % of the shares of the three clients together.
+    assert record.partition["sizes"] == [1260, 1260, 1260]
+    assert record.partition["n_examples"] == 4076  # MRPC's 3668 and 408
+    assert [client["test"] for client in record.clients] == 3 * [round(VALIDATION_SHARE * 63)]
+
+    hidden, inner = 384, 1536
+    layer = 4 * (hidden**2 + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
+    sent = 3 * 3 * layer * 4  # 3 clients, 3 of 6 layers, 4 bytes a value
+    assert record.rounds[0].up_bytes == record.rounds[0].down_bytes == sent
+    embeddings, head = (30522 + 512 + 2 + 2) * hidden, 2 * hidden + 2  # one linear layer over the mean of the tokens
+    assert record.setup_bytes == 3 * 4 * (embeddings + 6 * layer + head)
+    plan = wire_plan(record.cell)
+    assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes) == (sent, sent, record.setup_bytes)
+
+    copy = tmp_path / "copy"
+    shutil.copytree(data_dir / "glue_data" / "MRPC", copy / "MRPC")  # another place, the other layout
+    data = record.inputs["data"]
+    assert data["digest"] == task("mrpc").load(DataSource(copy)).digest
+    assert (data["origin"], data["skipped"]) == ("folder: MRPC/train.tsv, MRPC/dev.tsv", [])
+    assert str(data_dir) not in json.dumps(record.to_json())
+    assert 0 < record.rounds[0].train_loss < 2
+    assert [0 <= scores["test"]["accuracy"] <= 1 for scores in record.rounds[0].client_scores] == [True] * 3

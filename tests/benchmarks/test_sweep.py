@@ -1,7 +1,5 @@
 """Sweeps: trials are pruned, resumed and shared by Optuna's journal, and chosen on validation data."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +8,6 @@ from typing import Any
 
 import optuna
 import pytest
-from optuna.samplers import GridSampler
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column
@@ -92,7 +89,7 @@ def states(folder: Path) -> dict[float, str]:
     return {trial.params[RATE]: trial.state.name for trial in study.trials}
 
 
-def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
+def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path, runs):
     tuning = tuned({RATE: (rates := tuple(n / 10 for n in range(1, 9)))}, rungs=(1,))
     events = sweep(tmp_path, tuning)
     order = [values[RATE] for values in in_order({RATE: rates})]
@@ -109,9 +106,7 @@ def test_optuna_prunes_trials_outside_the_best_quarter_so_far(tmp_path: Path, ru
     assert sweep(tmp_path, tuning) == []  # a second start computes and adds nothing
 
 
-def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_asked_too(
-    tmp_path: Path, runs: Runs
-) -> None:
+def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_asked_too(tmp_path, runs):
     first, second, undefined = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
     runs.scores = {first: (0.5, 0.5, 0.9), second: (0.5, 0.4, 0.9), undefined: (None, 1.0, 1.0)}.__getitem__
     tuning = tuned({RATE: (0.1, 0.2, 0.3)}, rungs=(1, 2))
@@ -119,7 +114,7 @@ def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_as
     assert [trial.get("given_up_after") for trial in ended(tmp_path, tuning)] == [None, 2, 1]
 
 
-def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
+def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path, runs):
     rates = (0.1, 0.2, 0.3, 0.4)
     third = in_order({RATE: rates})[2][RATE]
     runs.instead[third] = KeyboardInterrupt()
@@ -131,7 +126,7 @@ def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path: Path, 
     assert set(states(tmp_path).values()) == {"COMPLETE"}
 
 
-def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Path, runs: Runs) -> None:
+def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path, runs):
     runs.scores = lambda rate: (None,) if rate == 0.2 else (0.5,)
     runs.instead |= {0.1: UserError("no such padding"), 0.4: ValueError("a bug")}
     tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4)})
@@ -146,19 +141,7 @@ def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Pat
     assert runs.begun.count(0.2) == 1
 
 
-def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_study(
-    tmp_path: Path, runs: Runs
-) -> None:
-    order = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
-    sweep(tmp_path, tuned({RATE: (0.1, 0.2, 0.3)}, trials=2))
-    assert runs.begun == order[:2]
-    wider = tuned({RATE: (*order[:1], 0.4)})
-    sweep(tmp_path, wider)
-    assert runs.begun == [*order[:2], 0.4]
-    assert [one["values"][RATE] for one in ended(tmp_path, wider)] == [*order[:2], 0.4]
-
-
-def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, runs: Runs) -> None:
+def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path, runs):
     space = {RATE: LOG, LAYER: (0, 6, 12)}
     tuning = dataclasses.replace(tuned(space, trials=12), row=SPLIT)
 
@@ -174,16 +157,7 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
     assert all(1e-4 <= point[RATE] <= 1e-2 and float(f"{point[RATE]:.3g}") == point[RATE] for point in points)
 
 
-def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
-    space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
-    TunedStudy(tuned(space), tmp_path).begin(set())
-    study = TunedStudy(tuned(space), tmp_path)  # as another process does
-    while (number := study.begin(set(study.trials()))) is not None:
-        assert number < 6
-    assert list(study.trials().values()) == in_order(space) == [one.params for one in study.frozen()]
-
-
-def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
+def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path, runs):
     column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
     tuning = tuned({RATE: (0.1, 0.2)}, column=column)
     of_tuning = TunedStudy(tuning, tmp_path)
@@ -201,23 +175,13 @@ def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_pat
 
 
 @pytest.mark.parametrize("text", ["no json\n{}\n", '{"op_code": 99}\n'])
-def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
+def test_a_damaged_journal_is_named_and_kept(tmp_path, text):
     path = tmp_path / "sweeps" / "journal.log"
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=f"{path}: expected Optuna's journal, found a damaged one"):
         journal(tmp_path)
     assert path.read_text(encoding="utf-8") == text
-
-
-# ---- choices -------------------------------------------------------------------------------------------------------
-
-
-def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
-    space = {RATE: (1e-3, 2e-3, 4e-3), LAYER: (0, 6, 12), "a": ("x", "y")}
-    expected = GridSampler(space, seed=0)
-    names = expected._param_names
-    assert [tuple(point[name] for name in names) for point in in_order(space)] == expected._all_grids
 
 
 @pytest.mark.parametrize(
@@ -230,9 +194,7 @@ def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
         ([None], [1], 9, None, ""),
     ],
 )
-def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(
-    scores: list[float | None], sent: list[int], default: int, expected: int | None, reason: str
-) -> None:
+def test_a_tie_is_won_by_the_definitions_value_or_else_by_the_fewest_bytes(scores, sent, default, expected, reason):
     trials = [
         {"number": n, "settings": {"x": n}, "mean": score, "uplink_bytes": size}
         for n, (score, size) in enumerate(zip(scores, sent, strict=True))

@@ -1,9 +1,6 @@
 """What sweeps try, with one budget for all rows on separate data; definitions and --from-sweep read the choices."""
 
-from __future__ import annotations
-
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +10,13 @@ import pytest
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
-from benchmarks.fedsplitbert import paper, tables
+from benchmarks.experiment import Benchmark, Scale, with_settings
+from benchmarks.fedsplitbert import tables
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
-from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.federation import build_clients, load_inputs
-from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.space import Tuning, planned, read_space, spaces, without_fields
-from benchmarks.sweeps.tuning import Range, Search, Values, best_values, read_sweep
+from benchmarks.run_config import JSON
+from benchmarks.sweeps.space import read_space, spaces
+from benchmarks.sweeps.tuning import Range, Search, best_values, read_sweep
 from tests.conftest import ROOT
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
@@ -33,23 +28,10 @@ FEDAVG, FP16, FEDPROX, SPLIT, QAT = rows_of(
 SHORT = ("--set", "training.max_length=16", "--set", "training.local_epochs=1", "--set", "training.rounds=2")
 
 
-def tried(table: Benchmark, scale: str, *args: str, methods: tuple[str, ...] = ()) -> dict[str, dict[str, object]]:
-    """What a sweep of a table's first task tries, by row."""
-    at = scale_of(table, scale)
-    rows, columns = rows_of(table, list(methods), at), table.columns_at(at)[:1]
-    entries = spaces(table, at, rows, columns, bool(methods), read_space(args, ()))
-    return {row: dict(fields) for (_, row), fields in entries.items()}
-
-
-def trial_cell(row: Row, scale: str, seed: int, values: Values, column: Column = MRPC) -> RunConfig:
-    (cell,) = Tuning(TABLE, scale_of(TABLE, scale), row, column, (seed,), {}).cells(values)
-    return cell
-
-
 # ---- fields that a user names ------------------------------------------------------------------------------------
 
 
-def test_values_are_read_as_set_reads_them() -> None:
+def test_values_are_read_as_set_reads_them():
     space = read_space(["a=0,4,4", "b=longest,fixed", "c=[1, 2],[3]", "d=true,null"], ["e=1e-5:1e-3:log", "f=0:12"])
     assert space == {
         "a": [0, 4],
@@ -77,79 +59,25 @@ def test_values_are_read_as_set_reads_them() -> None:
         (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
     ],
 )
-def test_wrong_arguments_are_refused_before_anything_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], expected: str
-) -> None:
+def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path, capsys, args, expected):
     places = ["--results-dir", str(tmp_path), "--workers", "1", "--no-tracking"]
     assert main(["sweep", TABLE.id, "--tasks", "mrpc", *places, *args]) == 2
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "sweeps" / "journal.log").exists()
 
 
-def test_joint_grids_are_tried_on_the_rows_that_have_all_fields() -> None:
-    rates, layers = f"{RATE}=1e-3,2e-3", f"{LAYER}=0,6"
-    assert set(tried(TABLE, "demo", rates)) >= {"fedavg", "central", "fedper", "fedsplitbert", "fedavg-finetuned"}
-    assert not {"linear", "local-majority", "fedavg-prior"} & set(tried(TABLE, "demo", rates))
-    joint = tried(TABLE, "demo", rates, layers)
-    assert joint["fedsplitbert"] == {RATE: [1e-3, 2e-3], LAYER: [0, 6]}
-    # "Local only" is c = 0 of the same method, and a row that begins from FedAvg would hand it a critical layer.
-    assert not {"local-only", "fedsplitbert-chosen", "fedavg-finetuned", "fedavg"} & set(joint)
-    assert set(tried(TABLE, "demo", layers, methods=("local-only",))) == {"local-only"}
-    assert set(tried(TABLE, "demo", "options.embeddings=global,frozen")) >= {"fedavg", "fedsplitbert"}
-
-
-# ---- fields that a definition names --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("benchmark_id", benchmark_ids())
-def test_a_sweep_tunes_what_the_definition_declares(benchmark_id: str) -> None:
+def test_a_sweep_tunes_what_the_definition_declares(benchmark_id):
     table = benchmark(benchmark_id)
     for scale in table.scales:
-        declared = table.search(scale).grids
-        rows = {row.id for row in table.rows_at(scale)} & declared.keys()
-        if rows:
-            assert tried(table, scale.id) == {row: dict(declared[row]) for row in rows}
+        declared, columns, rows = table.search(scale).grids, table.columns_at(scale)[:1], table.rows_at(scale)
+        grids = {row.id: declared[row.id] for row in rows if row.id in declared}
+        if grids:
+            entries = spaces(table, scale, rows, columns, False, {})
+            assert {row: fields for (_, row), fields in entries.items()} == grids
         else:
             with pytest.raises(UserError, match="the definition tunes no method; --grid tunes other fields, such as"):
-                tried(table, scale.id)
-
-
-# ---- cells of trials -----------------------------------------------------------------------------------------------
-
-
-def test_critical_layers_are_scaled_as_the_definition_does() -> None:
-    """To 12, 6 and 4 layers: 4/3 and 8/3 to the nearest."""
-    for scale, expected in {"paper": [0, 4, 6, 8], "lite": [0, 2, 3, 4], "demo": [0, 1, 2, 3]}.items():
-        assert [trial_cell(SPLIT, scale, 0, {LAYER: c}).options["critical_layer"] for c in (0, 4, 6, 8)] == expected
-
-
-def test_the_test_part_is_never_seen() -> None:
-    trial = trial_cell(FEDPROX, "demo", 0, {"options.proximal": 0.1})
-    settings = RunOptions()
-    inputs = load_inputs(trial, settings)
-    table, _ = build_clients(replace(trial, holdout="test"), inputs, settings)
-    tuning, _ = build_clients(trial, inputs, settings)
-    for one, other in zip(table, tuning, strict=True):
-        test, train = set(one.evaluation["test"].indices), set(one.train.indices)
-        validation, fitted = set(other.evaluation["test"].indices), set(other.train.indices)
-        assert validation | fitted == train
-        assert validation
-        assert not test & train
-        assert not validation & fitted
-
-
-def test_rungs_and_study_names() -> None:
-    tuning = Tuning(TABLE, TABLE.scale("demo"), SPLIT, MRPC, (0,), {RATE: (1e-3, 2e-3)})
-    rounds = tuning.cells({})[0].training.rounds
-    first = planned(tuning, (0.25, 2), RunOptions())
-    assert first.rungs == (round(rounds / 4), 2)
-    assert first.study.startswith("fedsplitbert-table3/demo/mrpc/fedsplitbert/")
-    further = planned(replace(tuning, space={RATE: (5e-3,)}), (0.25, 2), RunOptions())
-    assert further.study == first.study  # further values extend the study
-    assert planned(tuning, (1,), RunOptions()).study != first.study
-    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
-    left = {"options": {"b": {}}, "x": 3, "initial": {"options": {}, "x": 5}}
-    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == left
+                spaces(table, scale, rows, columns, False, {})
 
 
 # ---- choices that definitions read ---------------------------------------------------------------------------------
@@ -168,7 +96,7 @@ def searched(search: Search) -> tuple[Benchmark, Scale]:
     return replace(TABLE, scales=(demo, *TABLE.scales[1:])), demo
 
 
-def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(tmp_path: Path) -> None:
+def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(tmp_path):
     table, demo = searched(Search(chosen=choices(tmp_path / "chosen.json", fedsplitbert={RATE: 3e-3, LAYER: 9})))
     cell = table.cell(SPLIT, MRPC, demo, 0)
     assert (cell.training.learning_rate, cell.options["critical_layer"]) == (3e-3, 3)  # 9 of 12 is 3 of 4
@@ -182,17 +110,7 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
     assert (quantised.codec, quantised.training.learning_rate) == ("fp16", 3e-3)
 
 
-def test_every_row_that_trains_is_tuned_with_the_same_budget_on_other_seeds() -> None:
-    search = paper.MINIATURE
-    trained = [row for row in (*TABLE.rows, *tables.TABLE4.rows) if row.algorithm in ("fedavg", "fedsplitbert")]
-    assert {row.tuned_as or row.id for row in trained} <= set(search.grids)
-    for grid in search.grids.values():
-        assert grid[RATE] == paper.RATES
-        assert math.prod(map(len, grid.values())) >= (search.trials or math.inf)
-    assert not set(search.seeds) & set(range(100))
-
-
-def test_committed_choices_name_the_data_and_the_encoder_of_their_task() -> None:
+def test_committed_choices_name_the_data_and_the_encoder_of_their_task():
     paths = list((ROOT / "benchmarks").glob("*/tuned/*.json"))
     assert len(paths) >= 5
     for path in paths:
@@ -203,7 +121,7 @@ def test_committed_choices_name_the_data_and_the_encoder_of_their_task() -> None
             assert entry["scale"] == table.label(scale_of(table, content["scale"]), [column]), path
 
 
-def test_a_damaged_file_of_choices_is_named(tmp_path: Path) -> None:
+def test_a_damaged_file_of_choices_is_named(tmp_path):
     path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
     table, demo = searched(Search(chosen=path))
     whole = path.read_text(encoding="utf-8")
@@ -213,25 +131,13 @@ def test_a_damaged_file_of_choices_is_named(tmp_path: Path) -> None:
             table.cell(FEDAVG, MRPC, demo, 0)
 
 
-def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
-    path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
-    table, demo = searched(Search({"fedavg": {}, "fedsplitbert": {}}, chosen=path))
-    assert [row.id for row in table.untuned(MRPC, demo)] == ["fedsplitbert", "fedsplitbert-chosen", "fedsplitbert-qat"]
-    assert table.untuned(MRPC, scale_of(table, "paper")) == ()  # definitions read no choices there
-
-
-# ---- adopting ------------------------------------------------------------------------------------------------------
-
-
 def sweep(folder: Path, *args: str) -> int:
     places = ["--results-dir", str(folder), "--workers", "1", "--no-tracking"]
     return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *args])
 
 
 @pytest.mark.slow
-def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(tmp_path, capsys, monkeypatch):
     assert sweep(tmp_path, "--adopt") == 2
     assert "--adopt: fedsplitbert-table3 reads no choices at the scale demo" in capsys.readouterr().err
     search = Search({"fedavg": {RATE: (1e-4, 1e-3, 2e-3)}}, 1, seeds=(77,), chosen=tmp_path / "chosen.json")
@@ -249,20 +155,7 @@ def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(
     assert cell.training.learning_rate == table.cell(FP16, MRPC, demo, 0).training.learning_rate
 
 
-def test_trials_may_be_shorter_than_the_tables_cells() -> None:
-    """A user's change comes after the search's, and a swept value after both."""
-    table, demo = searched(Search({"fedavg": {}}, changes={"training.local_epochs": 3}))
-    users = replace(table, overrides=(("training.local_epochs", 1),))
-    for of, values, expected in ((table, {}, 3), (users, {}, 1), (users, {"training.local_epochs": 2}, 2)):
-        (cell,) = Tuning(of, demo, FEDAVG, MRPC, (0,), {}).cells(values)
-        assert cell.training.local_epochs == expected
-    assert table.cell(FEDAVG, MRPC, demo, 0).training.local_epochs == 5
-
-
-# ---- --from-sweep --------------------------------------------------------------------------------------------------
-
-
-def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() -> None:
+def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone():
     def entry(mean: float, label: str, **values: float) -> dict:
         best = {"mean": mean, "values": values}
         return {"task": "t", "method": "m", "scale": label, "score": "perplexity on …", "grid": values, "best": best}
@@ -272,18 +165,7 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() ->
     assert best_values(entries, {"u": "a"}) == {}
 
 
-def test_swept_values_enter_a_rows_cells_as_set_does() -> None:
-    values = {RATE: 0.5, "training.batch_size": 4}
-    (row,), demo = rows_of(TABLE, ["fedavg-finetuned"]), scale_of(TABLE, "demo")
-    scale = replace(demo, search=Search(swept={("mrpc", row.id): values}))
-    by_hand = with_settings(TABLE, [f"{name}={value}" for name, value in values.items()])
-    cell = TABLE.cell(row, MRPC, scale, 0)
-    assert cell == by_hand.cell(row, MRPC, demo, 0)
-    assert cell.initial is not None
-    assert cell.initial.training.learning_rate == 0.5
-
-
-def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:
+def test_run_takes_the_best_as_set_would(tmp_path):
     values = {LAYER: 6, RATE: 2e-3}
     entry = {"task": "mrpc", "method": "fedsplitbert", "score": "f1 on validation data"}
     entry |= {"scale": scale_of(TABLE, "demo").label, "best": {"mean": 0.5, "values": values}}

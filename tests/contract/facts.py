@@ -1,7 +1,5 @@
 """Facts: a key, one value each. How they are written, read and compared; nothing here knows the project."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The frames of the contract: what is frozen, and how it is computed from the present code."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -50,8 +48,8 @@ def data_dir() -> Path | None:
     return Path(named).resolve() if named else None
 
 
-def spec_ids() -> Facts:
-    return collect(((*names, str(seed)), cell.spec_id) for *names, seed, cell in project.cells(SEEDS))
+def spec_ids(papers: Sequence[str] = project.PAPERS) -> Facts:
+    return collect(((*names, str(seed)), cell.spec_id) for *names, seed, cell in project.cells(SEEDS, papers))
 
 
 def records() -> Facts:
@@ -111,13 +109,13 @@ def wire() -> Facts:
     )
 
 
-def tables() -> Facts:
-    return collect(_table_lines())
+def tables(papers: Sequence[str] = project.PAPERS) -> Facts:
+    return collect(_table_lines(papers))
 
 
-def _table_lines() -> Lines:
+def _table_lines(papers: Sequence[str]) -> Lines:
     known = listed_records()
-    for name in project.table_ids():
+    for name in project.table_ids(papers):
         for line in project.table(name, LITE, known):
             place = "; ".join(f"{key}={line[key]}" for key in LINE_KEYS if _is_given(line.get(key)))
             for quantity, value in line.items():
@@ -133,30 +131,28 @@ def _text(value: object) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def claims() -> Facts:
-    return collect(_claim_lines())
+def claims(papers: Sequence[str] = project.PAPERS) -> Facts:
+    return collect(_claim_lines(papers))
 
 
-def _claim_lines() -> Lines:
+def _claim_lines(papers: Sequence[str]) -> Lines:
     known = listed_records()
-    for paper in project.PAPERS:
+    for paper in papers:
         for scale in JUDGED_AT:
             for found in project.verdicts(paper, scale, known):
                 place = (paper, scale, found.claim, found.side)
                 for quantity, value in found.facts.items():
                     yield (*place, "", quantity), value
-                for number, one in enumerate(found.comparisons):
-                    low, high = one.interval or (None, None)
-                    own = {"state": one.state, "value": one.value, "low": low, "high": high, "n": one.n}
+                for number, (at, own) in enumerate(found.comparisons):
                     for quantity, value in own.items():
-                        yield (*place, f"{number:03} {one.place}", quantity), value
+                        yield (*place, f"{number:03} {at}", quantity), value
 
 
-def audit() -> Facts:
+def audit(papers: Sequence[str] = project.PAPERS) -> Facts:
     known = listed_records()
     return collect(
         ((paper, statement, quantity), value)
-        for paper in project.PAPERS
+        for paper in papers
         for statement, facts in project.audit(paper, known)
         for quantity, value in facts.items()
     )

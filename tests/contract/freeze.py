@@ -4,8 +4,6 @@ It prints how each file changes; the commit message explains the change. The lis
 claims and audits are computed over the records that records.csv names, unless --take-in-records adds the later ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import time

@@ -1,7 +1,5 @@
 """What the contract asks of the project. Adapt these functions when the code changes; never tests/expected."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -37,9 +35,9 @@ from reports.claims.hypothesis import Verdict as Outcome
 PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 
 
-def cells(seeds: Sequence[int]) -> Iterator[tuple[str, str, str, str, int, RunConfig]]:
+def cells(seeds: Sequence[int], papers: Sequence[str] = PAPERS) -> Iterator[tuple[str, str, str, str, int, RunConfig]]:
     """Every run that the project defines: benchmark, scale, task, row, seed and the run's definition."""
-    for name in benchmark_ids():
+    for name in table_ids(papers):
         table = benchmark(name)
         for scale in table.scales:
             for row, column, cell in table.cells(scale, seeds):
@@ -175,19 +173,8 @@ def table(benchmark_id: str, scale: str, records: Sequence[RunResult]) -> list[d
     return [dict(line) for line in frame.astype(object).to_dict("records")]
 
 
-def table_ids() -> list[str]:
-    return benchmark_ids()
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One comparison of a claim. n: seeds; without a number, neither run nor published."""
-
-    place: str
-    state: str
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-    n: int | None = None
+def table_ids(papers: Sequence[str]) -> list[str]:
+    return [name for name in benchmark_ids() if name.startswith(tuple(papers))]
 
 
 @dataclass(frozen=True)
@@ -197,7 +184,7 @@ class Verdict:
     claim: str
     side: str  # "print" or "records"
     facts: dict[str, object]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[tuple[str, dict[str, object]], ...]  # the place of each, and its facts; n: seeds
 
 
 def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterator[Verdict]:
@@ -225,11 +212,12 @@ def _word(verdict: Outcome, undecided: str = "") -> str:
     return undecided or verdict.state.value
 
 
-def _comparison(one: Judged, state: State) -> Comparison:
-    place, known = f"{one.place} {' '.join(one.tasks)}", one.evidence
-    if known is None:
-        return Comparison(place, state.value)
-    return Comparison(place, state.value, known.value, known.interval, known.n)
+def _comparison(one: Judged, state: State) -> tuple[str, dict[str, object]]:
+    facts: dict[str, object] = {"state": state.value}
+    if one.evidence is not None:
+        low, high = one.evidence.interval or (None, None)
+        facts |= {"value": one.evidence.value, "low": low, "high": high, "n": one.evidence.n}
+    return f"{one.place} {' '.join(one.tasks)}", facts
 
 
 def audit(paper: str, records: Sequence[RunResult]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -4,38 +4,48 @@ A failure names each number, old and new. If the change is meant, run `python -m
 change in the commit message. If only names in the code have changed, adapt tests/contract/project.py.
 """
 
-from __future__ import annotations
-
-from collections.abc import Collection
-
 import pytest
 
-from tests.contract import frames
+from tests.contract import frames, project
 from tests.contract.facts import Facts, Frame, difference, read
 
 
-def check(frame: Frame, new: Facts, sources: Collection[str] = ()) -> None:
-    """Compare with the expected facts. sources: compare only keys that begin with one of these."""
-    old = {key: value for key, value in read(frame).items() if not sources or key[0] in sources}
+def check(frame: Frame, new: Facts, *begins: str) -> None:
+    """Compare with the expected facts. begins: compare only keys that begin with one of these."""
+    old = {key: value for key, value in read(frame).items() if not begins or key[0].startswith(begins)}
     found = difference(frame, old, new)
     if found:
         pytest.fail(found, pytrace=False)
 
 
-def test_spec_ids() -> None:
-    check(frames.SPEC_IDS, frames.spec_ids())
+def by_paper(*slow: str) -> pytest.MarkDecorator:
+    """A test of each paper. slow: papers that take more than two seconds."""
+    marks = {paper: [pytest.mark.slow] if paper in slow else [] for paper in project.PAPERS}
+    return pytest.mark.parametrize("paper", [pytest.param(paper, marks=mark) for paper, mark in marks.items()])
 
 
-def test_records() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def known():
+    """The committed records, read once."""
+    project.committed_records()
+
+
+def test_records():
     check(frames.RECORDS, frames.records())
 
 
-def test_generated_data() -> None:
-    check(frames.DATA, frames.generated_data(), {"generated"})
+@by_paper()
+def test_spec_ids(paper):
+    check(frames.SPEC_IDS, frames.spec_ids([paper]), paper)
 
 
 @pytest.mark.slow
-def test_real_data() -> None:
+def test_generated_data():
+    check(frames.DATA, frames.generated_data(), "generated")
+
+
+@pytest.mark.slow
+def test_real_data():
     if frames.data_dir() is None:
         pytest.skip("needs real data: set DATA_DIR")
     files = frames.real_files()
@@ -43,21 +53,24 @@ def test_real_data() -> None:
     other = [key[1] for key, size in expected.items() if files.get(key) != size]
     if other:
         pytest.skip(f"DATA_DIR holds other data than were frozen: {len(other)} files differ, {other[0]} first")
-    check(frames.DATA, frames.real_data(), {"strict", "lenient"})
+    check(frames.DATA, frames.real_data(), "strict", "lenient")
 
 
 @pytest.mark.slow
-def test_wire() -> None:
+def test_wire():
     check(frames.WIRE, frames.wire())
 
 
-def test_tables() -> None:
-    check(frames.TABLES, frames.tables())
+@by_paper("fedbfpt", "fedfreezebert")
+def test_tables(paper):
+    check(frames.TABLES, frames.tables([paper]), paper)
 
 
-def test_claims() -> None:
-    check(frames.CLAIMS, frames.claims())
+@by_paper("fedbert", "fedbfpt", "fedfreezebert")
+def test_claims(paper):
+    check(frames.CLAIMS, frames.claims([paper]), paper)
 
 
-def test_audit() -> None:
-    check(frames.AUDIT, frames.audit())
+@by_paper("fedbfpt")
+def test_audit(paper):
+    check(frames.AUDIT, frames.audit([paper]), paper)

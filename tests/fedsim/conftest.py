@@ -1,7 +1,5 @@
 """A federation that trains in milliseconds, of which a test may vary everything."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,8 +18,9 @@ from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, Objective, Regression
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
+from fedsim.train_config import TrainConfig
+from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
-from tests.local_training import local_training
 
 # Weights are drawn ten times wider than BERT's, so that so narrow a model answers differently to different texts.
 CONFIG: Mapping[str, Any] = {
@@ -86,6 +85,16 @@ def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:
     """Besides the accuracy, a number that changes with the last bit of any answer, and one that is undefined."""
     accuracy = float((answers.argmax(1) == subset.labels).mean())
     return {"accuracy": accuracy, "sum": float(answers.astype(np.float64).sum()), "undefined": None}
+
+
+def local_training(seed: int = 0, epochs: int = 1, width: int | None = None, **config: Any) -> LocalTraining:
+    """Local training of one epoch of one round, unless a test asks for more.
+
+    width: tokens to which texts are padded; None: those of the longest of a batch.
+    """
+    if width is not None:
+        config |= {"padding": "fixed", "max_length": width}
+    return LocalTraining(TrainConfig(**{"rounds": 1, "local_epochs": epochs, **config}), seed)
 
 
 class Small:

@@ -1,7 +1,5 @@
 """References without training rounds: frequent labels, label priors, shares of tokens, a linear model."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -52,33 +50,6 @@ def test_label_prior_adjusts_logits_by_hand():
     assert answers.argmax(1).tolist() == [1, 0]
 
 
-def test_label_prior_sends_label_counts_alone(small):
-    ledger = small.run(small.algorithm("local_prior"), rounds=1).channel.ledger
-    assert sorted(row for row in ledger.rows if row.round) == sorted(
-        (1, client.id, direction, "counts", 2, 8, 1) for client in small.clients for direction in ("up", "down")
-    )
-    assert ledger.setup_bytes == 4 * 3 * sum(parameter.numel() for parameter in small.load().parameters.values())
-
-
-def test_fine_tuning_is_local_training_of_fedavgs_model(small):
-    fedavg = small.algorithm("fedavg", small.workload(epochs=2))
-    averaged = fedavg.server(small.run(fedavg).state)
-
-    def load():
-        model = small.load()
-        model.write(averaged)
-        return model
-
-    workload = small.workload(load, epochs=2)
-    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=0)
-    state = small.run(algorithm, rounds=1).state
-    for client in small.clients:
-        model, test = load(), client.evaluation["test"]
-        names = sorted(model.groups.names - model.groups.embeddings)
-        workload.training.run(model, client.train, names, 1, client.id)
-        np.testing.assert_array_equal(algorithm.predict(state, client, test), model.predict(test, 64, None))
-
-
 def unigram_answers(small, objective, head):
     algorithm = small.algorithm("unigram", small.workload(objective=objective, head=head))
     run = small.run(algorithm, rounds=1)
@@ -93,15 +64,6 @@ def counts(small):
     offsets, tokens = train.examples.offsets, train.examples.tokens
     texts = [tokens[offsets[index] : offsets[index + 1]] for index in train.indices]
     return np.bincount(np.concatenate(texts), minlength=WORDS) + 1.0
-
-
-def test_unigram_answers_with_the_share_of_each_token(small, counts):
-    answers, subset, _ = unigram_answers(small, CAUSAL, "causal-lm")
-    offsets, tokens = subset.examples.offsets, subset.examples.tokens
-    for place, index in enumerate(subset.indices):
-        asked = tokens[offsets[index] + 1 : offsets[index + 1]]
-        expected = sum(math.log(counts[token] / counts.sum()) for token in asked)
-        assert answers[place] == pytest.approx([expected, len(asked)], rel=1e-5)
 
 
 def test_unigram_predicts_the_masked_tokens_of_a_model(small, counts):

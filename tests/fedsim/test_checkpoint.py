@@ -1,7 +1,6 @@
 """Resuming is bit-identical, a kill at any moment costs one round at most, and damage is noticed."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,59 +8,7 @@ import pytest
 from fedsim.checkpoint import Checkpoint
 from fedsim.errors import CheckpointError
 from fedsim.store import ClientStore
-
-
-class KilledError(BaseException):
-    """Like a signal: nothing may catch it and go on."""
-
-
-class Disk:
-    """Counts the operations on the disk, and kills just before, or in the middle of, the chosen one."""
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-        self.kill_at: int | None = None
-
-    def about_to(self, operation: str) -> bool:
-        self.done.append(operation)
-        return len(self.done) == self.kill_at
-
-    def count(self, action: Callable[[], object]) -> int:
-        """How many operations an action takes."""
-        self.done = []
-        action()
-        return len(self.done)
-
-    def kill(self, operation: int, action: Callable[[], object]) -> None:
-        """Run an action up to its n-th operation, counted from 1."""
-        self.done, self.kill_at = [], operation
-        with pytest.raises(KilledError):
-            action()
-        self.kill_at = None
-
-
-@pytest.fixture
-def disk(monkeypatch) -> Disk:
-    disk = Disk()
-
-    def killing(operation):
-        def method(path, *arguments, **options):
-            reads = operation is Path.open and "r" in (arguments or "r")[0]
-            if not reads and disk.about_to(operation.__name__):
-                raise KilledError
-            return operation(path, *arguments, **options)
-
-        return method
-
-    def killing_fsync(descriptor):  # and does not wait for the disk
-        if disk.about_to("sync"):  # half of the file has got there
-            os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
-            raise KilledError
-
-    monkeypatch.setattr(os, "fsync", killing_fsync)
-    for operation in (Path.open, Path.replace, Path.unlink, Path.rmdir):
-        monkeypatch.setattr(Path, operation.__name__, killing(operation))
-    return disk
+from tests.kills import killed_before_step
 
 
 def resume(small, counting, folder, rounds, in_memory=True, **engine):
@@ -71,22 +18,22 @@ def resume(small, counting, folder, rounds, in_memory=True, **engine):
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_killed_at_any_operation_the_last_whole_round_is_there(
-    small, counting, assert_same_run, disk, tmp_path, in_memory
-):
+def test_killed_at_any_operation_the_last_whole_round_is_there(small, counting, assert_same_run, tmp_path, in_memory):
     def run(folder, rounds, **engine):
         return resume(small, counting, folder, rounds, in_memory, participation=0.67, **engine)
 
     whole = tmp_path / "whole"
     uninterrupted = small.run(counting, rounds=3, participation=0.67)
-    operations = disk.count(lambda: run(whole, 3))
-    assert {"open", "sync", "replace", "unlink"} == set(disk.done)
+    with killed_before_step(10**9) as steps:
+        run(whole, 3)
+    assert {"fsync", "replace", "unlink"} == set(steps)
     # in each round two clients, the server, the answers and the manifest
-    assert disk.done.count("sync") == 3 * (2 + 1 + 1 + 1)
+    assert steps.count("fsync") == 3 * (2 + 1 + 1 + 1)
 
-    for operation in range(1, operations + 1):
-        folder, reported = tmp_path / str(operation), []
-        disk.kill(operation, lambda: run(folder, 3, on_round=reported.append))  # noqa: B023 - called at once
+    for number in range(1, len(steps) + 1):
+        folder, reported = tmp_path / str(number), []
+        with killed_before_step(number):
+            run(folder, 3, on_round=reported.append)
         # one that struck after the manifest's rename, while old files were removed, finds the round saved
         found = run(folder, 0).state
         assert found.round in (len(reported), len(reported) + 1)
@@ -98,16 +45,19 @@ def test_killed_at_any_operation_the_last_whole_round_is_there(
         assert not folder.exists()
 
 
-def test_killed_while_it_is_removed_a_checkpoint_is_whole_or_gone(small, counting, disk, tmp_path):
+def test_killed_while_it_is_removed_a_checkpoint_is_whole_or_gone(small, counting, tmp_path):
     def saved(name):
         resume(small, counting, tmp_path / name, 2)
         return Checkpoint(tmp_path / name, "a run")
 
-    operations = disk.count(saved("whole").remove)
-    assert operations >= 8  # server, three clients, answers of two rounds, manifest, folder
-    for operation in range(1, operations + 1):
-        checkpoint = saved(str(operation))
-        disk.kill(operation, checkpoint.remove)
+    whole = saved("whole")
+    with killed_before_step(10**9) as steps:
+        whole.remove()
+    assert len(steps) >= 8  # server, three clients, answers of two rounds, manifest, folder
+    for number in range(1, len(steps) + 1):
+        checkpoint = saved(str(number))
+        with killed_before_step(number):
+            checkpoint.remove()
         assert resume(small, counting, checkpoint.folder, 0).state.round in (0, 2)
         checkpoint.remove()
         assert not checkpoint.folder.exists()

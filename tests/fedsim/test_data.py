@@ -55,19 +55,6 @@ def test_an_epoch_holds_every_example_once(lengths, batch_size, width, pool_batc
         assert_batch_is_true_to_its_examples(batch, subset.examples)
 
 
-def test_batches_by_length_pad_least():
-    lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
-    subset = Subset(make_examples(lengths), np.arange(256))
-
-    def padding(width, batch_size=8, pool_batches=16):
-        batches = training_batches(subset, batch_size, width, np.random.default_rng(0), pool_batches)
-        return sum(int((1 - batch["attention_mask"]).sum()) for batch in batches)
-
-    assert padding(WIDTH) == 256 * WIDTH - lengths.sum()
-    assert padding(None) < padding(None, pool_batches=1) / 3  # pools of one batch: a plain shuffle
-    assert padding(None, pool_batches=1) < padding(WIDTH)
-
-
 PADDING, OPENING = 7, 5
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=12)
 

@@ -1,7 +1,5 @@
 """One contract for all families: positions, poolers, heads, padding and kernels are the transformers library's."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any
@@ -9,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from fedsim.errors import FederationError
@@ -19,6 +18,7 @@ from fedsim.models.pretrained import read_ledger
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
+from fedsim.split import crossing
 
 WORDS, POSITIONS = 60, 20
 SIZES = {
@@ -79,7 +79,7 @@ def answers(network: Any, of: dict[str, Tensor], kernels: str) -> Tensor:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_encoder_has_as_many_positions_as_it_says(family: str) -> None:
+def test_an_encoder_has_as_many_positions_as_it_says(family):
     model, longest = library(family), longest_text(config_of(family))
     with torch.no_grad():
         assert model(torch.full((1, longest), 7)).last_hidden_state.shape == (1, longest, 16)
@@ -88,7 +88,7 @@ def test_an_encoder_has_as_many_positions_as_it_says(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_folder_gives_the_librarys_states(family: str, tmp_path: Path) -> None:
+def test_a_folder_gives_the_librarys_states(family, tmp_path):
     model = library(family)
     model.save_pretrained(tmp_path)
     network = with_head(encoder_from_folder(tmp_path), 3, 0, tmp_path, "ordinary").eval()
@@ -101,7 +101,7 @@ def test_a_folder_gives_the_librarys_states(family: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("family", "kind"), STORED)
-def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family: str, kind: str, tmp_path: Path) -> None:
+def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family, kind, tmp_path):
     model = library(family, kind)
     with torch.no_grad():
         for name, parameter in model.named_parameters():  # the library draws biases as 0
@@ -127,7 +127,7 @@ def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family: str, kind: st
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if has_packed_layers({"model_type": name})])
-def test_both_kernels_give_the_same_answers_to_odd_texts(family: str) -> None:
+def test_both_kernels_give_the_same_answers_to_odd_texts(family):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         network = with_head(encoder_from_config(config_of(family)), 3, seed=0)
@@ -135,6 +135,57 @@ def test_both_kernels_give_the_same_answers_to_odd_texts(family: str) -> None:
     empty, unknown, special = [2, 3], [2, 4, 4, 4, 3], [2, 3, padding, 2, 9, padding, 3]
     texts = batch(family, empty, unknown, special, [2, 9, 10, 11, 12, 3])
     torch.testing.assert_close(answers(network, texts, "packed"), answers(network, texts, "reference"))
+
+
+def load(family: str) -> Model:
+    """The same model each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = with_head(encoder_from_config(config_of(family)), 2, seed=0)
+    return Model(network, resolve_precision("fp32", "cpu"), Classification(2))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_are_sorted_into_parts_and_federated(small, family):
+    workload = small.workload(lambda: load(family))
+    parts = workload.model.groups
+    groups = [parts.embeddings, *parts.layers, parts.head]
+    assert sum(map(len, groups)) == len(parts.names) == len(workload.model.parameters)
+    assert all(groups)
+    assert parts.depth == 2
+    assert len(parts.layers[1]) - len(parts.layers[0]) == (2 if family == "gpt2" else 0)  # a norm behind the last layer
+    assert len(parts.head) == 4
+    if family == "gpt2":
+        assert parts.embeddings == {"encoder.wte.weight", "encoder.wpe.weight"}
+    else:
+        assert all("embeddings" in name or "relative_attention" in name for name in parts.embeddings)
+    run = small.run(small.algorithm("fedsplitbert", workload, critical_layer=1), rounds=1)
+    assert run.state.shared.keys() == parts.layers[0]
+    assert all(".layer.0." in name or ".h.0." in name for name in run.state.shared)
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cut_sends_the_librarys_states_and_takes_what_comes_back(family, layer):
+    crossed = []
+
+    def through(hidden):
+        crossed.append(hidden)
+        return hidden * 0 if len(crossed) == 2 else hidden
+
+    model, texts = load(family), batch(family, [2, 9, 11, 3], [2, 30, 3])
+    model.network.eval()
+    inputs = {name: texts[name] for name in ("input_ids", "attention_mask")}
+    states = model.network.encoder(**inputs, output_hidden_states=True).hidden_states
+    texts["labels"] = torch.zeros(2, dtype=torch.int64)
+    before = model.logits(texts)
+    with crossing(model, layer, through):
+        torch.testing.assert_close(model.logits(texts), before)
+        assert not torch.allclose(model.logits(texts), before)
+    assert crossed[0].shape == (2, 4, 16)
+    if (family, layer) != ("gpt2", 2):  # whose last states are normalised
+        mask = texts["attention_mask"].bool()
+        torch.testing.assert_close(crossed[0][mask], states[layer][mask])
 
 
 # ---- what a checkpoint may not have ------------------------------------------------------------------------------
@@ -147,8 +198,6 @@ def saved(tmp_path: Path) -> Path:
 
 
 def changed(folder: Path, name: str, value: Tensor) -> Path:
-    from safetensors.torch import load_file, save_file
-
     path = folder / "model.safetensors"
     save_file({**load_file(path), name: value}, path, {"format": "pt"})
     return folder
@@ -167,34 +216,28 @@ QUERY = "encoder.layer.0.attention.self.query.weight"
         ("embeddings.LayerNorm.bias", torch.full((16,), float("inf")), "LayerNorm.bias: expected finite"),
     ],
 )
-def test_a_tensor_that_would_change_the_model_is_refused_by_name(
-    saved: Path, name: str, value: Tensor, message: str
-) -> None:
+def test_a_tensor_that_would_change_the_model_is_refused_by_name(saved, name, value, message):
     with pytest.raises(FederationError, match=message):
         encoder_from_folder(changed(saved, name, value))
 
 
-def test_an_adapter_or_a_quantised_encoder_is_refused(saved: Path) -> None:
-    config = (saved / "config.json").read_text()
-    (saved / "config.json").write_text(config.replace("{", '{"quantization_config": {"load_in_8bit": true},', 1))
-    with pytest.raises(FederationError, match="expected float weights, found quantization_config"):
-        encoder_from_folder(saved)
-    (saved / "config.json").write_text(config)
-    (saved / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with pytest.raises(FederationError, match="Merge it into its encoder first"):
-        encoder_from_folder(saved)
-
-
-def test_relative_positions_are_refused_by_the_configuration_too(saved: Path) -> None:
-    config = (saved / "config.json").read_text()
-    (saved / "config.json").write_text(config.replace("{", '{"position_embedding_type": "relative_key",', 1))
-    with pytest.raises(FederationError, match="position_embedding_type: expected absolute, found relative_key"):
+@pytest.mark.parametrize(
+    ("file", "entry", "message"),
+    [
+        ("config.json", '"quantization_config": {"load_in_8bit": true}', "float weights, found quantization_config"),
+        ("config.json", '"position_embedding_type": "relative_key"', "expected absolute, found relative_key"),
+        ("adapter_config.json", '"peft_type": "LORA"', "Merge it into its encoder first"),
+    ],
+)
+def test_an_adapter_a_quantised_encoder_and_relative_positions_are_refused(saved, file, entry, message):
+    path = saved / file
+    content = path.read_text() if path.exists() else '{"": 0}'
+    path.write_text(content.replace("{", f"{{{entry},", 1))
+    with pytest.raises(FederationError, match=message):
         encoder_from_folder(saved)
 
 
-def test_another_models_file_in_the_folder_is_not_read(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
+def test_another_models_file_in_the_folder_is_not_read(tmp_path):
     library("bert", "masked-lm").save_pretrained(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     save_file({name: torch.zeros_like(value) for name, value in tensors.items()}, tmp_path / "teacher.safetensors")
@@ -202,7 +245,7 @@ def test_another_models_file_in_the_folder_is_not_read(tmp_path: Path) -> None:
     assert torch.equal(network.head.transform.weight, tensors["cls.predictions.transform.dense.weight"])
 
 
-def test_an_index_without_one_of_its_files_is_refused(tmp_path: Path) -> None:
+def test_an_index_without_one_of_its_files_is_refused(tmp_path):
     library("bert").save_pretrained(tmp_path, max_shard_size="5KB")
     assert encoder_from_folder(tmp_path) is not None
     sorted(tmp_path.glob("model-*.safetensors"))[-1].unlink()
@@ -210,6 +253,6 @@ def test_an_index_without_one_of_its_files_is_refused(tmp_path: Path) -> None:
         encoder_from_folder(tmp_path)
 
 
-def test_every_head_that_checkpoints_have_is_in_the_table() -> None:
+def test_every_head_that_checkpoints_have_is_in_the_table():
     assert STORED_AS.keys() <= HEADS.keys()
     assert set(STORED_AS.values()) == {kind for _, kind in STORED}

@@ -1,7 +1,5 @@
 """FedBERT's algorithms: what they have to equal to the bit, and bytes by closed form."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

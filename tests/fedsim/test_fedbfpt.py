@@ -1,7 +1,5 @@
 """FedBFPT: which layers stand in a client's model, which one is trained, and what that changes and sends."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import pairwise, product

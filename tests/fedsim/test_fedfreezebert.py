@@ -10,9 +10,9 @@ import torch
 from fedsim import features
 from fedsim.data import Subset
 from fedsim.errors import FederationError
-from fedsim.features import FeatureCache, FeatureStore
+from fedsim.features import FeatureCache
 from fedsim.wire import LedgerRow
-from tests.local_training import local_training
+from tests.fedsim.conftest import local_training
 
 AGGREGATORS = ("ordinary", "average", "psum", "hsum")
 ONE_ROUND = {"batch_size": 4, "epochs": 2}
@@ -99,27 +99,6 @@ def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path):
     model.write(original)
     assert torch.equal(found(cache), before)
     assert len(files(tmp_path)) == 2
-
-
-def test_a_store_gives_back_what_it_was_given_in_each_form(tmp_path):
-    rng = np.random.default_rng(0)
-    states = torch.from_numpy(rng.standard_normal((2, 3, 4, 5), dtype=np.float32))
-    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]).bool()
-    labels = torch.tensor([2, 0, 1])
-    store = FeatureStore(tmp_path, 2, 5, tokens=True)
-    store.add(states, mask, labels)
-    store.add(states[:, mask], mask.sum(1, dtype=torch.int32), labels)
-    found = store.examples()
-    batch = found.collate(np.arange(6))
-    np.testing.assert_array_equal(found.lengths, [2, 4, 1, 2, 4, 1])
-    assert batch["labels"].tolist() == [2, 0, 1, 2, 0, 1]
-    assert torch.equal(batch["features"], torch.cat([states * mask[None, :, :, None]] * 2, dim=1))
-    assert torch.equal(batch["attention_mask"].bool(), torch.cat([mask, mask]))
-    assert not list(tmp_path.iterdir())  # it has no name, and a kill leaves nothing
-
-    first = FeatureStore(tmp_path, 2, 5, tokens=False)
-    first.add(states[:, :, :1], None, labels)
-    assert torch.equal(first.examples().collate(np.array([2, 0]), width=9)["features"], states[:, [2, 0], :1])
 
 
 def values_of(workload, names):

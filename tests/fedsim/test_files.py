@@ -1,20 +1,17 @@
 """Files that processes share: locks, caches that are whole or absent, and reading with errors that name the file."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
 import time
 
-import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fedsim.files import FileError, MissingFileError, parse_json, read_file, read_json, read_text
+from fedsim.files import FileError, parse_json, read_text
 from fedsim.locks import LostError, TakenError, held
-from fedsim.stored import Chunks, FileCache, MappedFile
+from fedsim.stored import FileCache
 
 CONTEXT = multiprocessing.get_context("spawn")
 CONTENT = bytes(range(256)) * 64
@@ -115,45 +112,7 @@ def test_the_least_recently_used_and_partial_files_are_removed(tmp_path):
     assert names(tmp_path) == ["a.bin", "a.crc32", "c.bin", "c.crc32"]
 
 
-def test_a_slice_of_chunks_is_that_of_the_whole_array(tmp_path):
-    whole = np.arange(17, dtype=np.int32)
-    path = tmp_path / "file"
-    path.write_bytes(whole.tobytes())
-    with path.open("rb") as file:
-        mapped = MappedFile(file)
-    chunks = Chunks(np.split(np.frombuffer(mapped.buffer, np.int32), [3, 3, 10, 16]), mapped)
-    assert np.array_equal(np.asarray(chunks), whole)
-    for begin in range(-3, 18):
-        for end in range(-3, 19):
-            found = chunks[begin:end]
-            assert np.array_equal(found, whole[begin:end])
-            assert found.base is None  # a copy
-
-
-def test_a_missing_file_differs_from_a_damaged_one(tmp_path):
-    with pytest.raises(MissingFileError, match=r"gone.json: expected a record, found nothing there"):
-        read_file(tmp_path / "gone.json", "a record")
-    with pytest.raises(FileError, match="expected a record, found a folder") as raised:
-        read_file(tmp_path, "a record")
-    assert not isinstance(raised.value, MissingFileError)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b'{"a": NaN}', "NaN is not a JSON number"),
-        (b"[" * 100_000, "nested too deep"),
-        (b"1" * 10_000, "no JSON that can be read"),  # Python refuses to read so long a number
-        ('{"ä": 1}'.encode("latin-1"), "found the byte 0xe4 at 2"),
-    ],
-)
-def test_other_content_than_json_is_refused(content, message, tmp_path):
-    path = tmp_path / "it.json"
-    path.write_bytes(content)
-    with pytest.raises(FileError, match=f"it.json: expected settings.*{message}"):
-        read_json(path, "settings")
-
-
+@example(content=b'{"a": NaN}')
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_a_value_or_one_error(content, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any.json"

@@ -1,7 +1,5 @@
 """Objectives of texts, of tokens and of language models, by values worked out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,25 +1,20 @@
 """Layers over packed tokens: the library's own over padded ones, but for rounding and for what dropout draws."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.data import IGNORED
 from fedsim.models.model import Model
-from fedsim.models.packed.packing import rounded_up
 from fedsim.models.packed.parts import Masks
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
 from fedsim.rng import torch_seeded
-from fedsim.split import crossing
-from tests.local_training import local_training
+from tests.fedsim.conftest import local_training
 
 NARROW = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24}
 VOCABULARY = {"vocab_size": 60, "max_position_embeddings": 20, "initializer_range": 0.2}
@@ -148,34 +143,6 @@ def test_dropout_drops_its_share_and_keeps_the_mean(dtype):
     assert mask.factor(values.float()).mean().item() == pytest.approx(1, abs=0.01)
 
 
-def test_masks_are_drawn_from_pytorchs_seed_and_differ_from_pass_to_pass():
-    def draws():
-        with torch_seeded(0, 1, 2, "dropout"):
-            passes = [Masks(torch.float32) for _ in range(2)]
-        return [masks.draw(1000, 0.5).kept for masks in passes for _ in range(2)]
-
-    one, other = draws(), draws()
-    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-    distinct = {tuple(mask.tolist()) for mask in one}
-    assert len(distinct) == 4
-    assert Masks(torch.float32).draw(10, 0.0) is None
-
-
-def test_dropout_trains_as_the_librarys_does(small):
-    """Not the same numbers: the same loss in the mean over seeds, to within its error."""
-    means = []
-    for kernels in ("packed", "reference"):
-        losses = []
-        for seed in range(8):
-            model = small.load(kernels=kernels)
-            training = local_training(seed=seed, learning_rate=2e-3, batch_size=4, epochs=3)
-            names = sorted(model.groups.names - model.groups.embeddings)
-            losses.append(training.run(model, small.clients[0].train, names, 1, 0))
-        means.append((np.mean(losses), np.std(losses, ddof=1) / len(losses) ** 0.5))
-    (packed, error), (reference, other) = means
-    assert abs(packed - reference) < 4 * (error**2 + other**2) ** 0.5
-
-
 def test_another_linear_layer_is_not_passed_over(small):
     class Louder(nn.Linear):
         def forward(self, input):
@@ -188,53 +155,3 @@ def test_another_linear_layer_is_not_passed_over(small):
     louder.load_state_dict(query.state_dict())
     model.network.encoder.encoder.layer[1].attention.self.query = louder
     assert np.abs(model.predict(part, 8, None) - before).max() > 1e-3
-
-
-@pytest.mark.parametrize("layer", [0, 1, 3])
-def test_what_crosses_is_padded_and_comes_back(small, layer):
-    crossed = []
-
-    def through(hidden):
-        crossed.append(tuple(hidden.shape))
-        return hidden * 0 if len(crossed) == 2 else hidden
-
-    model = small.load()
-    batch = small.examples.collate(small.clients[0].train.indices)
-    model.network.eval()
-    before = model.logits(batch)
-    with crossing(model, layer, through):
-        torch.testing.assert_close(model.logits(batch), before)
-        assert not torch.allclose(model.logits(batch), before)
-    assert crossed == [(*batch["input_ids"].shape, small.hidden)] * 2
-
-
-def test_layers_of_other_families_are_the_librarys(small):
-    config = {"vocab_size": 60, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
-    network = with_head(encoder_from_config({"model_type": "distilbert", **config}), 2, seed=0)
-    assert not Model(network, resolve_precision("fp32", "cpu"), Classification(2)).packed
-
-
-def test_batches_have_few_shapes():
-    """A product of another shape is another compiled kernel."""
-    sizes = [rounded_up(tokens) for tokens in range(1, 8193)]
-    assert all(0 <= size - tokens < max(32, tokens / 8) for tokens, size in enumerate(sizes, 1))
-    assert all(size - tokens <= tokens / 16 for tokens, size in enumerate(sizes, 1) if tokens >= 512)
-    assert len(set(sizes[511:1024])) <= 17
-    assert len(set(sizes)) <= 80
-
-
-@pytest.mark.parametrize("layer", range(4))
-def test_frozen_layers_below_get_no_gradient_and_above_no_weight_has_one(layer):
-    """By operations: 4 texts of 8 tokens are 32 rows, so there is neither padding nor filling."""
-    model, rows, width, inner = pair("average")[0], 4 * 8, 16, 24
-    products = 2 * rows * (4 * width**2 + 2 * width * inner)  # of a layer with its weights
-    attention, head = 2 * 2 * 4 * 8 * 8 * width, 2 * 4 * width * 3
-    model.set_trained(model.groups.layers[layer] | model.groups.head)
-    model.network.train()
-    with FlopCounterMode(display=False) as forward:
-        loss = model.loss(batch_of([8] * 4))
-    with FlopCounterMode(display=False) as backward:
-        loss.backward()
-    assert forward.get_total_flops() == 4 * (products + attention) + head
-    trained = 2 * products - 2 * rows * 3 * width**2 + 2 * attention  # without the gradient of what the layer reads
-    assert backward.get_total_flops() == (3 - layer) * (products + 2 * attention) + trained + 2 * head

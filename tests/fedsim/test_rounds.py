@@ -1,13 +1,7 @@
 """One round: plans that are refused, cohorts, the weighted mean, server optimisers, and what stays with clients."""
 
-from __future__ import annotations
-
 import math
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.algorithms import build_algorithm
-from fedsim.algorithms.averaging import aggregation_weights, averaging
+from fedsim.algorithms.averaging import averaging
 from fedsim.data import Client, Subset
 from fedsim.engine import draw_cohort
 from fedsim.errors import DivergedError, FederationError
@@ -78,21 +72,6 @@ def test_a_cohort_is_the_rounded_share_in_client_order(participation, clients, s
     ids = [client.id for client in draw_cohort(bare_clients([1] * clients), participation, seed=0, round=1)]
     assert len(ids) == size
     assert ids == sorted(set(ids))
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 1000), st.booleans()), min_size=1, max_size=12))
-def test_weights_are_shares_of_those_who_send_a_tensor(members):
-    clients = bare_clients([size for size, _ in members])
-    plans = {}
-    for client, (_, sends_b) in zip(clients, members, strict=True):
-        sent = frozenset("ab" if sends_b else "a")
-        plans[client.id] = ExchangePlan({"a": "A", "b": "B"}, frozenset(), sent, sent, frozenset())
-    weights = aggregation_weights(clients, plans)
-    for target, senders in (("A", members), ("B", [member for member in members if member[1]])):
-        found = [weights[client.id][target] for client in clients if target in weights[client.id]]
-        expected = np.array([size for size, _ in senders], dtype=np.float64)
-        assert found == pytest.approx((expected / expected.sum()).tolist() if senders else [])
 
 
 NUMBER = re.compile(r"\.layer\.(\d+)\.")
@@ -183,27 +162,6 @@ def test_server_momentum_is_that_of_pytorch(means, momentum, nesterov):
         torch.testing.assert_close(current["w"], weight.detach(), rtol=1e-9, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "local"),
-    [
-        ("fedavg", {"embeddings": "local"}, "embeddings"),
-        ("fedsplitbert", {"critical_layer": 3, "embeddings": "local"}, "embeddings"),
-        ("fedper", {"embeddings": "global"}, "head"),
-    ],
-)
-def test_local_tensors_are_trained_and_never_sent(small, recording_channel, name, options, local):
-    workload, channel = small.workload(), recording_channel()
-    names = getattr(workload.model.groups, local)
-    run = small.run(small.algorithm(name, workload, **options), channel=channel)
-    assert channel.received
-    assert not any(tensors.keys() & names for tensors in channel.received.values())
-    one, other = (run.state.clients.get(client) for client in (0, 1))
-    assert one.keys() == names
-    weight = next(tensor for tensor in sorted(names) if tensor.endswith(("word_embeddings.weight", "pooler.weight")))
-    assert not torch.equal(one[weight], workload.initial[weight])
-    assert not torch.equal(one[weight], other[weight])
-
-
 @pytest.mark.parametrize("critical_layer", [0, 1])
 def test_a_client_that_never_took_part_predicts_with_merged_and_initial_tensors(small, critical_layer):
     workload = small.workload()
@@ -224,31 +182,3 @@ def test_divergence_names_round_and_client(small):
     workload = small.workload(learning_rate=1e30, batch_size=4)
     with pytest.raises(DivergedError, match=r"round 1 on client 0: the mean loss is (nan|inf).*1e\+30"):
         small.run(small.algorithm("fedavg", workload))
-
-
-PEAKS = """
-from benchmarks.running.process import peak_memory_bytes
-from tests.fedsim import conftest
-
-conftest.CONFIG = {**conftest.CONFIG, "hidden_size": 128, "intermediate_size": 256}
-small, peaks = conftest.Small(), []
-algorithm = small.algorithm("fedsplitbert", critical_layer=1)
-small.run(algorithm, rounds=40, on_round=lambda run: peaks.append(peak_memory_bytes()))
-print(peaks[9], peaks[-1])
-"""
-
-
-@pytest.mark.slow
-def test_peak_memory_does_not_grow_with_rounds():
-    """Of a process that does nothing else; keeping what each round leaves with clients would take 100 MB more."""
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", PEAKS],
-        cwd=root,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    early, late = map(int, done.stdout.split())
-    assert late - early < 20e6

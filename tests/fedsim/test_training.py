@@ -1,7 +1,5 @@
 """Local training: seeds, schedules, clipping, decay, kept optimisers, a client's own words, mixed precision."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np
@@ -10,32 +8,18 @@ import torch
 from torch import nn
 
 from fedsim.data import Client, Subset
-from fedsim.errors import FederationError
 from fedsim.models.model import Model
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import Precision, resolve_precision
-from fedsim.rng import derive_seed, torch_seeded
+from fedsim.rng import derive_seed
 from fedsim.train_config import TrainConfig
-from fedsim.training import LocalTraining, Optimizer, learning_rate_share, only_words_of
-
-WORDS = "encoder.embeddings.word_embeddings.weight"
+from fedsim.training import LocalTraining, Optimizer, learning_rate_share
 
 
 def test_the_seed_of_a_key_never_changes():
     # BLAKE2b of "0/1/2/dropout", 8 bytes, without the lowest bit: a change here changes every result ever recorded.
     assert derive_seed(0, 1, 2, "dropout") == 3719375658264748528
-
-
-def test_torch_is_seeded_inside_and_untouched_outside():
-    def drawn(client):
-        with torch_seeded(0, 1, client, "dropout"):
-            return torch.rand(4)
-
-    before = torch.get_rng_state()
-    assert torch.equal(drawn(2), drawn(2))
-    assert not torch.equal(drawn(2), drawn(3))
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def optimizer_of(parameters, first=0, total=8, **changes) -> Optimizer:
@@ -144,23 +128,6 @@ def test_training_the_embeddings_of_own_words_alone_changes_no_bit(
     compact = run()
     monkeypatch.setattr(LocalTraining, "_words", lambda *_: contextlib.nullcontext())
     assert_same_run(compact, run())
-
-
-def test_the_rows_of_own_words_alone_are_trained_and_written_back(small):
-    model, subset = small.load(), Subset(small.examples, np.arange(3))
-    before = model.parameters[WORDS].detach().clone()
-    met = small.examples.words(subset.indices)
-    with only_words_of(subset, model), torch.no_grad():
-        assert model.parameters[WORDS].shape == (len(met), before.shape[1])
-        model.parameters[WORDS].add_(1)
-    changed = (model.parameters[WORDS] != before).any(dim=1).nonzero().flatten().numpy()
-    np.testing.assert_array_equal(changed, met)
-    assert 3 < len(met) < len(before)
-
-
-def test_fp16_needs_a_gpu():
-    with pytest.raises(FederationError, match=r"fp16 needs a GPU.*choose auto, fp32 or bf16"):
-        resolve_precision("fp16", "cpu")
 
 
 @pytest.mark.parametrize(("capability", "expected"), [((7, 5), "fp16"), ((8, 0), "bf16")])

@@ -43,45 +43,6 @@ def test_no_group_is_on_both_sides_and_nothing_is_lost(examples, percent, strati
 
 
 @given(
-    sizes=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=4),
-    percent=st.integers(1, 99),
-    seed=st.integers(0, 2**32 - 1),
-)
-@settings(max_examples=100, deadline=None)
-def test_groups_of_one_are_split_to_half_an_example(sizes, percent, seed):
-    """Each client's examples of each label, as a stratified split does it."""
-    strata = [
-        (client, label) for client, own in enumerate(sizes) for label, size in enumerate(own) for _ in range(size)
-    ]
-    clients, labels = np.array(strata, dtype=int).reshape(-1, 2).T
-    parts = [np.flatnonzero(clients == client) for client in range(len(sizes))]
-    groups = np.random.default_rng(0).permutation(len(strata))
-    try:
-        _, test = split_by_group(parts, groups, labels, percent / 100, np.random.default_rng(seed), stratify=True)
-    except PartitionError:
-        return
-    for own, wanted in zip(test, sizes, strict=True):
-        for label in (0, 1):
-            assert abs(int((labels[own] == label).sum()) - percent / 100 * wanted[label]) <= 0.5 + 1e-6
-
-
-@pytest.mark.parametrize(
-    ("groups", "share", "message"),
-    [
-        ([0, 0, 0, 0], 0.5, "validation_share 0.5: whole groups of examples leave client 0 4 for training and 0 held"),
-        ([0, 1, 2, 3], 0.0, "validation_share must be between 0 and 1, both excluded, found 0"),
-        ([0, 1, 2, 3], np.nan, "validation_share must be a finite number"),
-    ],
-)
-def test_what_cannot_be_is_refused_by_the_options_name(groups, share, message):
-    parts = [np.array([0, 1]), np.array([2, 3])] if groups[-1] else [np.arange(4)]
-    with pytest.raises(PartitionError, match=message):
-        split_by_group(
-            parts, np.array(groups), np.zeros(4, int), share, np.random.default_rng(0), True, "validation_share"
-        )
-
-
-@given(
     train=st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 2)), max_size=40),
     scored=st.lists(st.tuples(st.integers(0, 9), st.integers(-1, 2)), max_size=20),
 )
@@ -135,17 +96,3 @@ def test_split_is_complete_and_within_one_of_each_share(case, percent, seed):
     again = split_train_test(labels, share, np.random.default_rng(seed), stratify)
     assert np.array_equal(again[0], train)
     assert np.array_equal(again[1], test)
-
-
-@pytest.mark.parametrize(
-    ("labels", "share", "stratify", "message"),
-    [
-        (np.array([0, 1]), 0.0, True, "test_share must be between 0 and 1"),
-        (np.array([0, 1]), float("nan"), True, "test_share must be a finite number"),
-        (np.array([0.5, 1.5]), 0.5, True, "stratified split needs integer labels"),
-        (np.array([], int), 0.5, True, "0 examples .* 0 for training and 0 for testing"),
-    ],
-)
-def test_bad_arguments(labels, share, stratify, message):
-    with pytest.raises(PartitionError, match=message):
-        split_train_test(labels, share, np.random.default_rng(0), stratify)

@@ -1,7 +1,5 @@
 """A small benchmark with the paper's columns, and records of it with chosen numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -127,14 +125,7 @@ def record_of(table3: Benchmark) -> RecordOf:
             for client, part in enumerate((size // 2, size // 4, size - size // 2 - size // 4))
         ]
         inputs = {
-            "data": {
-                "digest": "d0",
-                "origin": "files",
-                "examples": 100,
-                "skipped": [],
-                "notes": [],
-                **(data or {}),
-            },
+            "data": {"digest": "d0", "origin": "files", "examples": 100, "skipped": [], "notes": []} | dict(data or {}),
             "backbone": {"digest": "b0", "origin": "folder"},
         }
         return RunResult(

@@ -3,8 +3,6 @@
 The numbers of pages are frozen in tests/expected/tables.csv.gz, their texts in the papers' READMEs.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from functools import cache
@@ -42,7 +40,7 @@ def separators(line: str, sign: str) -> int:
 
 @pytest.mark.parametrize("scale", ["demo", pytest.param("lite", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", IDS)
-def test_every_format_holds_the_whole_table(name: str, scale: str) -> None:
+def test_every_format_holds_the_whole_table(name, scale):
     shown = page(name, scale)
     grids = [grid for grid in shown.grids if grid.groups]
     tables = re.findall(r"(?:^\|.*\n)+", f"{markdown(shown)}\n", re.M)
@@ -50,6 +48,7 @@ def test_every_format_holds_the_whole_table(name: str, scale: str) -> None:
     for table in tables:
         assert len({separators(line, r"\|") for line in table.splitlines()}) == 1
     text = latex(shown)
+    assert text.count(r"\caption{") == text.count(r"\label{") == text.count(r"\begin{table*}")
     for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}\n(.*?)\\end\{tabular\}", text, re.S):
         lines = [line for line in body.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
         assert {separators(line, "&") for line in lines} == {len(columns) - 1}
@@ -63,7 +62,7 @@ def test_every_format_holds_the_whole_table(name: str, scale: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_the_demo_is_held_against_no_published_number(name: str) -> None:
+def test_the_demo_is_held_against_no_published_number(name):
     frame = page(name, "demo").frame()
     if {"score", "difference"} <= {*frame}:  # published costs are shown next to derived ones at any scale
         scores = frame[frame.score.astype(str).str.startswith("test/")]
@@ -73,7 +72,7 @@ def test_the_demo_is_held_against_no_published_number(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["demo", "lite"])
 @pytest.mark.parametrize("name", IDS)
-def test_every_figure_can_be_drawn(name: str, scale: str) -> None:
+def test_every_figure_can_be_drawn(name, scale):
     figure = page(name, scale).figure
     if figure is not None:
         svg, png = render(figure, "svg", "png")

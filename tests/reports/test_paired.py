@@ -1,7 +1,5 @@
 """Which rule a comparison is judged by: redrawn splits, one test set, answers kept or not, numbers without noise."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math
@@ -19,7 +17,7 @@ from benchmarks.running.scoring import _value
 from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.inference import resampled
 from reports.evidence.paired import UNPAIRED, answered_by, difference, resplit_ratio
-from reports.evidence.resampling import MEASURES, Answered, sampling_error
+from reports.evidence.resampling import MEASURES
 
 ACC, F1, MISMATCHED = "test/accuracy", "test/f1", "mismatched/accuracy"
 RecordOf = Callable[..., RunResult]
@@ -45,10 +43,7 @@ def pairs_of(record_of: RecordOf, own: Sequence[float], its: Sequence[float], er
     return list(zip(*sides, strict=True))
 
 
-# ---- the ratio of splits -----------------------------------------------------------------------------------------
-
-
-def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of: RecordOf) -> None:
+def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of):
     record = record_of("fedavg", "mnli", {ACC: 0.5, MISMATCHED: 0.5})
     assert resplit_ratio([record]) == resplit_ratio([record, record]) == 63 / 240
     held = tuple({**client, "train": client["train"] - 16, "validation": 16} for client in record.clients)
@@ -61,26 +56,11 @@ def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of: RecordOf) -> 
     assert resplit_ratio([fixed(record), record]) == 63 / 240
 
 
-# ---- rules -------------------------------------------------------------------------------------------------------
-
-
-def test_redrawn_splits_are_judged_by_the_corrected_t(record_of: RecordOf) -> None:
+def test_redrawn_splits_are_judged_by_the_corrected_t(record_of):
     pairs = pairs_of(record_of, [0.80, 0.82, 0.85], [0.70, 0.75, 0.74])
     found = difference(pairs, ACC)
     assert found.interval == pytest.approx(resampled([10, 7, 11], 63 / 240).interval)
     assert difference([pair[::-1] for pair in pairs], ACC).value == pytest.approx(-found.value)
-
-
-def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of: RecordOf) -> None:
-    pairs = pairs_of(record_of, [0.8, 0.8], [0.7, 0.7])
-    found = difference(pairs, ACC)
-    share = (1 / 2 + 63 / 240) / (1 + 63 / 240)
-    assert found.error == pytest.approx(math.sqrt(2) * 1.0 * math.sqrt(share))  # each score's is 1 point
-    unknown = [tuple(dataclasses.replace(one, sampling_errors={}) for one in pair) for pair in pairs]
-    assert difference(unknown, ACC).interval is None
-
-
-# ---- answers that were kept --------------------------------------------------------------------------------------
 
 
 def keep(folder: Path, record: RunResult, gold: np.ndarray, answers: np.ndarray) -> RunResult:
@@ -110,7 +90,7 @@ def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunResult, RunResult
     return pairs
 
 
-def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunResult, RunResult]]) -> None:
+def test_one_test_set_is_resampled_with_the_seeds(kept):
     found = difference(kept, ACC)
     assert found.value == pytest.approx(100 * (8 + 7 + 6) / 3 / M)
     hits = np.array(
@@ -126,12 +106,9 @@ def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunResult, Ru
     assert alone.note == UNPAIRED
 
 
-# ---- metrics of resamples ----------------------------------------------------------------------------------------
-
-
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(MEASURES)), st.integers(2, 60))
 @settings(max_examples=60, deadline=None)
-def test_metrics_of_weights_are_those_of_the_modules(seed: int, name: str, m: int) -> None:
+def test_metrics_of_weights_are_those_of_the_modules(seed, name, m):
     """On the whole set, and on a resample written out."""
     rng = np.random.default_rng(seed)
     is_score = name == "pearson"
@@ -147,18 +124,3 @@ def test_metrics_of_weights_are_those_of_the_modules(seed: int, name: str, m: in
     for row, value in zip(weights, MEASURES[name](outputs, gold, weights), strict=True):
         drawn = np.repeat(np.arange(m), row.astype(int))
         assert value == pytest.approx(_value(name, answers[drawn], gold[drawn]), nan_ok=True, abs=1e-6)
-
-
-def test_clients_with_sets_of_their_own_are_resampled_apart() -> None:
-    """The error of a mean over four independent sets is half of one's; of one set that all share it is the whole."""
-    rng = np.random.default_rng(2)
-    gold = tuple(np.zeros(400, dtype=np.int64) for _ in range(4))
-    own = Answered(tuple(rng.integers(0, 2, 400) for _ in range(4)), gold)
-    other = Answered(tuple(np.zeros(400, dtype=np.int64) for _ in range(4)), gold)
-    one = sampling_error(
-        MEASURES["accuracy"], Answered(own.outputs[:1], gold[:1]), Answered(other.outputs[:1], gold[:1])
-    )
-    assert one == pytest.approx(math.sqrt(0.25 / 400), rel=0.1)
-    assert sampling_error(MEASURES["accuracy"], own, other) == pytest.approx(one / 2, rel=0.1)
-    alike = Answered(own.outputs[:1] * 4, gold)
-    assert sampling_error(MEASURES["accuracy"], alike, other, is_common=True) == pytest.approx(one, rel=0.01)

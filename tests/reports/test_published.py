@@ -1,9 +1,12 @@
-from pathlib import Path
+"""Published numbers: damaged files, derived values, printed digits, and averages as the papers form them."""
+
+from decimal import Decimal
 
 import pytest
 
 from reports import ReportError
-from reports.evidence.published import read_published
+from reports.evidence.published import by_place, read_published
+from reports.evidence.statistics import average, printed
 
 HEADER = "table,row,column,score,value\n"
 
@@ -23,7 +26,7 @@ HEADER = "table,row,column,score,value\n"
         (HEADER + "T,a,x,,1\nT,a,x,,2\n", "t.csv:3: expected one value a place, found two of T,a,x,"),
     ],
 )
-def test_damage_is_named_with_its_line(tmp_path: Path, content: str | None, message: str) -> None:
+def test_damage_is_named_with_its_line(tmp_path, content, message):
     path = tmp_path / "t.csv"
     if content is not None:
         path.write_text(content)
@@ -31,7 +34,7 @@ def test_damage_is_named_with_its_line(tmp_path: Path, content: str | None, mess
         read_published(path)
 
 
-def test_derived_values_are_computed_from_printed_ones(tmp_path: Path) -> None:
+def test_derived_values_are_computed_from_printed_ones(tmp_path):
     path = tmp_path / "derived.csv"
     path.write_text(
         "table,row,column,score,value,derivation\n"
@@ -48,8 +51,36 @@ def test_derived_values_are_computed_from_printed_ones(tmp_path: Path) -> None:
     "derived",
     ["1.0,{b} * 3", ",", ",{b} / 2", ",__import__('os')", ",{a} / 0", ",{a} ** 3", ",{a} * 2 + 1"],
 )
-def test_other_derivations_are_refused_with_their_line(derived: str, tmp_path: Path) -> None:
+def test_other_derivations_are_refused_with_their_line(derived, tmp_path):
     path = tmp_path / "derived.csv"
     path.write_text(f"table,row,column,score,value,derivation\nT,a,x,s,1,\nT,c,x,s,{derived}\n")
     with pytest.raises(ReportError, match=r"derived\.csv:3"):
         read_published(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "cut", "rounded"),
+    [
+        ("77.949", "77.94", "77.95"),
+        ("-0.019", "-0.01", "-0.02"),
+        ("-0.001", "0.00", "0.00"),
+        ("1.005", "1.00", "1.01"),  # binary: 1.00499…, which would round down
+        ("0.29", "0.29", "0.29"),  # binary: 28.999… hundredths, which would be cut to 0.28
+    ],
+)
+def test_decimals_follow_the_printed_digits(value, cut, rounded):
+    assert str(printed(float(value), "truncate")) == str(printed(Decimal(value), "truncate")) == cut
+    assert str(printed(float(value))) == rounded
+
+
+def test_the_rule_gives_all_five_printed_averages(table3):
+    published = by_place(read_published(table3.published_csv), "Table III")
+    values = {place: entry.value for place, entry in published.items()}
+    rows = [row for row in table3.rows if row.printed]
+    assert len(rows) == 5
+    for row in rows:
+        tasks = [printed(values[row.id, column.task, column.averaged]) for column in table3.columns]
+        assert average(tasks, table3.average) == printed(values[row.id, "average", ""]), row.id
+    # Rounding instead would print 72.26 for FedAvg: the rule matters.
+    fedavg = [printed(values["fedavg", column.task, column.averaged]) for column in table3.columns]
+    assert average(fedavg, "round") == Decimal("72.26")

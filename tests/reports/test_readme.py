@@ -1,15 +1,9 @@
 """A paper's README and its pages, and the first page's findings, rendered from what is known."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from benchmarks.claims import Claim
 from benchmarks.experiment import Benchmark
-from benchmarks.results import RunResult
 from reports import ReportError
 from reports.claims.criterion import Criterion, Evidence
 from reports.claims.hypothesis import Assertion, Hypothesis, decide
@@ -19,12 +13,8 @@ from reports.front.readme import BEGIN, END, update_readme, write_paper
 from reports.front.state import Standing, coverage, headlines
 from reports.views import page
 
-RecordOf = Callable[..., RunResult]
 
-
-def test_a_readme_has_a_line_a_table_and_the_numbers_are_on_pages(
-    table3: Benchmark, record_of: RecordOf, tmp_path: Path
-) -> None:
+def test_a_readme_has_a_line_a_table_and_the_numbers_are_on_pages(table3, record_of, tmp_path):
     records = [
         record_of(row, "qqp", {"test/accuracy": level}, seed=seed, errors={"test/accuracy": 0.001})
         for row, level in (("fedavg", 0.80), ("fedprox", 0.70))
@@ -51,7 +41,7 @@ def test_a_readme_has_a_line_a_table_and_the_numbers_are_on_pages(
 
 
 @pytest.mark.parametrize("content", ["no markers", f"{END} before {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
-def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path: Path, content: str) -> None:
+def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path, content):
     readme = tmp_path / "README.md"
     readme.write_text(content)
     with pytest.raises(ReportError, match=r"README\.md: expected the markers .*reproduced:begin.*found \d and \d"):
@@ -68,7 +58,7 @@ def judged(table: Benchmark, evidence: Evidence, readings: dict[str, Evidence]) 
     return Judgement(claim, "FedSplitBERT", table.scale("lite"), verdict(evidence), verdict(evidence), others)  # type: ignore[arg-type]
 
 
-def test_a_headline_is_decided_by_all_of_its_readings(table3: Benchmark) -> None:
+def test_a_headline_is_decided_by_all_of_its_readings(table3):
     """The words come with the numbers; a claim whose readings differ is neither supported nor contradicted."""
     yes, no = (Evidence(value, (value, value), 3, is_derived=True) for value in (2.0, 0.5))
     for readings, word in (({}, "supported"), ({"other": no}, "depends on the reading")):
@@ -78,7 +68,7 @@ def test_a_headline_is_decided_by_all_of_its_readings(table3: Benchmark) -> None
         assert found.verdict.startswith(word)
 
 
-def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3: Benchmark) -> None:
+def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3):
     lite = Standing(table3.paper, "page", {"Table III": (2, 63), "privacy": (1, 6)}, (), (), (), {"RTE, a part": 4})
     text = coverage([lite], (0, 63), "lite")
     assert text.startswith(

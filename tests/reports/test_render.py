@@ -1,20 +1,13 @@
-"""One table of scores in every format: Markdown, terminal, LaTeX, CSV, figure, and the README's part."""
+"""One table of scores in every format: Markdown, terminal, LaTeX, CSV, figures."""
 
-from __future__ import annotations
-
-import io
 import itertools
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
@@ -22,8 +15,10 @@ from reports.evidence.records import request_for
 from reports.pages.files import write_report
 from reports.pages.latex import latex, latex_escape
 from reports.pages.page import Grid, Group, Line, Page
-from reports.pages.render import markdown, print_page
+from reports.pages.plots import Dots, Panel, colour_of, dot_plot
+from reports.pages.render import markdown
 from reports.site.tables import matrix
+from reports.sweeps import figures
 from reports.views import page
 from reports.views.comparison import compare
 
@@ -51,27 +46,7 @@ def shown(table3: Benchmark, record_of: RecordOf) -> Page:
     return page(request_for(table3, table3.scale("lite"), records))
 
 
-def _terminal(shown: Page, width: int = 200) -> str:
-    file = io.StringIO()
-    print_page(shown, Console(file=file, width=width))
-    return file.getvalue()
-
-
-def test_scores_stand_as_the_paper_prints_them(shown: Page) -> None:
-    grid = shown.grids[0]
-    assert grid.headers == (("MRPC", "F1/Acc", "test: 63"), ("RTE", "F1/Acc", "test: 63"))
-    lines = {group.name: {line.label: line.cells for line in group.lines} for group in grid.groups}
-    assert lines["FedAvg"] == {
-        "reproduced": ("71.00/80.00", "50.00/60.00"),
-        "± sd (n)": ("1.41/0.00 (2)", "– (1)"),  # numbers of seeds differ, so each cell has its own
-        "± SE (test set)": ("3.00/1.00", "2.00/2.00"),
-        "reported": ("76.65/83.96", "57.66/61.68"),
-    }
-    assert lines["FedProx"]["reproduced"] == ("81.00/80.00", "not run")
-    assert lines["FedProx"]["reported"] == ("76.67/82.31", "57.03/64.81")
-
-
-def test_the_same_numbers_are_bold_in_every_format(shown: Page) -> None:
+def test_the_same_numbers_are_bold_in_every_format(shown):
     """F1: FedProx alone, above what no paper prints; accuracy: all that are equal. One method alone is not the best."""
     best = {group.name: group.lines[0].best[0] for group in shown.grids[0].groups}
     assert best["FedProx"] == (True, True)
@@ -85,7 +60,7 @@ def test_the_same_numbers_are_bold_in_every_format(shown: Page) -> None:
     assert r"FedAvg + fp16 $\dagger$ & $100.00_{\pm 1.41}$/$80.00_{\pm 0.00}$ & -- &" in text
 
 
-def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Benchmark, record_of: RecordOf) -> None:
+def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3, record_of):
     """Gains of 1 and 9 points leave the order open, gains of 4 and 5 do not."""
     scores = {"fedavg": (0.80, 0.80), "fedprox": (0.79, 0.71), "fedadam": (0.76, 0.75)}
     records = [
@@ -102,7 +77,7 @@ def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Bench
 
 
 @given(st.text())
-def test_latex_text_is_harmless(text: str) -> None:
+def test_latex_text_is_harmless(text):
     escaped = latex_escape(text)
     bare = re.sub(r"\\[&%$#_{}]", "", escaped)  # without escaped specials
     assert bare.count("{") == bare.count("}")
@@ -111,7 +86,7 @@ def test_latex_text_is_harmless(text: str) -> None:
     assert all(ord(character) <= 0x17F for character in escaped)
 
 
-def test_latex_leaves_out_empty_lines_and_columns(shown: Page) -> None:
+def test_latex_leaves_out_empty_lines_and_columns(shown):
     scores, empty = Line("a line", ("1.00", "–")), Line("another", ("not run", "–"))
     grid = Grid("bytes", (("full",), ("nothing",)), (Group("one", (scores, empty)), Group("two", (empty,))))
     text = latex(replace(shown, grids=(grid,)))
@@ -126,23 +101,7 @@ def test_latex_leaves_out_empty_lines_and_columns(shown: Page) -> None:
     assert latex_escape("F1^PN of 10^9") == "$F_1^{PN}$ of $10^{9}$"
 
 
-def test_each_latex_table_has_a_caption_and_a_label(shown: Page) -> None:
-    tables = re.findall(r"\\begin\{table\*\}(.*?)\\end\{table\*\}", latex(shown), re.S)
-    assert [table.count(r"\caption{") for table in tables] == [1, 1]
-    assert [f"{{tab:fedsplitbert-table3-lite-{n}}}" in table for n, table in enumerate(tables, 1)] == [True, True]
-    assert ["uplink" in table for table in tables] == [False, True]
-
-
-def test_a_box_that_does_not_fit_is_found(shown: Page, latex_complaints: Callable[[dict[str, str]], list[str]]) -> None:
-    assert latex_complaints({"whole": latex(shown)}) == []
-    (found,) = latex_complaints({"whole": latex(shown), "wide": r"\noindent\rule{30cm}{1pt}\par"})
-    assert found.startswith("wide: Overfull")
-
-
-# ---- files ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_report_is_seven_files_written_twice_alike(shown: Page, tmp_path: Path) -> None:
+def test_a_report_is_seven_files_written_twice_alike(shown, tmp_path):
     names = ["table.md", "table.tex", "notes.tex", "table.csv", "plot.png", "plot.svg", "plot.pdf"]
     first, second = write_report(shown, tmp_path / "a" / "deep"), write_report(shown, tmp_path / "b")
     assert [path.name for path in first] == names
@@ -159,36 +118,29 @@ def test_a_report_is_seven_files_written_twice_alike(shown: Page, tmp_path: Path
     assert first[6].read_bytes().startswith(b"%PDF")
 
 
-def test_reports_import_neither_torch_nor_pyplot() -> None:
-    code = (
-        "import sys, reports.pages.files, reports.pages.render, reports.views.scores; "
-        "assert not {'torch', 'matplotlib.pyplot'} & set(sys.modules)"
-    )
-    root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades():
+    scores, sizes = Dots("s", {"FedAvg": 80.0, "FedProx": 85.0}), Dots("s", {"FedAvg": 2.0, "FedProx": 900.0})
+    panels = [Panel("A", list(one.values), [one, Dots("without marks", {})]) for one in (scores, sizes)]
+    figure = dot_plot("heading", panels, "x", "caption")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["s"]
+    near, wide = figure.axes
+    assert near.get_xlim()[0] > 70
+    assert (near.get_xscale(), wide.get_xscale()) == ("linear", "log")
+    assert "10^" not in "".join(tick.get_text() for tick in wide.get_xticklabels())
+    colours = {line.get_color() for line in near.lines if line.get_marker() == "o"}
+    assert colours == {colour_of("FedAvg"), colour_of("FedProx")}
 
 
-# ---- values that follow from a paper's text ------------------------------------------------------------------------
-
-PUBLISHED = (
-    "table,row,column,score,value,derivation\n"
-    "Table III,fedsplitbert,mrpc,test/f1,80,\n"
-    "Table III,fedsplitbert,mrpc,test/accuracy,90,\n"
-    "Table III,fedavg,mrpc,test/f1,70,\n"
-    "Table III,fedavg,mrpc,test/accuracy,,{fedsplitbert} / 1.2\n"
-)
-
-
-def test_every_format_marks_a_derived_value(table3: Benchmark, record_of: RecordOf, tmp_path: Path) -> None:
-    """The reported accuracy of FedAvg is derived from FedSplitBERT's."""
-    path = tmp_path / "table3.csv"
-    path.write_text(PUBLISHED, encoding="utf-8")
-    table = replace(table3, published_csv=path, columns=(replace(table3.columns[0], averaged=ACC),), average="")
-    rows = [row for row in table.rows if row.id in ("fedavg", "fedsplitbert")]
-    records = [record_of(row.id, "mrpc", {F1: 0.70, ACC: 0.76}) for row in rows]
-    shown = page(request_for(table, table.scale("lite"), records, rows))
-    assert any(note.startswith("≈ derived") and "FedAvg = FedSplitBERT / 1.2" in note for note in shown.notes)
-    assert all("70.00/≈ 75.00" in text for text in (markdown(shown), _terminal(shown)))
-    assert r"/$\approx$ 75.00" in latex(shown)
-    lines = shown.frame().set_index(["row", "score"])["derivation"].to_dict()
-    assert (lines["fedavg", ACC], lines["fedavg", F1]) == ("{fedsplitbert} / 1.2", "")
+def test_a_heatmap_has_a_colour_bar_and_frames_the_best(table3):
+    trials = [
+        {"number": n, "values": {"training.learning_rate": rate, "options.critical_layer": 6}, "mean": score}
+        for n, (rate, score) in enumerate([(1e-5, 0.7), (1e-4, 0.8)])
+    ]
+    study = {"task": "qqp", "method": "fedsplitbert", "metric": "test/accuracy", "seeds": [1000], "front": None}
+    grid = {"training.learning_rate": [1e-5, 1e-4], "options.critical_layer": [6]}
+    result = study | {"grid": grid, "trials": trials, "ties": [1], "study": "x"}
+    figure = figures([result], table3, table3.scale("lite"))["heatmap"]()
+    panel, bar = figure.axes
+    assert bar.get_ylabel() == "Acc (%)"
+    (marks,) = panel.collections
+    assert [tuple(edge) == (0.0, 0.0, 0.0, 1.0) for edge in marks.get_edgecolors()] == [False, True]

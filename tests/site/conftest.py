@@ -1,7 +1,5 @@
 """A site of some committed records, one of them with hostile texts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The site in headless Chromium, opened from its files: no error, no request outside, sorting, filters, a phone."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +43,7 @@ def wide() -> Iterator[Tab]:
         browser.close()
 
 
-def test_no_page_has_an_error_a_request_or_scrolls_sideways(site: Path, wide: Tab) -> None:
+def test_no_page_has_an_error_a_request_or_scrolls_sideways(site, wide):
     """Every page but cells, and some of these, at the width of a screen and of a phone."""
     cells = sorted(site.glob("cells/*.html"))
     phone = Tab(wide.page.context.browser, width=390)
@@ -56,7 +54,7 @@ def test_no_page_has_an_error_a_request_or_scrolls_sideways(site: Path, wide: Ta
     assert not wide.page.evaluate("'broken' in window")
 
 
-def test_tables_sort_by_number_and_lead_to_their_runs(site: Path, wide: Tab) -> None:
+def test_tables_sort_by_number_and_lead_to_their_runs(site, wide):
     page = wide.open(site / TABLE)
     column = "Array.from(document.querySelectorAll('table.compact tbody tr')).map(row => row.cells[4].dataset.sort)"
     header = page.locator("table.compact thead th").nth(4)
@@ -74,7 +72,7 @@ def test_tables_sort_by_number_and_lead_to_their_runs(site: Path, wide: Tab) -> 
     assert page.locator("nav.seeds a").count() == 5
 
 
-def test_lists_are_filtered_and_come_in_pages(site: Path, wide: Tab) -> None:
+def test_lists_are_filtered_and_come_in_pages(site, wide):
     page = wide.open(site / "papers" / "fedbfpt-claims.html")
     page.select_option("select[data-filter=verdict]", "contradicted")
     seen = page.locator("article.claim:visible .verdict").all_inner_texts()
@@ -88,7 +86,7 @@ def test_lists_are_filtered_and_come_in_pages(site: Path, wide: Tab) -> None:
     assert set(page.locator("tbody tr:visible td:nth-child(2)").all_inner_texts()) == {"FedFreezeBERT"}
 
 
-def test_the_front_shows_eight_methods_that_a_reader_picks(site: Path, wide: Tab) -> None:
+def test_the_front_shows_eight_methods_that_a_reader_picks(site, wide):
     page = wide.open(site / "index.html")
     figure = page.locator("figure[data-chart=front]")
     figure.locator("select").nth(0).select_option("FedSplitBERT, Table III: MRPC, F1")

@@ -1,7 +1,5 @@
 """Small files of every dataset in its download's layout, and the rows of its hub copy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

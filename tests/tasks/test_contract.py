@@ -1,7 +1,5 @@
 """Properties of every task: registry, schema, files, and malformed lines. Digests: tests/contract."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.tasks import DataSource, Task, TaskData, task, tasks
+from benchmarks.tasks import DataSource, Task, TaskData, tasks
 from benchmarks.tasks.generated import VOCABULARY
 from tests.tasks.samples import MALFORMED, files_of, kind_of, write
 
@@ -18,11 +16,6 @@ every_task = pytest.mark.parametrize("of", tasks(), ids=lambda of: of.id)
 
 def parts_of(data: TaskData):
     return [data.pool, *data.held_out.values(), *data.central.values()]
-
-
-def test_an_unknown_task_is_named_with_the_closest_one():
-    with pytest.raises(UserError, match=r"unknown task 'MRCP': did you mean 'mrpc'.* the tasks are .*mrpc"):
-        task("MRCP")
 
 
 def assert_schema(of: Task, data: TaskData) -> None:

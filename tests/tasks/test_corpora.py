@@ -1,26 +1,15 @@
 """Large texts: passages, sentences and articles, papers of S2ORC's release, and the hub's parquet files."""
 
-from __future__ import annotations
-
-import copy
 import gzip
 import json
-import pickle
-import tracemalloc
 from dataclasses import replace
 
 import datasets
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from benchmarks.encoders import encoding
-from benchmarks.encoders.encoding import record_batches
-from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.errors import UserError
-from benchmarks.tasks import DataSource, TaskData, TextExamples, corpora, task
-from benchmarks.tasks.generated import VOCABULARY
-from tests.tasks.samples import ARTICLES, write
+from benchmarks.tasks import DataSource, corpora, task
+from tests.tasks.samples import write
 
 WIKITEXT = (
     "\n = One = \n\n The first . \n = x = \n = 1 = \n\n = = Section = = \n\n Goes  on . \n \n = Two = \n\n Ends . \n"
@@ -71,43 +60,6 @@ def test_sentences_are_separate_passages(tmp_path):
     assert texts(read(tmp_path, content, "corpus-biology-sentences").pool) == [*sentences, "(Fig.", "1) shows it."]
 
 
-def test_passages_are_a_sequence_with_the_digest_of_a_tuple(tmp_path):
-    eager = tuple((f"passage {number} — ü",) for number in range(250))
-    lazy = read(tmp_path, "\n".join(text for (text,) in eager)).pool.texts
-    assert (tuple(lazy), len(lazy), lazy[3], lazy[-1]) == (eager, 250, eager[3], eager[-1])
-    assert (tuple(lazy[5:209]), tuple(lazy[::-3])) == (eager[5:209], eager[::-3])
-    for other in (pickle.loads(pickle.dumps(lazy)), copy.deepcopy(lazy)):
-        assert tuple(other) == eager
-    with pytest.raises(IndexError):
-        lazy[250]
-    labels = np.zeros(250, dtype=np.int64)
-    assert TaskData(TextExamples(lazy, labels), "").digest == TaskData(TextExamples(eager, labels), "").digest
-
-
-def test_neither_loading_nor_tokenising_holds_the_texts(tmp_path, monkeypatch):
-    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 50_000)
-    lines = 5_000
-    text = " ".join(VOCABULARY[number % len(VOCABULARY)] for number in range(400))
-    size = lines * len(text)
-    write(tmp_path, {"corpora/biology.txt": f"{text}\n" * lines})
-    before = pa.total_allocated_bytes()
-    tracemalloc.start()
-    try:
-        data = load(tmp_path)
-        assert data.digest
-        assert len(data.pool) == lines
-        batches = record_batches(data.pool, word_tokenizer(VOCABULARY), 128, task("corpus-biology"))
-        for _ in range(3):
-            next(batches)
-        python, arrow = tracemalloc.get_traced_memory()[1], pa.total_allocated_bytes() - before
-    finally:
-        tracemalloc.stop()
-    assert python + arrow < size / 2
-
-
-# ---- articles ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def download(tmp_path):
     contents = {"train": WIKITEXT, "valid": " = V = \n\n v \n", "test": " = T = \n\n t \n"}
@@ -119,32 +71,6 @@ def test_an_article_goes_from_its_title_to_the_next_one(download):
     assert texts(data.pool) == [ONE, TWO]
     central = {name: texts(examples) for name, examples in data.central.items()}
     assert central == {"test": ["= T =\nt"], "validation": ["= V =\nv"]}
-
-
-def test_titles_empty_lines_and_preferred_files(download, tmp_path):
-    small = {f"wiki.{split}.tokens": ARTICLES for split in ("train", "test")}
-    write(download / "wikitext-103", small)
-    assert texts(load(download, "wikitext").pool) == [ONE, TWO]  # the whole text is preferred
-    write(tmp_path / "small" / "wikitext-2", small)
-    assert load(tmp_path / "small", "wikitext").notes == ("partial: WikiText-2",)
-    files = {f"corpora/wikipedia.{part}.txt": "\ufeff" + ARTICLES for part in ("train", "valid")}
-    data = load(write(tmp_path / "other", files), "wikitext")
-    assert texts(data.pool) == ["= One =\nThe first.\nGoes on.", "= Two =\nEnds."]  # the first has no empty line
-    assert list(data.central) == ["test"]  # the only held-out text is the test text
-    for content in ("just text\n = A =\nmore\n", "\n = = Section = =\n"):
-        with pytest.raises(UserError, match="found text before the first one"):
-            read(tmp_path / "other", content, "wikitext", "corpora/wikipedia.train.txt")
-
-
-def test_real_texts_have_as_many_articles_as_are_published(data_dir, tmp_path):
-    for split, name in (("valid", "train"), ("test", "test")):  # 60 articles each: Merity et al. (2017), Table 1
-        content = (data_dir / "wikitext-2" / f"wikitext-2_{split}.txt").read_text()
-        write(tmp_path, {f"wikitext-2/wiki.{name}.raw": content})
-    data = load(tmp_path, "wikitext")
-    assert (len(data.pool), len(data.central["test"])) == (60, 60)
-
-
-# ---- S2ORC's release ---------------------------------------------------------------------------------------------
 
 
 def paper(number, fields=("Biology",), **changes):
@@ -216,9 +142,6 @@ def test_invalid_papers_are_refused_with_their_line(release, tmp_path):
         assert (data.skipped[0].file, len(data.pool)) == ("full/metadata/metadata_10.jsonl", 4)
 
 
-# ---- the hub -----------------------------------------------------------------------------------------------------
-
-
 def test_papers_of_the_hub_are_passages_by_paragraph_and_other_rows_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
 
@@ -243,19 +166,3 @@ def test_papers_of_the_hub_are_passages_by_paragraph_and_other_rows_are_refused(
         read_domain(2)
     with pytest.raises(UserError, match=r"cannot load 'ComputerScience,.* from the Hugging Face hub .*or set DATA_DIR"):
         read_domain(1)
-
-
-def test_the_hub_has_the_same_articles(download, tmp_path, monkeypatch):
-    asked = []
-
-    def load_dataset(repository, data_files, split, revision, streaming):
-        asked.append(data_files["all"])
-        name = data_files["all"].split("/")[1].split("-")[0].replace("validation", "valid")
-        lines = (download / "wikitext-103-raw" / f"wiki.{name}.raw").read_text().splitlines(keepends=True)
-        return iter([{"text": "" if line.isspace() else line} for line in lines])
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    found = [load(None, "wikitext", extracts=tmp_path / "extracts") for _ in range(2)]
-    assert {data.digest for data in found} == {load(download, "wikitext").digest}
-    assert asked == [f"wikitext-103-raw-v1/{split}-*.parquet" for split in ("train", "test", "validation")]
-    assert found[0].origin.startswith("Salesforce/wikitext@b08601e0")

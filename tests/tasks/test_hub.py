@@ -1,15 +1,11 @@
 """The hub's repositories, as folders on disk and through the call that reaches the hub, and parts of datasets."""
 
-from __future__ import annotations
-
-import shutil
-
 import datasets
 import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, sources, task
-from benchmarks.tasks.glue import CENTRAL_EXAMPLES, FINE_TUNED, REPOSITORY, REVISION
+from benchmarks.tasks.glue import FINE_TUNED, REPOSITORY, REVISION
 from tests.tasks.samples import GLUES, files_of, glue_id, glue_rows, write
 
 
@@ -73,17 +69,6 @@ def test_a_clone_and_the_hub_have_the_same_examples_as_the_download(dataset, tmp
     assert online.origin == f"{REPOSITORY}@{REVISION}, {dataset}"
 
 
-def test_a_clone_may_be_in_a_folder_glue_and_the_download_is_preferred(tmp_path):
-    clone(tmp_path / "data" / "glue", "rte")
-    expected = load("rte", tmp_path / "data")
-    assert expected.digest == load("rte", tmp_path / "data" / "glue").digest
-    write(tmp_path / "data", files_of(task("rte")))
-    assert "RTE/train.tsv" in load("rte", tmp_path / "data").origin
-    assert load("rte", tmp_path / "data" / "glue_data").digest == expected.digest
-    shutil.rmtree(tmp_path / "data" / "glue_data")
-    assert load("rte", tmp_path / "data").origin == expected.origin
-
-
 def test_malformed_rows_are_errors_unless_lenient(hub):
     rows = {"sentence1": ["a", "", "a"], "sentence2": ["b", "b", "b"], "label": [1, 0, -1]}
     split = datasets.Dataset.from_dict(rows)
@@ -115,56 +100,6 @@ def test_labels_in_another_order_and_missing_columns_and_splits_are_errors(hub):
         load("rte", lenient=True)
 
 
-def test_labels_of_abstracts_are_ids_of_names(hub):
-    names = datasets.ClassLabel(names=["METHODS", "RESULTS", "NONE"])
-    right, wrong = (
-        datasets.Dataset.from_dict({"text": ["a", "b"], "label": labels}).cast_column("label", names)
-        for labels in ([1, 0], [1, 2])
-    )
-    requests = hub({"train": right, "validation": right, "test": right})
-    assert load("rct20k").pool.labels.tolist() == [3, 2]
-    assert requests == [("armanc/pubmed-rct20k", None, None)]
-    hub({"train": wrong, "validation": right, "test": right})
-    with pytest.raises(UserError, match=r"rct20k/train:2: expected one of the labels background, .*, found 'none'"):
-        load("rct20k")
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_entities_of_the_hub(tmp_path, hub, named):
-    tags = list(task("jnlpba").tags)
-    expected = load("jnlpba", write(tmp_path, files_of(task("jnlpba"))))
-
-    def split(part, kind):
-        rows = {"tokens": list(part.texts), "tags": list(part.tags)}
-        return datasets.Dataset.from_dict(rows).cast_column("tags", datasets.List(kind))
-
-    kind = datasets.ClassLabel(names=tags) if named else datasets.Value("int32")
-    splits = {name: split(part, kind) for name, part in {"train": expected.pool, **expected.central}.items()}
-    assert hub(splits) == []
-    assert load("jnlpba").digest == expected.digest
-    hub({**splits, "train": split(expected.pool, datasets.ClassLabel(names=tags[::-1]))})
-    with pytest.raises(UserError, match=r"train: expected the labels in the order O, B-DNA, .*found I-RNA"):
-        load("jnlpba")
-
-
-def test_malformed_sentences_of_the_hub(hub):
-    reasons = (
-        "expected words and as many tags, found 2 words and 1 tags",
-        "expected words and as many tags, found 0 words and 0 tags",
-        r"expected one of the tags O, .*, found 11",
-        "expected a word, found None",
-    )
-    tokens, tags = [["a"], ["a", "b"], [], ["a"], ["a", None]], [[0], [0], [], [11], [0, 0]]
-    split = datasets.Dataset.from_dict({"tokens": tokens, "tags": tags})
-    hub({"train": split, "validation": split, "test": split})
-    with pytest.raises(UserError, match=f"tner/bionlp2004/train:2: {reasons[0]}; mend"):
-        load("jnlpba")
-    data = load("jnlpba", lenient=True)
-    assert [row.line for row in data.skipped] == [2, 3, 4, 5] * 3
-    assert [row.reason for row in data.skipped[:2]] == list(reasons[:2])
-    assert (len(data.pool), data.skipped[2].reason[-8:], data.skipped[3].reason) == (1, "found 11", reasons[3])
-
-
 # ---- parts of datasets -------------------------------------------------------------------------------------------
 
 
@@ -178,18 +113,6 @@ def test_the_development_set_is_central_and_the_training_set_the_pool(task_id, t
     central = {"test": merged.pool.texts[train:], **{name: part.texts for name, part in merged.held_out.items()}}
     assert {name: part.texts for name, part in data.central.items()} == central
     assert (data.held_out, data.notes) == ({}, ())
-
-
-def test_a_subset_is_random_and_always_the_same(tmp_path):
-    lines = [f"phrase {number}\t{number % 2}" for number in range(CENTRAL_EXAMPLES + 5)]
-    files = {"train.tsv": "\n".join(["sentence\tlabel", *lines]), "dev.tsv": "sentence\tlabel\nwhole\t1\n"}
-    write(tmp_path / "SST-2", files)
-    data, whole = load("sst2-central", tmp_path), load("sst2-whole-central", tmp_path)
-    assert (len(data.pool), len(whole.pool)) == (CENTRAL_EXAMPLES, len(lines))
-    assert data.central["test"].texts == whole.central["test"].texts == (("whole",),)
-    assert data.notes == (f"a random subset: {CENTRAL_EXAMPLES} of {len(lines)} training examples",)
-    assert [int(text.split()[1]) % 2 for (text,) in data.pool.texts] == data.pool.labels.tolist()
-    assert data.digest == load("sst2-central", tmp_path).digest
 
 
 def test_tweets_are_unchanged_and_masked_ones_are_distinct(tmp_path):
@@ -210,10 +133,3 @@ def test_an_entity_that_begins_with_i_is_kept_and_noted(tmp_path):
     strays = "a I-DNA\nb O\nc I-DNA\nd I-RNA\ne I-RNA\nf B-DNA\ng I-RNA\n\nx O\n"
     write(tmp_path, {"JNLPBA/train.txt": strays, "JNLPBA/test.txt": "a I-DNA\n", "JNLPBA/dev.txt": "a O\n"})
     assert load("jnlpba", tmp_path).notes == ("entities that begin with I-: 4 in train.txt, 1 in test.txt",)
-
-
-def test_the_data_directory_may_be_the_folder_of_one_dataset(tmp_path):
-    write(tmp_path, files_of(task("jnlpba")))
-    assert load("jnlpba", tmp_path / "JNLPBA").digest == load("jnlpba", tmp_path).digest
-    with pytest.raises(UserError, match="no data of SciERC"):  # its files have the same names
-        load("scierc", tmp_path / "JNLPBA")

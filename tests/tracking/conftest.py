@@ -1,7 +1,5 @@
 """Runs with chosen numbers, their events, and one database for all tests of the mirror."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from contextlib import closing

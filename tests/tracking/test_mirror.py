@@ -1,13 +1,10 @@
 """What MLflow shows of a table's runs, whatever was interrupted, failed or imported."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
 import socket
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +23,7 @@ from tests.tracking.conftest import Store, play, record_of
 SECONDS_OF_AN_OUTAGE = 25  # MLflow's own patience is minutes
 
 
-def test_a_run_shows_its_method_changes_command_and_rounds(store: Any) -> None:
+def test_a_run_shows_its_method_changes_command_and_rounds(store):
     record = record_of()
     with store.mirror(record, changes="training.rounds=2", is_comparable=lambda record: True) as mirror:
         play(mirror, record)
@@ -63,7 +60,7 @@ def test_a_run_shows_its_method_changes_command_and_rounds(store: Any) -> None:
     assert (parent.info.status, parent.data.tags["results"]) == ("FINISHED", "1 of 2 cells")
 
 
-def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_shown_too(store: Any) -> None:
+def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_shown_too(store):
     first = record_of(algorithm="fedavg")
     second = record_of(begins_from=first)
     write_result(store.folder / "records", first)
@@ -77,7 +74,7 @@ def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_shown_too(store: Any
     assert run_bytes(unknown, among([second])) is None  # FedAvg's bytes are unknown, so the sum is
 
 
-def test_a_killed_run_starts_again_and_is_brought_in_once_however_often(store: Any) -> None:
+def test_a_killed_run_starts_again_and_is_brought_in_once_however_often(store):
     records = [record_of(), record_of(algorithm="fedavg"), record_of(seed=1)]
     for record, logged in zip(records, (0, 1, 2), strict=True):
         play(store.mirror(*records).thing, record, stopped_after=logged)  # killed
@@ -92,7 +89,7 @@ def test_a_killed_run_starts_again_and_is_brought_in_once_however_often(store: A
     assert {run["info"]["status"] for run, _ in seen[0].values()} == {store.status()} == {"FINISHED"}
 
 
-def test_a_tables_status_follows_from_its_results_and_not_from_one_call(store: Any) -> None:
+def test_a_tables_status_follows_from_its_results_and_not_from_one_call(store):
     record, other = record_of(), record_of(seed=1)
     computing = store.mirror(record).thing
     play(computing, record, stopped_after=1)
@@ -111,7 +108,7 @@ def test_a_tables_status_follows_from_its_results_and_not_from_one_call(store: A
     assert (store.status(), {run.info.status for run in store.runs()}) == ("FINISHED", {"FINISHED", "KILLED"})
 
 
-def test_nothing_is_shown_before_there_is_a_result(store: Any) -> None:
+def test_nothing_is_shown_before_there_is_a_result(store):
     with store.mirror(record_of()) as mirror:
         assert store.search() == []
         play(mirror, record_of(), stopped_after=1)
@@ -135,7 +132,7 @@ def first_row(store: Store, key: str) -> Any:
     return store.search(state["searchFilter"], f"{state['orderByKey']} {'ASC' if state['orderByAsc'] else 'DESC'}")[0]
 
 
-def test_a_changed_run_has_its_own_table_and_the_first_row_of_each_view_is_its_winner(store: Any) -> None:
+def test_a_changed_run_has_its_own_table_and_the_first_row_of_each_view_is_its_winner(store):
     better, worse, central = record_of(0.3), record_of(0.25, algorithm="fedavg"), record_of(0.9, algorithm="central")
     changed = [record_of(0.15, codec="fp32"), record_of(0.18, codec="fp32", algorithm="fedavg")]
     store.sync(worse, better, central)
@@ -150,7 +147,7 @@ def test_a_changed_run_has_its_own_table_and_the_first_row_of_each_view_is_its_w
     assert curves["groupBy"]["groupByKeys"][0]["groupByData"] == "method"
 
 
-def test_each_clients_scores_and_a_confusion_matrix(tmp_path: Path) -> None:
+def test_each_clients_scores_and_a_confusion_matrix(tmp_path):
     gold, logits = np.array([0, 1, 1]), np.array([[2, 1], [2, 1], [0, 1]], dtype=np.float32)
     arrays = {"indices": np.arange(3), "gold": gold, "last": logits}
     content = safetensors.numpy.save(
@@ -166,7 +163,7 @@ def test_each_clients_scores_and_a_confusion_matrix(tmp_path: Path) -> None:
 # ---- outages ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_fails_midway_is_caught_up_later(store, monkeypatch):
     def gone(*_: object, **__: object) -> None:
         raise ConnectionError("the store is gone")
 
@@ -189,9 +186,7 @@ def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: p
 @pytest.mark.parametrize(
     "uri", ["http://me:secret@127.0.0.1:{1}", "foo://me:secret@x", "sqlite:///{0}", "sqlite:///{0}/text"]
 )
-def test_an_unusable_store_is_warned_about_once_and_the_run_goes_on(
-    uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unusable_store_is_warned_about_once_and_the_run_goes_on(uri, tmp_path, capfd):
     (tmp_path / "text").write_text("words\n" * 1000)
     store, started = Store(tmp_path, "paper"), time.monotonic()
     with (
@@ -208,7 +203,7 @@ def test_an_unusable_store_is_warned_about_once_and_the_run_goes_on(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_deleted_experiment_is_named_and_filled_once_it_is_restored(store: Any) -> None:
+def test_a_deleted_experiment_is_named_and_filled_once_it_is_restored(store):
     store.sync(record_of())
     number = store.experiment.experiment_id
     store.client.delete_experiment(number)

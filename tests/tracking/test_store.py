@@ -1,22 +1,18 @@
 """Where runs are kept, and MLflow's web interface as a command."""
 
-from __future__ import annotations
-
-import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.tracking.mirror import Mirror
-from benchmarks.tracking.store import PORT, RUNNING, address_of, default_tracking_uri, serve
+from benchmarks.tracking.store import RUNNING, default_tracking_uri, serve
 from benchmarks.tracking.table import Table
 from tests.conftest import ROOT
 from tests.tracking.conftest import Store, record_of
@@ -29,7 +25,7 @@ PROGRAM = (
 )
 
 
-def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_uri_is_the_users_or_a_database_in_the_results(store, monkeypatch):
     assert {" ", "%", "?"} < set(store.folder.name)
     with store.mirror():
         assert (store.folder / "mlflow.db").read_bytes().startswith(b"SQLite format 3")
@@ -38,7 +34,7 @@ def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypat
 
 
 @pytest.mark.parametrize("wrong", ["http://:5000", "http://[::1", "http://me:secret@h:x", "nonsense://x"])
-def test_a_malformed_address_switches_tracking_off_with_one_warning(wrong: str, tmp_path: Path) -> None:
+def test_a_malformed_address_switches_tracking_off_with_one_warning(wrong, tmp_path):
     warnings: list[str] = []
     Mirror(wrong, tmp_path, "paper", Table("t", "t"), warnings.append).close()
     (warning,) = warnings
@@ -46,7 +42,7 @@ def test_a_malformed_address_switches_tracking_off_with_one_warning(wrong: str, 
     assert "secret" not in warning
 
 
-def test_a_moved_results_folder_keeps_its_artifacts(store: Any, tmp_path: Path) -> None:
+def test_a_moved_results_folder_keeps_its_artifacts(store, tmp_path):
     store.sync(record_of())
     moved = tmp_path / "moved, too"
     shutil.copytree(store.folder, moved)  # the database of all tests stays where it is
@@ -65,7 +61,7 @@ def test_a_moved_results_folder_keeps_its_artifacts(store: Any, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_two_processes_create_one_database_quietly(tmp_path: Path) -> None:
+def test_two_processes_create_one_database_quietly(tmp_path):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "new")]
     environment = {**os.environ, "PATH": ""}  # nothing complains about git, which is missing
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -79,9 +75,7 @@ def port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_an_interface_that_cannot_be_served_is_refused(
-    tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interface_that_cannot_be_served_is_refused(tmp_path, port, capsys):
     uri = default_tracking_uri(tmp_path)
     with pytest.raises(UserError, match=r"found none: run a benchmark first, such as `make demo`"):
         serve(uri, tmp_path)
@@ -99,16 +93,8 @@ def test_an_interface_that_cannot_be_served_is_refused(
     assert capsys.readouterr().out == f"A tracking server keeps the runs: http://127.0.0.1:{port}\n"
 
 
-def test_links_carry_the_port_of_the_interface_that_runs(tmp_path: Path, port: int) -> None:
-    uri = default_tracking_uri(tmp_path)
-    (tmp_path / RUNNING).write_text(json.dumps({"address": f"http://127.0.0.1:{port}"}))
-    assert address_of(uri, tmp_path) == f"http://127.0.0.1:{PORT}" == "http://127.0.0.1:5055"  # it was killed
-    with socket.create_server(("127.0.0.1", port)):
-        assert address_of(uri, tmp_path) == f"http://127.0.0.1:{port}"
-
-
 @pytest.mark.slow
-def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port: int, tmp_path: Path) -> None:
+def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port, tmp_path):
     store, record, uri = Store(tmp_path, "paper"), record_of(), f"http://127.0.0.1:{port}"
     store.sync(record)
     args = [sys.executable, "-m", "benchmarks", "ui", "--port", str(port), "--results-dir", str(store.folder)]

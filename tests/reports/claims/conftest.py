@@ -1,7 +1,5 @@
 """Records with chosen scores, losses and bytes in every round, and judgements of single relations on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 

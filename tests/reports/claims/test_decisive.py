@@ -1,7 +1,5 @@
 """Comparisons that the protocol fixed: which runs count, how they are scored, and when they are looked at."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -44,7 +42,7 @@ def curves(run_of: RunOf, row: str, lasts: Sequence[tuple[float, ...]], first_se
     return [run_of(row, curve=last, seed=seed) for seed, last in enumerate(lasts, first_seed)]
 
 
-def test_the_mean_of_the_last_three_rounds_counts(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+def test_the_mean_of_the_last_three_rounds_counts(run_of, deciding):
     """By the last round FedAvg would be better; by the mean FedSplitBERT is, by 3, 4 and 3.5 points."""
     split = curves(run_of, "fedsplitbert", [(*LONG, 69, 69, 60), (*LONG, 70, 71, 60), (*LONG, 70, 69.5, 60)])
     fedavg = curves(run_of, "fedavg", [(*LONG, 63.0, 63.0, 63.0)] * 3)
@@ -54,7 +52,7 @@ def test_the_mean_of_the_last_three_rounds_counts(run_of: RunOf, deciding: Calla
     assert verdict.shown[0].evidence.n == 3
 
 
-def test_one_rule_for_both_sides(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+def test_one_rule_for_both_sides(run_of, deciding):
     """One side has five rounds, so both are scored at the last."""
     split = curves(run_of, "fedsplitbert", [(*LONG, 69.0, 69.0, 60.0), (*LONG, 70.0, 71.0, 61.0)])
     fedavg = curves(run_of, "fedavg", [(40.0, 40.0, 63.0, 63.0, 63.0)] * 2)
@@ -62,13 +60,13 @@ def test_one_rule_for_both_sides(run_of: RunOf, deciding: Callable[..., Deciding
     assert deciding([*split, *fedavg]).verdict.shown[0].evidence.value == pytest.approx(-2.5)
 
 
-def test_other_seeds_do_not_count(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+def test_other_seeds_do_not_count(run_of, deciding):
     """The rule was chosen after a look at seeds 0 to 4."""
     split, fedavg = (curves(run_of, row, [(50.0, last)] * 5, 0) for row, last in (("fedsplitbert", 90), ("fedavg", 60)))
     assert deciding([*split, *fedavg]).verdict.state is State.MISSING
 
 
-def test_no_number_is_looked_at_before_all_runs_are_finished(run_of: RunOf, deciding: Callable[..., Deciding]) -> None:
+def test_no_number_is_looked_at_before_all_runs_are_finished(run_of, deciding):
     lasts = [(50.0, 80.0), (50.0, 81.0), (50.0, 80.5)]
     runs = [*curves(run_of, "fedsplitbert", lasts), *curves(run_of, "fedavg", [(50.0, 60.0)] * 3)]
     assert deciding(runs).verdict.state is State.YES
@@ -78,7 +76,7 @@ def test_no_number_is_looked_at_before_all_runs_are_finished(run_of: RunOf, deci
     assert numbers(verdict) == "no numbers"
 
 
-def test_the_comparisons_are_those_of_the_document() -> None:
+def test_the_comparisons_are_those_of_the_document():
     """Claims, tasks, seeds and steps, line by line; the study's line is no claim."""
     names = {"CoLA": "cola", "MRPC": "mrpc", "SST-2": "sst2", "QQP": "qqp", "QNLI": "qnli", "STS-B": "stsb"}
     table = DOCUMENT.read_text(encoding="utf-8").partition("## Decisive comparisons")[2].partition("\n## ")[0]
@@ -96,7 +94,7 @@ def test_the_comparisons_are_those_of_the_document() -> None:
     assert stated == documented
 
 
-def test_every_run_that_is_compared_is_a_run_of_a_step() -> None:
+def test_every_run_that_is_compared_is_a_run_of_a_step():
     """With the settings of the committed sweeps: else a comparison would stay open for ever."""
     known = campaign()
     for decisive in decisive_of("fedsplitbert"):

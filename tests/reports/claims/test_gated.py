@@ -1,11 +1,8 @@
 """No verdict on scores of a column that is no evidence; what needs no gate is judged all the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +17,6 @@ from reports.evidence.gate import NO_ERROR, Gate
 TABLE = "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg"))
 RunOf = Callable[..., RunResult]
-JudgeOf = Callable[..., Judgement]
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 DECIDED = ("supported", "contradicted")
 THREE = ("qqp", "qnli", "rte")
@@ -59,9 +55,7 @@ def one_task(table3: Benchmark) -> Benchmark:
 
 
 @pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
-def test_every_ordering_asks_the_gate(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation
-) -> None:
+def test_every_ordering_asks_the_gate(judge_of, one_task, records, relation):
     assert judge_of(relation, records, table=one_task).word in DECIDED
     shut = judge_of(relation, records, table=one_task, levels={"linear": 95.0})
     assert (shut.verdict, shut.numbers[1:]) == ("not testable here: shown not to learn", [WEAK])
@@ -70,18 +64,14 @@ def test_every_ordering_asks_the_gate(
     assert unknown.verdict == "undecided: not run"
 
 
-def test_reference_rows_of_one_seed_leave_a_claim_open(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reference_rows_of_one_seed_leave_a_claim_open(judge_of, one_task, records, monkeypatch):
     """More seeds would judge the column, so the claim is undecided, and not untestable."""
     monkeypatch.setattr("reports.evidence.gate._decided", lambda *_: Gate(False, NO_ERROR, is_known=False))
     found = judge_of(ORDERINGS[0], records, table=one_task)
     assert (found.verdict, found.numbers[1]) == ("undecided: too few seeds", f"QQP undecided: {NO_ERROR}")
 
 
-def test_leaking_columns_count_once_their_split_is_by_group(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult]
-) -> None:
+def test_leaking_columns_count_once_their_split_is_by_group(judge_of, one_task, records):
     (column,) = one_task.columns
     leaking = replace(one_task, columns=(replace(column, leak="share sentences with training"),))
     assert judge_of(ORDERINGS[0], records, table=leaking).verdict == "not testable here: test data leak"
@@ -94,9 +84,7 @@ def test_leaking_columns_count_once_their_split_is_by_group(
 
 
 @pytest.mark.parametrize(("level", "some", "word"), [(70.0, False, "supported"), (50.0, True, "contradicted")])
-def test_what_cannot_be_judged_is_left_out_and_named(
-    seeds_of: Callable[..., list[RunResult]], judge_of: JudgeOf, level: float, some: bool, word: str
-) -> None:
+def test_what_cannot_be_judged_is_left_out_and_named(seeds_of, judge_of, level, some, word):
     """Only if most columns are left: a claim about all of them is not about few."""
     relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",), some=some)
     records = [
@@ -113,9 +101,7 @@ def test_what_cannot_be_judged_is_left_out_and_named(
 
 
 @pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)
-def test_to_beat_what_has_learned_nothing_proves_nothing(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation
-) -> None:
+def test_to_beat_what_has_learned_nothing_proves_nothing(judge_of, one_task, records, relation):
     """FedAvg's pooled answers are as good as the majority's, whatever its clients' mean says."""
 
     def pooled(record: RunResult, level: float) -> RunResult:
@@ -134,9 +120,7 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
 
 
 @pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
-def test_what_is_compared_has_to_be_tuned(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation, tmp_path: Path
-) -> None:
+def test_what_is_compared_has_to_be_tuned(judge_of, one_task, records, relation, tmp_path):
     """FedAvg's settings have still to be chosen: only what reads FedAvg's runs waits for them."""
     search = Search({"fedavg": {"training.learning_rate": (1e-4,)}}, chosen=tmp_path / "none.json")
     lite = replace(one_task.scale("lite"), search=search)
@@ -148,9 +132,6 @@ def test_what_is_compared_has_to_be_tuned(
         assert (found.verdict, found.effect != "") == ("undecided: not tuned yet", True)
 
 
-# ---- near a row that does nothing --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "relation",
     [
@@ -160,9 +141,7 @@ def test_what_is_compared_has_to_be_tuned(
     ],
     ids=["similar", "in percent", "not much below"],
 )
-def test_to_be_near_what_does_nothing_proves_nothing(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation
-) -> None:
+def test_to_be_near_what_does_nothing_proves_nothing(judge_of, one_task, records, relation):
     """Where the row it is held against leads the majority by no more than the margin, the majority is as near."""
 
     def judged(majority: float | None) -> Judgement:

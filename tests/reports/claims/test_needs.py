@@ -1,24 +1,19 @@
 """What a claim still needs: the runs that its judgement asks for, except those that have a record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from benchmarks.claims import At, AtMost, Better, Claim, CostBound, Reaches, Relation, Same, Sends, Target
 from benchmarks.cli.main import main
-from benchmarks.cli.plan import commands
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
-from reports.claims.needs import Missing, Needs, needs
+from reports.claims.needs import Needs, needs
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
-RunOf = Callable[..., RunResult]
 Opened = Callable[..., tuple[Benchmark, list[RunResult]]]
 JUDGING = {"central", "linear", "overall-majority"}
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
@@ -39,13 +34,13 @@ def rows(found: Needs) -> set[str]:
     return {entry.at.row for entry in found.missing}
 
 
-def test_rows_with_those_that_judge_the_column_but_not_what_was_run(table: Benchmark, run_of: RunOf) -> None:
+def test_rows_with_those_that_judge_the_column_but_not_what_was_run(table, run_of):
     missing = needed(table, BETTER, [run_of("fedavg", seed=seed) for seed in (1, 3)]).missing
     every = dict.fromkeys(("fedsplitbert", *JUDGING), (0, 1, 2, 3, 4)) | {"fedavg": (0, 2, 4)}
     assert {entry.at.row: tuple(cell.seed for cell in entry.cells) for entry in missing} == every
 
 
-def test_targets_need_their_baselines_and_the_majority(table: Benchmark) -> None:
+def test_targets_need_their_baselines_and_the_majority(table):
     every = {"fedsplitbert", "fedavg", "fedprox", "local-majority", *JUDGING}
     assert rows(needed(table, Reaches((SPLIT,), TARGET), [])) == every
     assert rows(needed(table, CostBound((SPLIT,), (FEDPROX,), ("qqp",), least=2.0, target=TARGET), [])) == every
@@ -56,7 +51,7 @@ def test_targets_need_their_baselines_and_the_majority(table: Benchmark) -> None
     assert {entry.at.row for entry in counted if entry.seeds == 7} == {"fedsplitbert", "fedavg"}
 
 
-def test_what_follows_needs_little(table: Benchmark) -> None:
+def test_what_follows_needs_little(table):
     for relation in (CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=4.0), Sends((SPLIT,), ("qqp",), 3, 1e9)):
         assert needed(table, relation, []).places == 0
     same = needed(table, Same((SPLIT, FEDAVG)), [])
@@ -65,29 +60,15 @@ def test_what_follows_needs_little(table: Benchmark) -> None:
     assert rows(attack) == {"fedsplitbert"}  # no gate
 
 
-def test_closed_columns_are_left_out(table3: Benchmark, run_of: RunOf, opened: Opened) -> None:
+def test_closed_columns_are_left_out(table3, run_of, opened):
     table, records = opened(table3, [run_of("fedavg")], {"linear": 95.0})
     found = needed(table, BETTER, records)
     assert (found.places, list(found.closed)) == (0, ["QQP"])
     assert found.closed["QQP"].startswith("shown not to learn (the encoder is too weak here)")
 
 
-def test_commands_are_a_line_for_rows_with_the_same_gaps() -> None:
-    missing = [
-        Missing(At("a-table1", row), task, ())
-        for row, task in (("x", "rte"), ("y", "rte"), ("x", "qqp"), ("y", "qqp"), ("x", "mrpc"))
-    ]
-    assert commands([*missing, *missing, Missing(At("b-table2", "z"), "rte", ())], "lite") == [
-        "make a-table1 SCALE=lite TASKS=rte,qqp METHODS=x,y SEEDS=5",
-        "make a-table1 SCALE=lite TASKS=mrpc METHODS=x SEEDS=5",
-        "make b-table2 SCALE=lite TASKS=rte METHODS=z SEEDS=5",
-    ]
-
-
 @pytest.mark.slow
-def test_plan_names_every_claim_and_a_stand_in_that_alone_has_data(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_names_every_claim_and_a_stand_in_that_alone_has_data(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("benchmarks.cli.plan.known_records", lambda *_: [])
     (tmp_path / "nicta_piboso").mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):

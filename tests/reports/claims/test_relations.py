@@ -1,15 +1,10 @@
 """Each kind of relation on synthetic records that support it, contradict it, leave it open, or are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats
 
 from benchmarks.claims import (
     P_VALUE,
@@ -34,9 +29,6 @@ from reports.evidence.published import Numbers
 
 ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
-RunOf = Callable[..., RunResult]
-SeedsOf = Callable[..., list[RunResult]]
-JudgeOf = Callable[..., Judgement]
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
 HALF = CostBound((SPLIT,), (FEDAVG,), ("qqp",), share=True, most=50.0, places=2, costs=PublishedColumn("Costs", "mb"))
@@ -70,21 +62,19 @@ TOLD = Better((SPLIT,), (FEDAVG,), by=0.05, measure="p_value", table="Text", tas
         (AtMost((SPLIT,), ACC, 61.4, ("qqp",)), [62.0, 62.25, 61.75], "contradicted"),
     ],
 )
-def test_a_relation_of_scores_needs_the_whole_interval(
-    seeds_of: SeedsOf, judge_of: JudgeOf, relation: Relation, ours: list[float], word: str
-) -> None:
+def test_a_relation_of_scores_needs_the_whole_interval(seeds_of, judge_of, relation, ours, word):
     records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", [60.0] * 3)
     assert judge_of(relation, records).word == word
 
 
-def test_differences_are_paired_by_seed(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+def test_differences_are_paired_by_seed(seeds_of, judge_of):
     """Seeds move both methods by 20 points; the difference is about 2 in each."""
     ours, theirs = seeds_of("fedsplitbert", "qqp", [42.0, 62.5, 52.0]), seeds_of("fedavg", "qqp", [40.0, 60.0, 50.0])
     assert judge_of(BETTER, ours + theirs).verdict == "supported; run at reduced scale (n = 3)"
     assert judge_of(BETTER, [*ours[:1], *theirs[1:]]).verdict == "undecided: not run"  # no seed in common
 
 
-def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of: RunOf, judge_of: JudgeOf) -> None:
+def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of, judge_of):
     def run(row: str, curve: tuple[float, ...], validation: tuple[float, ...], seed: int) -> RunResult:
         record = run_of(row, curve=curve, seed=seed)
         rounds = tuple(
@@ -101,7 +91,7 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of: RunOf,
     assert summary([found]).endswith("these are decided otherwise: 1.")
 
 
-def test_several_tasks_are_counted(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+def test_several_tasks_are_counted(seeds_of, judge_of):
     relation, rival = replace(BETTER, tasks=("qqp", "qnli")), [60.0, 60.0]
     above = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", rival)
     found = judge_of(relation, above)
@@ -114,7 +104,7 @@ def test_several_tasks_are_counted(seeds_of: SeedsOf, judge_of: JudgeOf) -> None
     assert judge_of(some, above + below).word == "supported"
 
 
-def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of, judge_of):
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedavg", "qqp", [60.0] * 3)
     words = {
         by: judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=by),)}).word for by in (1.0, 2.0, 5.0)
@@ -126,23 +116,7 @@ def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of: SeedsOf, ju
     assert others == {"depends on the reading": 1} | dict.fromkeys(TILES, 0)
 
 
-LASTS = st.lists(st.integers(0, 400).map(lambda value: value / 4), min_size=2, max_size=3)
-OPPOSITE = {"supported": "contradicted", "contradicted": "supported", "undecided": "undecided"}
-
-
-@settings(max_examples=30, deadline=None)
-@given(LASTS, LASTS)
-def test_the_verdict_flips_when_the_rows_are_exchanged(
-    seeds_of: SeedsOf, judge_of: JudgeOf, ours: list[float], theirs: list[float]
-) -> None:
-    records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", theirs)
-    exchanged = replace(BETTER, rows=(FEDAVG,), than=(SPLIT,))
-    assert judge_of(exchanged, records).word == OPPOSITE[judge_of(BETTER, records).word]
-
-
-def test_runs_of_two_tables_count_once(
-    seeds_of: SeedsOf, table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunResult]]]
-) -> None:
+def test_runs_of_two_tables_count_once(seeds_of, table3, opened):
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedavg", "qqp", [60.0] * 3)
     table, records = opened(table3, records)
     other = replace(table, id="fedsplitbert-again", place="Table 0")
@@ -152,7 +126,7 @@ def test_runs_of_two_tables_count_once(
     assert (found.word, len(found.measured.comparisons), len(found.published.comparisons)) == ("supported", 1, 2)
 
 
-def test_two_rows_that_are_one_run_do_not_differ(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+def test_two_rows_that_are_one_run_do_not_differ(seeds_of, judge_of, table3):
     twin = replace(table3.row("fedsplitbert"), id="twin", name="Twin")
     table, records = replace(table3, rows=(*table3.rows, twin)), seeds_of("fedsplitbert", "qqp", [62.0, 62.25])
     relation = replace(BETTER, than=(At(TABLE, "twin"),))
@@ -160,7 +134,7 @@ def test_two_rows_that_are_one_run_do_not_differ(seeds_of: SeedsOf, judge_of: Ju
     assert judge_of(similar(SPLIT, At(TABLE, "twin"), 1.0, ("qqp",)), records, table=table).word == "supported"
 
 
-def test_gains_over_before_training_are_compared(run_of: RunOf, judge_of: JudgeOf) -> None:
+def test_gains_over_before_training_are_compared(run_of, judge_of):
     """From 50 to 60 are 20 %, from 40 to 50 are 25 %, though 60 is more than 50."""
     levels = {"fedsplitbert": 60.0, "fedavg": 50.0, "fedsplitbert-qat": 50.0, "fedprox": 40.0}
     records = [
@@ -172,27 +146,13 @@ def test_gains_over_before_training_are_compared(run_of: RunOf, judge_of: JudgeO
     assert judge_of(BETTER, records).word == "supported"
 
 
-def test_an_undefined_score_is_run_and_undecided(run_of: RunOf, judge_of: JudgeOf) -> None:
-    assert (
-        judge_of(BETTER, [run_of("fedsplitbert", curve=(None, None)), run_of("fedavg")]).verdict
-        == "undecided: undefined"
-    )
-
-
-def test_rows_of_one_table_share_their_seeds(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+def test_rows_of_one_table_share_their_seeds(seeds_of, judge_of, table3):
     """What one row gains by a seed the other loses: their mean is steady, though neither is."""
     one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
     records = seeds_of("fedsplitbert", "qqp", [60.0, 70.1]) + seeds_of("fedsplitbert-qat", "qqp", [70.0, 60.0])
     records += seeds_of("fedavg", "qqp", [60.0, 60.0])
     assert judge_of(AverageBetter((SPLIT, QAT), (FEDAVG,), by=3.5), records, table=one).word == "supported"
     assert judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=3.5), records, table=one).word == "undecided"
-
-
-def test_a_p_value_is_welchs_and_no_evidence(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    own, its = [60.0, 61.0, 62.5], [60.5, 61.5, 61.0]
-    found = judge_of(TOLD, seeds_of("fedsplitbert", "qqp", own) + seeds_of("fedavg", "qqp", its))
-    assert found.verdict == "not testable here: p-values prove no equality"
-    assert f"p = {float(stats.ttest_ind(own, its, equal_var=False).pvalue):.4f}" in found.numbers[0]
 
 
 # ---- bytes and times -------------------------------------------------------------------------------------------
@@ -209,13 +169,13 @@ def test_a_p_value_is_welchs_and_no_evidence(seeds_of: SeedsOf, judge_of: JudgeO
         (CostBound((QAT,), (FEDAVG,), ("qqp",), share=True, most=25.23, places=2), "contradicted"),
     ],
 )
-def test_bytes_are_arithmetic(run_of: RunOf, judge_of: JudgeOf, relation: Relation, word: str) -> None:
+def test_bytes_are_arithmetic(run_of, judge_of, relation, word):
     records = [run_of("fedavg", up=1030), run_of("fedsplitbert-qat", curve=(60.0,), up=260)]
     assert judge_of(relation, records).verdict == f"{word}; arithmetic"
     assert judge_of(relation, records[:1]).verdict == "undecided: not run"
 
 
-def test_the_papers_own_encoder_goes_before_ours(run_of: RunOf, table3: Benchmark) -> None:
+def test_the_papers_own_encoder_goes_before_ours(run_of, table3):
     """Our small encoder sends 3 times less, the paper's 8 times: 8000 against 1000 bytes a round."""
 
     def derive_for(_: Benchmark) -> Callable[..., WirePlan]:
@@ -240,7 +200,7 @@ def test_the_papers_own_encoder_goes_before_ours(run_of: RunOf, table3: Benchmar
     assert judged(cheaper, at_paper, "paper").effect.endswith(" 2.00 ×")  # measured
 
 
-def test_seconds_are_shown_and_decide_nothing(run_of: RunOf, judge_of: JudgeOf) -> None:
+def test_seconds_are_shown_and_decide_nothing(run_of, judge_of):
     seconds = {"fedsplitbert": 10.0, "fedavg": 100.0}
     timed = [replace(run_of(row), timing={"train_seconds": time}) for row, time in seconds.items()]
     found = judge_of(replace(HALF, of="seconds"), timed)
@@ -248,7 +208,7 @@ def test_seconds_are_shown_and_decide_nothing(run_of: RunOf, judge_of: JudgeOf) 
     assert "time, QQP 10.00 %" in found.numbers[0]
 
 
-def test_same_is_exact_on_one_machine(run_of: RunOf, judge_of: JudgeOf) -> None:
+def test_same_is_exact_on_one_machine(run_of, judge_of):
     relation, first = Same((SPLIT, FEDAVG), tasks=("qqp", "qnli")), run_of("fedsplitbert")  # one task is enough
     others = {
         "supported": run_of("fedavg"),
@@ -259,9 +219,6 @@ def test_same_is_exact_on_one_machine(run_of: RunOf, judge_of: JudgeOf) -> None:
         assert judge_of(relation, [first, other]).word == word
     loss = judge_of(relation, [first, run_of("fedavg", losses=(0.5, 0.6))])
     assert (loss.word, "equal scores, but other losses or bytes" in loss.effect) == ("contradicted", True)
-
-
-# ---- published numbers -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -275,14 +232,12 @@ def test_same_is_exact_on_one_machine(run_of: RunOf, judge_of: JudgeOf) -> None:
         (TOLD, {}, "not published"),
     ],
 )
-def test_published_costs_and_p_values(
-    table3: Benchmark, relation: Relation, values: dict[tuple[str, str, str, str], str], word: str
-) -> None:
+def test_published_costs_and_p_values(table3, relation, values, word):
     numbers = Numbers({place: Decimal(value) for place, value in values.items()})
     claim = Claim("1", "A sentence", "section I", (relation,))
     assert published_word(judge_published(claim, {"fedsplitbert": numbers}, {table3.id: table3})) == word
 
 
-def test_nothing_is_judged_on_generated_data(table3: Benchmark) -> None:
+def test_nothing_is_judged_on_generated_data(table3):
     claim = Claim("1", "A sentence", "section I", (BETTER,))
     assert judge("FedSplitBERT", (claim,), {}, [], {table3.id: table3}, table3.scale("demo")) == ()

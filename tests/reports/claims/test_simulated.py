@@ -1,12 +1,8 @@
-"""Whole claims on simulated tables of known truth: wrong verdicts are no more than LEVEL, and true ones are found.
+"""Error rates: rules and whole claims against simulated truth."""
 
-Seeds redraw splits of one pool, so their differences share a part (Nadeau and Bengio 2003): its share of the variance
-is n_test / n for a test set of n_test of n examples, here a fifth. docs/statistics.md has the rules one by one.
-"""
-
-from __future__ import annotations
-
+import json
 import math
+import runpy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -20,6 +16,7 @@ from reports.claims.criterion import Evidence, evidence, median_evidence
 from reports.claims.hypothesis import State, decide
 from reports.claims.relations import hypotheses_of
 from reports.evidence.inference import LEVEL, average_of, resampled
+from tests.conftest import ROOT
 
 TABLE = "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
@@ -108,9 +105,7 @@ AVERAGE = (AverageBetter((SPLIT,), EACH.than, by=0.0),)
     ],
     ids=["all", "some", "similar, above", "similar, below", "enough", "average"],
 )
-def test_wrong_verdicts_are_rare(
-    table3: Benchmark, seeds: int, relations: tuple[Relation, ...], false: Truth, true: Truth
-) -> None:
+def test_wrong_verdicts_are_rare(table3, seeds, relations, false, true):
     """A claim that is just false is rarely supported; one that is just true is rarely contradicted."""
     assert is_rare(rates(table3, relations, false, seeds)[State.YES])
     assert is_rare(rates(table3, relations, true, seeds)[State.NO])
@@ -118,14 +113,14 @@ def test_wrong_verdicts_are_rare(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [7, 10])
-def test_wrong_verdicts_on_rounds_are_rare(table3: Benchmark, seeds: int) -> None:
+def test_wrong_verdicts_on_rounds_are_rare(table3, seeds):
     found = rates(table3, ROUNDS, lambda *_: 0.0, seeds, spread=3.0)
     assert is_rare(found[State.YES])
     assert is_rare(found[State.NO])
 
 
 @pytest.mark.slow
-def test_large_effects_are_found(table3: Benchmark) -> None:
+def test_large_effects_are_found(table3):
     """Power, if five seeds differ by a point and the truth is several."""
     assert rates(table3, ALL, lambda *_: 5.0)[State.YES] > 0.9
     assert rates(table3, ALL, one("rte", 5.0))[State.YES] < 0.1
@@ -134,3 +129,40 @@ def test_large_effects_are_found(table3: Benchmark) -> None:
     assert rates(table3, SIMILAR, lambda *_: 8.0)[State.NO] > 0.9
     assert rates(table3, AVERAGE, lambda *_: 1.5)[State.YES] > 0.9
     assert rates(table3, ROUNDS, lambda *_: 6.0, seeds=7)[State.YES] > 0.9
+
+
+TOOL = runpy.run_path(str(ROOT / "tools" / "simulate.py"))
+RESULT = json.loads((ROOT / "docs" / "statistics.json").read_text(encoding="utf-8"))
+
+
+def chance(replicates: int, sigmas: float) -> float:
+    """The share of wrong verdicts that a rule of exactly LEVEL shows at most, by chance."""
+    return LEVEL + sigmas * math.sqrt(LEVEL * (1 - LEVEL) / replicates)
+
+
+@pytest.mark.slow
+def test_wrong_decisions_of_each_rule_are_rare():
+    rows = TOOL["simulate"](160, seeds=(2, 5))["rows"]
+    wrong = {name: max(share for share, _ in cells) for name, cells in rows.items()}
+    # Names carry the spread between seeds, which is measured.
+    assert [name.partition(", sd")[0] for name in wrong] == [name.partition(", sd")[0] for name in RESULT["rows"]]
+    assert {name: share for name, share in wrong.items() if share > chance(80, 3.5)} == {}
+    assert np.mean(list(wrong.values())) <= LEVEL
+
+
+@pytest.mark.slow
+def test_the_simulation_would_notice_a_wrong_rule():
+    """Student's t without the correction for overlapping splits: three times as many wrong verdicts at ten seeds."""
+    drawn = TOOL["redrawn"](TOOL["WORLDS"][2], 300)
+    plain = [TOOL["resampled"](row, 0.0) for row in (drawn.differences - drawn.truth).tolist()]
+    assert TOOL["at_bound"](plain)[0] > chance(300, 2)
+    assert TOOL["at_bound"](TOOL["of_differences"](drawn, 10))[0] < chance(300, 2)
+
+
+def test_the_table_is_of_many_replicates_and_holds_what_it_promises():
+    assert RESULT["replicates"] >= 2000
+    assert RESULT["seeds"] == list(range(2, 11))
+    for name, cells in RESULT["rows"].items():
+        replicates = RESULT["replicates"] // (2 if name.startswith("central") else 1)
+        assert max(wrong for wrong, _ in cells) <= chance(replicates, 2), name
+        assert np.mean([wrong for wrong, _ in cells]) <= chance(replicates, 1), name

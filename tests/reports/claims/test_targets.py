@@ -1,21 +1,23 @@
-"""Targets, seed by seed: which are reached, in which round, with how many bytes; and when nothing is concluded."""
+"""Targets: which are reached, in which round, with how many bytes; and when nothing is concluded."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.claims import At, Better, CostBound, PublishedColumn, Reaches, Target
-from benchmarks.results import RunResult
-from reports.claims.judge import Judgement
+from benchmarks.results import LedgerEntry, RoundRecord, RunResult
+from benchmarks.run_config import RunConfig, TrainConfig
 from reports.evidence.published import Numbers
+from reports.evidence.scores import round_reaching
+from reports.evidence.targets import Attempt, attempt, gain_over
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
-JudgeOf = Callable[..., Judgement]
 Runs = Callable[..., list[RunResult]]
 
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
@@ -33,7 +35,7 @@ def runs_of(run_of: Callable[..., RunResult]) -> Runs:
     return build
 
 
-def test_fewer_rounds_to_the_rivals_best(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
     quick, slow = runs_of("fedsplitbert", (66, 71, 72)), runs_of("fedavg", (50, 65, 60))
     found = judge_of(ROUNDS, quick + slow)  # 65 after round 2, not the last one's 60
     assert found.word == "supported"
@@ -45,7 +47,7 @@ def test_fewer_rounds_to_the_rivals_best(runs_of: Runs, judge_of: JudgeOf) -> No
     assert judge_of(ROUNDS, six).verdict == "undecided: too few seeds"
 
 
-def test_a_target_is_our_own_below_the_papers_scale(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_a_target_is_our_own_below_the_papers_scale(runs_of, judge_of):
     relation, curves = (
         Reaches((SPLIT,), TARGET, within_rounds=2),
         {"fedsplitbert": (62, 65, 66), "fedavg": (50, 60, 55)},
@@ -60,7 +62,7 @@ def test_a_target_is_our_own_below_the_papers_scale(runs_of: Runs, judge_of: Jud
     )
 
 
-def test_a_limit_in_bytes_is_scaled_by_the_first_baselines_round(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_a_limit_in_bytes_is_scaled_by_the_first_baselines_round(runs_of, judge_of):
     """The paper's 1 GB of rounds of 1 GB is one round of FedAvg here, 1000 bytes: less than two of FedSplitBERT."""
     sizes = PublishedColumn("Table VI", "parameter_gb")
     relation = Reaches((SPLIT,), TARGET, below_bytes=1.0001e9, sizes=sizes)
@@ -73,7 +75,7 @@ def test_a_limit_in_bytes_is_scaled_by_the_first_baselines_round(runs_of: Runs, 
     assert judge_of(relation, fedavg + big, numbers=numbers).verdict == ("not testable here: one round above the limit")
 
 
-def test_a_target_never_reached_is_censored(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_a_target_never_reached_is_censored(runs_of, judge_of):
     relation = CostBound((SPLIT,), (FEDPROX,), ("qqp",), least=2.0, target=TARGET)
     records = runs_of("fedavg", (50, 55, 60)) + runs_of("fedprox", (50, 50, 50), up=1000)
     quick, neither = runs_of("fedsplitbert", (65, 66, 67), up=500), runs_of("fedsplitbert", (50, 50, 50), up=500)
@@ -87,9 +89,7 @@ def test_a_target_never_reached_is_censored(runs_of: Runs, judge_of: JudgeOf) ->
 
 @pytest.mark.parametrize("relation", [ROUNDS, TWICE, Reaches((SPLIT,), TARGET, within_rounds=1)])
 @pytest.mark.parametrize("ours", [(65, 66, 67), (50, 51, 52)], ids=["quick", "never"])
-def test_no_verdict_if_the_majority_meets_the_target(
-    runs_of: Runs, judge_of: JudgeOf, relation: Better | CostBound | Reaches, ours: tuple[float, ...]
-) -> None:
+def test_no_verdict_if_the_majority_meets_the_target(runs_of, judge_of, relation, ours):
     records = runs_of("fedavg", (50, 55, 60), up=1000) + runs_of("fedsplitbert", ours, up=600)
     expected = "supported" if ours[0] > 60 else "contradicted"
     assert judge_of(relation, records, levels={"local-majority": 55.0}).word == expected
@@ -99,7 +99,7 @@ def test_no_verdict_if_the_majority_meets_the_target(
     assert unknown.verdict == "undecided: not run"
 
 
-def test_a_target_that_constant_answers_reach_is_a_result(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_a_target_that_constant_answers_reach_is_a_result(runs_of, judge_of):
     """The most frequent label of each client gives 85 % where the paper's target is 84, whatever the methods do."""
     runs, relation = runs_of("fedavg", (50, 65)), Reaches((SPLIT,), TARGET, within_rounds=2)
     found = judge_of(relation, runs, levels={"local-majority": 85.0})
@@ -107,3 +107,49 @@ def test_a_target_that_constant_answers_reach_is_a_result(runs_of: Runs, judge_o
     assert found.verdict.endswith("each client's most frequent label gives 85.00, target 84, n = 8")
     higher = replace(relation, target=replace(TARGET, percent={"qqp": 86.0}))
     assert judge_of(higher, runs, levels={"local-majority": 85.0}).word == "undecided"
+
+
+ACC = "test/accuracy"
+CELL = RunConfig("lite", "mrpc", 1, "glue", "minilm", 3, {}, "fedavg", {}, TrainConfig(1, 5e-5, 16), 0)
+
+
+def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence[int] = ()) -> RunResult:
+    """A run with a score after every round; 40 bytes and 10 values a round up where none are given, a byte down."""
+    up, values = up or (40,) * len(scores), values or (10,) * len(scores)
+    entries = tuple(
+        RoundRecord(number, (0,), 0.5, (0.5,), {"test": {"accuracy": score}}, (), size, 1)
+        for number, (score, size) in enumerate(zip(scores, up, strict=True), start=1)
+    )
+    ledger = [LedgerEntry(0, 0, "down", "parameters", 7, 28)]  # set-up
+    for number, (size, count) in enumerate(zip(up, values, strict=True), start=1):
+        ledger += [LedgerEntry(number, 0, "up", "parameters", count, size)]
+        ledger += [LedgerEntry(number, 0, "down", "parameters", 1, 1)]
+    return RunResult(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
+
+
+SCORES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
+
+
+def test_the_first_round_at_the_target_counts_even_if_later_ones_fall():
+    record = run([0.5, 0.84, 0.7, 0.9])
+    assert [round_reaching(record, ACC, target) for target in (0.4, 0.84, 0.85, 0.91)] == [1, 2, 4, None]
+
+
+@given(SCORES, st.floats(0, 1))
+def test_a_censored_run_is_never_counted_as_reached(scores, target):
+    found = attempt(run(scores), ACC, target)
+    best = max((score for score in scores if score is not None), default=-1.0)
+    assert found.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
+    if not found.is_reached:
+        assert (found.rounds, found.bytes, found.values) == (len(scores), 40 * len(scores), 10 * len(scores))
+
+
+COUNTS = st.integers(1, 10**12)
+SENT = st.builds(Attempt, *[st.builds(Fraction, COUNTS, st.integers(1, 9))] * 3)
+
+
+@given(SENT, SENT)
+def test_the_product_of_the_factors_is_the_gain(baseline, method):
+    gain = gain_over(baseline, method)
+    assert gain is not None
+    assert gain.layers * gain.rounds * gain.precision == gain.total == baseline.bytes / method.bytes

@@ -1,7 +1,5 @@
 """When a number meets a criterion, by p-values computed here in another way, and how comparisons make a verdict."""
 
-from __future__ import annotations
-
 import math
 from math import comb
 
@@ -33,14 +31,14 @@ ABOVE_0 = Criterion(0, strict=True)
         (Criterion(most=1), 1.01, False),
     ],
 )
-def test_an_exact_value_meets_it_or_not(criterion: Criterion, value: float, meets: bool) -> None:
+def test_an_exact_value_meets_it_or_not(criterion, value, meets):
     found = evidence(exact(value))
     assert criterion.p_for(found) == (0.0 if meets else 1.0)
     assert (min(criterion.p_against(found)) == 0.0) is not meets
 
 
 @given(VALUES, st.floats(-5, 5), st.floats(0, 0.5))
-def test_p_values_are_those_of_the_corrected_t_test(values: list[float], least: float, ratio: float) -> None:
+def test_p_values_are_those_of_the_corrected_t_test(values, least, ratio):
     found = evidence(resampled(values, ratio))
     assume(found.error is not None and found.error > 1e-4)
     t = (found.value - least) / found.error  # type: ignore[operator]
@@ -50,7 +48,7 @@ def test_p_values_are_those_of_the_corrected_t_test(values: list[float], least: 
 
 
 @given(VALUES, st.floats(-5, 5), st.floats(0, 10))
-def test_the_interval_and_the_p_values_agree(values: list[float], least: float, width: float) -> None:
+def test_the_interval_and_the_p_values_agree(values, least, width):
     """Both ends of an interval are the bounds of two one-sided tests."""
     found = evidence(resampled(values, 0.25))
     assume(found.interval is not None and found.interval[1] - found.interval[0] > 1e-6)
@@ -62,7 +60,7 @@ def test_the_interval_and_the_p_values_agree(values: list[float], least: float, 
 
 
 @given(st.lists(st.integers(-3, 3), min_size=5, max_size=9))
-def test_whole_numbers_are_judged_by_a_sign_test(values: list[int]) -> None:
+def test_whole_numbers_are_judged_by_a_sign_test(values):
     found = median_evidence([(value, value) for value in values], 0.0)
     above, below, n = sum(value > 0 for value in values), sum(value < 0 for value in values), len(values)
 
@@ -73,7 +71,7 @@ def test_whole_numbers_are_judged_by_a_sign_test(values: list[int]) -> None:
     assert ABOVE_0.p_against(found) == pytest.approx((chance(below),))  # ties are neither
 
 
-def test_a_censored_run_is_a_bound_on_one_side() -> None:
+def test_a_censored_run_is_a_bound_on_one_side():
     found = median_evidence([(2.0, math.inf)] * 5, 0.0)
     assert found.interval == (2.0, math.inf)
     assert (Criterion(2.0).p_for(found), Criterion(3.0).p_for(found)) == (pytest.approx(1 / 32), pytest.approx(1.0))
@@ -81,7 +79,7 @@ def test_a_censored_run_is_a_bound_on_one_side() -> None:
     assert (seeds_for_sign_test(0.0), seeds_for_sign_test(0.25)) == (5, 7)  # overlapping splits agree more often
 
 
-def test_an_interval_stays_within_what_a_score_can_be() -> None:
+def test_an_interval_stays_within_what_a_score_can_be():
     near = [resampled([99.0, 99.5, 98.0], 0.25), resampled([0.5, 1.0, 0.2], 0.25)]
     assert [confidence([one], [(0, 100)])[end] for one, end in zip(near, (1, 0), strict=True)] == [100, 0]  # type: ignore[index]
     both = confidence(near, [(0, 100), (0, 100)])
@@ -89,8 +87,6 @@ def test_an_interval_stays_within_what_a_score_can_be() -> None:
     assert 0 < both[0] < both[1] < 100
     assert confidence([resampled([99.0, 98.0], 0.25)], [(0, 100)]) is None  # below three seeds
 
-
-# ---- verdicts: intersection-union, Holm, their mirror image, and what is not judged ------------------------------
 
 CHANCES = st.lists(st.sampled_from([0.001, 0.02, 0.2, 0.8, 0.98, 0.999]), min_size=1, max_size=6)
 
@@ -113,20 +109,20 @@ def one_of(*comparisons: Assertion) -> State:
 
 
 @given(CHANCES)
-def test_a_claim_of_several_is_supported_by_each_and_contradicted_after_holm(chances: list[float]) -> None:
+def test_a_claim_of_several_is_supported_by_each_and_contradicted_after_holm(chances):
     state = all_of(*(noisy(p, place) for place, p in enumerate(chances)))
     assert (state is State.YES) is all(p <= LEVEL for p in chances)
     assert (state is State.NO) is any(1 - p <= LEVEL / len(chances) + 1e-12 for p in chances)
 
 
 @given(CHANCES)
-def test_if_one_is_enough_the_two_rules_change_places(chances: list[float]) -> None:
+def test_if_one_is_enough_the_two_rules_change_places(chances):
     state = one_of(*(noisy(p) for p in chances))
     assert (state is State.YES) is any(p <= LEVEL / len(chances) + 1e-12 for p in chances)
     assert (state is State.NO) is all(1 - p <= LEVEL for p in chances)
 
 
-def test_numbers_without_noise_decide_and_are_not_counted() -> None:
+def test_numbers_without_noise_decide_and_are_not_counted():
     for many in (1, 20):
         right = [comparison(evidence(exact(1.0)), place) for place in range(many)]
         assert all_of(*right) is State.YES
@@ -135,7 +131,7 @@ def test_numbers_without_noise_decide_and_are_not_counted() -> None:
     assert one_of(comparison(derived(-1.0, 0)), noisy(0.04)) is State.YES
 
 
-def test_missing_and_untestable_comparisons_keep_a_claim_open() -> None:
+def test_missing_and_untestable_comparisons_keep_a_claim_open():
     closed = comparison(evidence(exact(-5.0), reasons=(("RTE", "too weak"),)))
     missing = comparison(None)
     assert all_of(closed) is all_of(closed, missing) is State.NOT_JUDGED
@@ -147,7 +143,7 @@ def test_missing_and_untestable_comparisons_keep_a_claim_open() -> None:
         assert one_of(noisy(0.999), lacking) is State.UNDECIDED  # the other may be that one
 
 
-def test_both_sides_of_a_margin_count() -> None:
+def test_both_sides_of_a_margin_count():
     """Outside of ± 1 on either side: two ways to fail."""
 
     def similar(value: float) -> State:
@@ -158,9 +154,3 @@ def test_both_sides_of_a_margin_count() -> None:
     assert [similar(value) for value in (0.8, 1.3)] == [State.UNDECIDED] * 2
     assert [similar(value) for value in (1.6, -1.6)] == [State.NO] * 2
     assert similar(1 + 0.25 * quantile(math.inf, 0.04)) is State.UNDECIDED  # 0.04 > 0.05 / 2
-
-
-@pytest.mark.parametrize("value", [1.0, -1.0])
-def test_a_derived_number_is_exact(value: float) -> None:
-    found = decide([Hypothesis((comparison(derived(value, 0)),))])
-    assert (found.state, found.is_derived) == (State.YES if value > 0 else State.NO, True)

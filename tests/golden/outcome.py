@@ -1,21 +1,18 @@
 """What a demo cell comes to, in numbers that a later version of the code can be held against."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
-from benchmarks.run_config import ENGINE_VERSION, RunConfig, TrainConfig
+from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.completed import initial_of
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
 from benchmarks.running.process import quiet_libraries
@@ -191,31 +188,3 @@ def _same(place: str, expected: JSON, found: JSON, exact: bool) -> bool:
     if "scores" in place:
         return math.isclose(expected, found, rel_tol=0, abs_tol=SCORE)
     return math.isclose(expected, found, rel_tol=LENGTH if "lengths" in place else LOSS, abs_tol=1e-6)
-
-
-@pytest.fixture(scope="session")
-def golden_cells() -> Mapping[str, RunConfig]:
-    return CELLS
-
-
-@pytest.fixture(scope="session")
-def made_here() -> dict[str, JSON]:
-    """What decides whether bits have to be equal."""
-    return {"engine_version": ENGINE_VERSION, "made_on": cpu_kind()}
-
-
-@pytest.fixture(scope="session")
-def outcome_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[RunConfig], dict[str, JSON]]:
-    """Runs a cell."""
-    folder = tmp_path_factory.mktemp("golden")
-    return lambda cell: outcome(cell, folder)
-
-
-@pytest.fixture(scope="session")
-def differing() -> Callable[..., list[str]]:
-    return differences
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "golden_name" in metafunc.fixturenames:
-        metafunc.parametrize("golden_name", CELLS)
