@@ -116,13 +116,12 @@ class Checkpoint:
     def remove(self) -> None:
         """Remove the checkpoint, once its run is recorded."""
         (self.folder / MANIFEST).unlink(missing_ok=True)  # first: without it the rest is no checkpoint
-        for temporary in self.folder.glob(f".{MANIFEST}*"):  # of a process that was killed
-            temporary.unlink()
         self._remove_others(set())
         if self.folder.exists() and not list(self.folder.glob(".nfs*")):  # files that a reader still has open
             self.folder.rmdir()
 
     def _remove_others(self, keep: set[str]) -> None:
-        for path in self.folder.glob("*.safetensors"):
+        unfinished = self.folder.glob(f".{MANIFEST}.*")  # of processes that were killed
+        for path in (*self.folder.glob("*.safetensors"), *unfinished):
             if path.name not in keep:
                 path.unlink()
