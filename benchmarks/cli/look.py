@@ -6,6 +6,7 @@ import argparse
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from benchmarks.encoders.backbones import note_of
 from benchmarks.experiment import Benchmark
 from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
@@ -64,6 +65,9 @@ def show_command(args: argparse.Namespace) -> int:
         print(f"  {scale.id:18} {scale.label}")
         for stage in Selection(table, scale, table.rows_at(scale), table.columns_at(scale), [0]).stages():
             print(f"  {'':18} first, once: {stage}")
+    encoders = dict.fromkeys(cell.backbone for scale in table.scales for _, _, cell in table.cells(scale, [0]))
+    print(f"\nEncoders\n  {', '.join(encoders)}")
+    _print_wrapped(dict.fromkeys(filter(None, map(note_of, encoders))), "  ", 2)
     print("\nSettings, by --set name=value")
     _print_wrapped([", ".join(changeable(table.base(table.rows[0], table.columns[0], table.scales[0], 0)))], "  ", 2)
     deviations = [(deviation.text, _scales(table, deviation.scales)) for deviation in table.deviations]
