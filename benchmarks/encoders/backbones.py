@@ -92,16 +92,6 @@ _MINILM = Backbone(
     note=f"all-MiniLM-L6-v2 (Apache-2.0) {_SENTENCES}",
     heads=False,  # trained for sentence embeddings by mean pooling, without its pooler
 )
-# Pre-trained by this project: MARBERT's vocabulary, and as many layers as P-SUM and H-SUM read.
-_ARABIC_MINI = Backbone(
-    "arabic-mini",
-    _bert(100_000, 256, 4, 4, 1024, 128),
-    hub="UBC-NLP/MARBERTv2",
-    revision="6f218da63c9249f14dedc87cde07fdb374bf7094",
-    heads=False,
-    tokenizer="marbertv2",
-    made_by=("fedfreezebert-pretraining", "lite"),
-)
 # FedBERT's Table 3. Weights are drawn, so words need no checkpoint's ids: RoBERTa's vocabulary is GPT-2's.
 _ROBERTA_SMALL = Backbone(
     "roberta-small-fresh",
@@ -178,9 +168,6 @@ KNOWN = {
             revision="refs/pr/2",
         ),
         Backbone("MARBERT", {"model_type": "bert", "vocab_size": 100_000}, hub="UBC-NLP/MARBERT", revision="refs/pr/1"),
-        _ARABIC_MINI,
-        # Its initial state. Its few epochs of pre-training need no dropout; further training has some.
-        replace(_ARABIC_MINI, id="arabic-mini-fresh", config={**_ARABIC_MINI.config, **_NO_DROPOUT}, made_by=None),
         _ROBERTA_SMALL,
         replace(_ROBERTA_SMALL, id="roberta-base-fresh", config=_roberta(50265, 768, 12, 12, 3072, 512)),
         replace(_ROBERTA_SMALL, id="gpt2-fresh", config=_gpt2(50257, 768, 12, 12, 1024, 50256, 0.1)),
