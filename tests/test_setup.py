@@ -35,6 +35,7 @@ READ_BY_REPORTS = tuple(
     f"benchmarks.{name}"
     for name in (
         "experiment", "publication", "run_config", "overrides", "results", "predictions", "claims", "costs", "measures",
+        "encoders.backbones",
     )
 )  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -25,11 +25,11 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
 from reports.evidence.records import by_definition
 
-PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
+PRETRAINING, TABLE = benchmark("fedbfpt-general"), benchmark("fedfreezebert-table3")
 
 
 def first_stage(rounds: int = 2) -> RunConfig:
-    """Masked language modelling of generated tweets, at its shortest."""
+    """Masked language modelling of generated passages, at its shortest."""
     ((_, _, cell),) = PRETRAINING.cells(scale_of(PRETRAINING, "demo"), [0])
     return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64))
 
