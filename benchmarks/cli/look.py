@@ -6,7 +6,7 @@ import argparse
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.backbones import KNOWN, note_of
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of, with_backbone
@@ -61,11 +61,14 @@ def show_command(args: argparse.Namespace) -> int:
         about = f", in place of {column.instead_of}" if column.instead_of else ""
         print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{about}{_only_at(table, column.scales)}")
     print("\nScales")
-    for scale in table.scales:
-        scale = with_backbone(scale, args.backbone)
+    scales = [with_backbone(scale, args.backbone) for scale in table.scales]
+    for scale in scales:
         print(f"  {scale.id:18} {scale.label}")
         for line in _before_training(table, scale, args.backbone):
             print(f"  {'':18} {line}")
+    encoders = dict.fromkeys(cell.backbone for scale in scales for _, _, cell in table.cells(scale, [0]))
+    print(f"\nEncoders\n  {', '.join(encoders)}")
+    _print_wrapped(dict.fromkeys(filter(None, map(note_of, encoders))), "  ", 2)
     print("\nSettings, by --set name=value")
     _print_wrapped([", ".join(changeable(table.base(table.rows[0], table.columns[0], table.scales[0], 0)))], "  ", 2)
     deviations = [(deviation.text, _scales(table, deviation.scales)) for deviation in table.deviations]

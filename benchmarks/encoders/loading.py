@@ -57,15 +57,21 @@ def locate(
         UserError: The files are missing, or the hub does not deliver them.
     """
     known = KNOWN.get(backbone_name(requested))
-    if known and known.id == requested and not known.hub and not known.bpe:
+    if known and known.id == requested and not known.has_files and not known.bpe:
         content = digest({"config": dict(known.config), "seed": 0})
         return Located(requested, known.config, content, {"from": "built in"}, heads=False)
     if known and (known.tokenizer or known.bpe) and not is_folder(requested):
         return _drawn(known, data_dir, local_only, results_dir or RunOptions().results_dir)
     folder, origin = find_files(requested, local_only, data_dir)
-    config = read_config(folder)
+    config, content = read_config(folder), content_digest(folder)
+    is_packaged = not is_folder(requested) and "revision" not in origin
+    if known and known.digest and is_packaged and content != known.digest:
+        raise UserError(
+            f"{folder}: expected the files of {known.id}, found others (digest {content[:16]}, not "
+            f"{known.digest[:16]}). Remove the folder, and fetch the encoder again."
+        )
     heads = known.heads if known else True
-    return Located(backbone_name(requested), config, content_digest(folder), origin, folder, heads)
+    return Located(backbone_name(requested), config, content, origin, folder, heads)
 
 
 def build_encoder(located: Located) -> nn.Module:

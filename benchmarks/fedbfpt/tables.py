@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.costs import ClientCosts, Costing, WorkForm
-from benchmarks.experiment import Benchmark, Column, Row, Scale, Stage, another, with_lite
+from benchmarks.experiment import Benchmark, Column, Row, Scale, Stage, another, run_of, with_lite
 from benchmarks.fedbfpt import finetuning, paper
 from benchmarks.fedbfpt.finetuning import ABLATIONS, DEPTHS, FEDBFPT, JNLPBA, MEDICINE, SCIERC
 from benchmarks.fedbfpt.paper import BEFORE, BERT_C, BERT_FL, CORPORA, DEVIATIONS, SCALES, SMALLER
-from benchmarks.fedfreezebert.studies import encoder_run
 from benchmarks.publication import LEARNING, View, Yardstick, deviations
-from benchmarks.run_config import RunConfig
+from benchmarks.run_config import RunConfig, TrainConfig
 
 # ---- a client's costs: the paper's formula of computation (section 4.1) -------------------------------------------
 
@@ -145,8 +144,14 @@ _GENERAL_SHARE, _GENERAL_SCORED = 0.1, 0.02  # of the passages of Wikipedia; of 
 
 
 def _general(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    run = encoder_run(row, column, scale, seed, 3, 3e-4, _GENERAL_SCORED, decayed="matrices")
-    return run if scale.id == "demo" else replace(run, partition={**run.partition, "share": _GENERAL_SHARE})
+    """Masked language modelling in one place, an epoch a round, with one optimiser and one schedule throughout."""
+    training = TrainConfig(3, 3e-4, batch_size=32, schedule="linear", warmup=0.1, clip_norm=1.0, decayed="matrices")
+    training = replace(training, optimizer="kept")  # for all rounds
+    if scale.id == "demo":
+        training = replace(training, learning_rate=5e-3, batch_size=16, max_length=32, precision="fp32")
+        return replace(run_of(row, column, scale, seed, training), test_share=0.2, head="masked-lm")
+    run = replace(run_of(row, column, scale, seed, training), test_share=_GENERAL_SCORED, head="masked-lm")
+    return replace(run, partition={**run.partition, "share": _GENERAL_SHARE})
 
 
 # Runs on the backbone `minilm-masked` start from this one.

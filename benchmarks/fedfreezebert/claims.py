@@ -277,8 +277,8 @@ _SENTENCES = (
         "Methodology, C-FedFreezeBERT",
         (hides_texts(map(_inverted, ("last", "last-fp16", "last-four", "last-four-fp16"))),),
         reading="contradicted if a trained inverter recovers more than 1 % of held-out texts whole, token by token; "
-        "the share of tokens is shown too. At lite scale of tweets, and of SST-2 with a deeper encoder.",
-        caveats={"lite": "the Arabic encoder has only four layers, SST-2's has six"},
+        "the share of tokens is shown too. At lite scale of SST-2 alone.",
+        caveats={"lite": "SST-2's encoder has only six layers"},
         headline="The features that FedFreezeBERT's clients send give back {value:.0f} % of held-out sentences word "
         "for word",
     ),

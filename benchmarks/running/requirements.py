@@ -72,7 +72,7 @@ def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) 
     given = options.backbone
     requested = given if given is not None and backbone_name(given) == backbone else backbone
     known = KNOWN.get(requested)
-    if known is None or known.hub or is_folder(requested):
+    if known is None or known.has_files or is_folder(requested):
         find_files(requested, local_only, options.data_dir)
     elif known.bpe:  # its vocabulary is trained here
         check_data("wikitext", options, local_only)

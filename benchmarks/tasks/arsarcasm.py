@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from benchmarks.tasks import generated
-from benchmarks.tasks.base import Task, TaskData, TextExamples
-from benchmarks.tasks.passages import unlabelled
+from benchmarks.tasks.base import Task, TextExamples
 from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import Files, Part
 
@@ -37,12 +36,6 @@ FILES = Files(
 )
 
 
-def distinct_texts(data: TaskData) -> TaskData:
-    """The training tweets alone, without labels and each once, so that none is both held out and trained on."""
-    texts = tuple(dict.fromkeys(texts for texts in data.pool.texts if any(text.strip() for text in texts)))
-    return replace(data, pool=unlabelled(texts), central={})
-
-
 SENTIMENT = Task(
     id="arsarcasm",
     name="ArSarcasm-v2",
@@ -61,15 +54,5 @@ TASKS = (
         name="ArSarcasm-v2, the texts themselves",
         metrics=("token_recovery", "text_recovery"),
         objective="token_recovery",
-    ),
-    replace(
-        SENTIMENT,
-        id="arsarcasm-masked",
-        name="ArSarcasm-v2, masked tokens of the training tweets",
-        labels=None,
-        metrics=("perplexity",),
-        load=lambda source: distinct_texts(FILES.load(source)),
-        generate=lambda seed: distinct_texts(generate(seed)),
-        objective="masked_lm",
     ),
 )

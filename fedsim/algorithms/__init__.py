@@ -94,9 +94,12 @@ class Workload:
         self.model.write(values)
         return self.model.predict(subset, self.evaluation_batch_size, self.training.width)
 
-    def by_features(self, subset: Subset) -> Subset:
-        """The subset with the encoder's present hidden states in place of token ids, computed once."""
-        return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width)
+    def by_features(self, subset: Subset, half: bool = False) -> Subset:
+        """The subset with the encoder's present hidden states in place of token ids, computed once.
+
+        half: keep them in half precision.
+        """
+        return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width, half)
 
 
 def silent_start(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:

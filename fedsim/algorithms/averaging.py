@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,16 @@ MOMENT = "optimizer/"  # before the names of moments that a client keeps of its 
 def as_they_are(subset: Subset) -> Subset:
     """Examples by their token ids."""
     return subset
+
+
+def frozen_states(workload: Workload, cached: bool, half: bool) -> Callable[[Subset], Subset]:
+    """How a method over a frozen encoder reads examples: as features if `cached`, else by their token ids.
+
+    half: keep features in half precision; FederationError if none are kept.
+    """
+    if half and not cached:
+        raise FederationError("half_features: expected a method that keeps a frozen encoder's features")
+    return partial(workload.by_features, half=half) if cached else as_they_are
 
 
 def averaging(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedsim.algorithms import Workload, require_choice, silent_start
-from fedsim.algorithms.averaging import as_they_are, whole_model
+from fedsim.algorithms.averaging import frozen_states, whole_model
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
 from fedsim.wire import Channel
@@ -19,7 +19,12 @@ def pooled(clients: Sequence[Client]) -> Subset:
 
 
 def central(
-    workload: Workload, train: str = "model", embeddings: str = "frozen", cached: bool = True, of: str = "all"
+    workload: Workload,
+    train: str = "model",
+    embeddings: str = "frozen",
+    cached: bool = True,
+    of: str = "all",
+    half_features: bool = False,
 ) -> FederatedAlgorithm:
     """One model trained on the clients' examples together; train: "model", or "head", over a frozen encoder.
 
@@ -27,12 +32,13 @@ def central(
     "kept", has one optimiser throughout. Order and dropout are drawn as the first client's, so that with one client
     this is FedAvg (or D-FedFreezeBERT). embeddings: "frozen", or "global": trained. cached: a frozen encoder sees each
     example once. of: whose examples: "all" clients', or the "first" client's alone (FedBERT's single client).
+    half_features: a frozen encoder's features are kept in half precision.
     """
     require_choice("of", of, ("all", "first"))
     require_choice("train", train, ("model", "head"))
     model, training = workload.model, workload.training
     names = sorted(whole_model(model.groups, embeddings) if train == "model" else model.groups.head)
-    prepared = workload.by_features if train == "head" and cached else as_they_are
+    prepared = frozen_states(workload, train == "head" and cached, half_features)
 
     def learners(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
         return cohort if of == "all" else cohort[:1]

@@ -6,21 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedsim.algorithms import Workload
-from fedsim.algorithms.averaging import as_they_are, averaging
+from fedsim.algorithms.averaging import averaging, frozen_states
 from fedsim.engine import FederatedAlgorithm
 from fedsim.plan import identity_plan
 
 
 def fedfreezebert(
-    workload: Workload, server: Mapping[str, Any] | None = None, proximal: float = 0.0, cached: bool = True
+    workload: Workload,
+    server: Mapping[str, Any] | None = None,
+    proximal: float = 0.0,
+    cached: bool = True,
+    half_features: bool = False,
 ) -> FederatedAlgorithm:
     """Clients train and exchange the head W_s alone, on features of a frozen encoder.
 
     Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds of n_c clients. The server's rule is FedAvg's mean; FedProx with
     `proximal` > 0; any `server` optimiser. The paper's optimiser is Adam: AdamW with `training.weight_decay` 0.
-    cached: the encoder processes each example once; if False, in every epoch, as in the paper.
+    cached: the encoder processes each example once; if False, in every epoch, as in the paper. half_features: features
+    are kept in half precision.
     """
     model = workload.model.groups
     plan = identity_plan(model.names, shared=model.head, local=frozenset())
-    prepared = workload.by_features if cached else as_they_are
+    prepared = frozen_states(workload, cached, half_features)
     return averaging(workload, lambda round, client: plan, server, proximal, prepared)

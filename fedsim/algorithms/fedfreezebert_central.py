@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,12 +17,15 @@ from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 
-def fedfreezebert_central(workload: Workload, features: str = "padded") -> FederatedAlgorithm:
+def fedfreezebert_central(
+    workload: Workload, features: str = "padded", half_features: bool = False
+) -> FederatedAlgorithm:
     """The one round: features, masks and labels go up, the server trains the head W_s on all of them, W_s goes down.
 
     features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; the
     server trains on them as the channel's codec rounds them. A head that reads [CLS] alone is sent that alone, and no
-    mask. Masks are a byte a token; of trimmed texts, four bytes that say how many tokens each has.
+    mask. Masks are a byte a token; of trimmed texts, four bytes that say how many tokens each has. half_features:
+    clients keep features in half precision; what is sent is as the codec has it.
 
     The server trains for `training.local_epochs` epochs, with one optimiser: the paper's Adam is AdamW with
     `training.weight_decay` 0. It draws order and dropout as the first client does, so that on the same features it is
@@ -30,6 +34,7 @@ def fedfreezebert_central(workload: Workload, features: str = "padded") -> Feder
     width = sent_width(workload, features)
     model, training = workload.model, workload.training
     head = sorted(model.groups.head)
+    by_features = partial(workload.by_features, half=half_features)
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         for client in clients:
@@ -42,7 +47,8 @@ def fedfreezebert_central(workload: Workload, features: str = "padded") -> Feder
         model.write(workload.initial)
         store = workload.features.store(model)
         for client in cohort:
-            for received in channel.stream_to_server(client.id, chunks(workload, client.train, width)):
+            own = by_features(client.train)
+            for received in channel.stream_to_server(client.id, chunks(workload, own, width)):
                 store.add(received["features"], received.get("masks"), received["labels"])
         examples = store.examples()
         everyone = Subset(examples, np.arange(len(examples)))
@@ -54,7 +60,7 @@ def fedfreezebert_central(workload: Workload, features: str = "padded") -> Feder
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(workload.server_params(state))
-        return model.predict(workload.by_features(subset), workload.evaluation_batch_size, training.width)
+        return model.predict(by_features(subset), workload.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=False, server=workload.server_params)
 
@@ -69,9 +75,11 @@ def sent_width(workload: Workload, features: str) -> int | None:
     return workload.max_length
 
 
-def chunks(workload: Workload, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
-    """A client's payload, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
-    own = workload.by_features(subset)
+def chunks(workload: Workload, own: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
+    """A client's payload, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all.
+
+    own: the client's examples as features.
+    """
     for start in range(0, len(own), workload.evaluation_batch_size):
         batch = own.examples.collate(own.indices[start : start + workload.evaluation_batch_size], width)
         states_KBSD, mask_BS = batch["features"], batch["attention_mask"].bool()

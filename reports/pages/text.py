@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
 from benchmarks.costs import byte_unit
+from benchmarks.encoders.backbones import note_of
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
@@ -143,6 +144,7 @@ def notes_under(
     method: how the view's numbers were obtained. published: about published values. cells: about single cells.
     """
     yield scale_note(request)
+    yield from _encoder_notes(request)
     yield from method
     if dagger := dagger_note(request.rows).strip():
         yield dagger
@@ -150,6 +152,12 @@ def notes_under(
     yield from published
     yield from _evidence_notes(request)
     yield from data_notes(request, cells)
+
+
+def _encoder_notes(request: Request) -> Iterator[str]:
+    """What to know of the encoders that ran."""
+    records = (record for cell in product(request.rows, request.columns) for record in request.records_of(*cell))
+    yield from filter(None, dict.fromkeys(note_of(record.cell.backbone) for record in records))
 
 
 def _evidence_notes(request: Request) -> Iterator[str]:

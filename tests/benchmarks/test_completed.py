@@ -24,11 +24,11 @@ from reports.evidence.records import by_definition
 from tests.benchmarks.conftest import cells_of
 from tests.kills import killed_before_step
 
-PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
+PRETRAINING, TABLE = benchmark("fedbfpt-general"), benchmark("fedfreezebert-table3")
 
 
 def first_stage(rounds: int = 2) -> RunConfig:
-    """Masked language modelling of generated tweets, at its shortest."""
+    """Masked language modelling of generated passages, at its shortest."""
     ((_, _, cell),) = PRETRAINING.cells(scale_of(PRETRAINING, "demo"), [0])
     return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64))
 

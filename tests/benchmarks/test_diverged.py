@@ -69,7 +69,7 @@ def test_it_is_not_computed_again(settings, events, diverging_in):
 
 def chain() -> tuple[RunConfig, RunConfig]:
     """Masked language modelling, and a classifier that begins from it."""
-    first, then = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
+    first, then = benchmark("fedbfpt-general"), benchmark("fedfreezebert-table3")
     ((_, _, before),) = first.cells(scale_of(first, "demo"), [0])
     ((_, _, cell),) = then.cells(scale_of(then, "demo"), [0], rows_of(then, ["fedavg-average"]))
     before = replace(before, training=replace(before.training, rounds=1, batch_size=64, learning_rate=1e30))

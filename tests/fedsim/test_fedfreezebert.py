@@ -24,8 +24,9 @@ def everything(examples):
     return Subset(examples, np.arange(len(examples)))
 
 
-def computed(cache, deep, head="average", width=None, precision="fp32", examples=None):
-    return cache.subset(deep.load(head=head, precision=precision), everything(examples or deep.examples), 64, width)
+def computed(cache, deep, head="average", width=None, precision="fp32", examples=None, half=False):
+    model = deep.load(head=head, precision=precision)
+    return cache.subset(model, everything(examples or deep.examples), 64, width, half)
 
 
 def files(folder: Path) -> list[str]:
@@ -65,15 +66,44 @@ def test_features_are_computed_once_and_for_each_thing_that_decides_them(deep, t
     others = replace(deep.examples, tokens=deep.examples.tokens[::-1].copy())
     relabelled = replace(deep.examples, labels=1 - deep.examples.labels)
     changes = [
-        {}, {"head": "ordinary"}, {"head": "psum"}, {"width": WIDTH}, {"precision": "bf16"}, {"examples": others},
+        {}, {"head": "ordinary"}, {"width": WIDTH}, {"precision": "bf16"}, {"examples": others}, {"half": True},
         {"cache": FeatureCache(tmp_path, "another encoder")},
     ]  # fmt: skip
     for _ in range(2):  # the second time by another cache, as in another run
         for change in changes:
             computed(**{"cache": FeatureCache(tmp_path, "encoder"), "deep": deep} | change)
-        for change in ({"head": "hsum"}, {"head": "psum-copied"}, {"examples": relabelled}):  # decide nothing
+        for change in ({"examples": relabelled}, {"precision": "bf16", "half": True}):  # decide nothing
             computed(FeatureCache(tmp_path, "encoder"), deep, **change)
     assert len(asked) == len(files(tmp_path)) == len(changes)
+
+
+def test_each_layer_has_a_file_which_heads_share(deep, tmp_path, asked):
+    computed(FeatureCache(tmp_path), deep)
+    (last,) = files(tmp_path)
+    before = (tmp_path / last).read_bytes(), (tmp_path / last).stat().st_ino
+    for head in ("psum", "hsum", "psum-copied"):
+        shared, anew = (computed(FeatureCache(folder), deep, head) for folder in (tmp_path, None))
+        for rows, same in zip(shared.examples.layers_TD, anew.examples.layers_TD, strict=True):
+            np.testing.assert_array_equal(rows, same)
+    assert len(asked) == 2 + 3  # in this folder the last layer, then the three before it
+    assert files(tmp_path) == [last.replace("-0.npy", f"-{layer}.npy") for layer in range(4)]
+    assert before == ((tmp_path / last).read_bytes(), (tmp_path / last).stat().st_ino)
+
+
+@pytest.mark.parametrize("head", KINDS)
+def test_half_precision_rounds_features_and_takes_half_the_place(deep, tmp_path, head):
+    subsets = {half: computed(FeatureCache(tmp_path / str(half)), deep, head, half=half) for half in (False, True)}
+    whole, half = (subset.examples.collate(subset.indices)["features"] for subset in subsets.values())
+    assert half.dtype == torch.float32
+    assert torch.equal(half, whole.half().float())
+    assert not torch.equal(half, whole)
+    sizes = [[rows.nbytes for rows in subset.examples.layers_TD] for subset in subsets.values()]
+    assert sizes[0] == [2 * size for size in sizes[1]]
+
+
+def test_features_that_half_precision_cannot_hold_are_an_error():
+    with pytest.raises(FederationError, match="expected values that half precision holds"):
+        features.to_bytes(torch.tensor([[7e4]]), torch.float16)
 
 
 def test_a_task_whose_features_are_larger_than_the_limit_is_an_error_that_names_the_option(deep, tmp_path):

