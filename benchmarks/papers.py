@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from benchmarks.campaign.protocol import SCALE, campaign, decisive_of
 from benchmarks.dry_run.shapes import derive_client, derive_flops, derive_for
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
-from benchmarks.protocol import SCALE, campaign, decisive_of
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
 from benchmarks.results import RunResult
 from benchmarks.selection import FinishedCells, tables_of

@@ -48,10 +48,7 @@ def include(folder: Path) -> None:
         UserError: The folder has no such module, a module cannot be imported, or a name is taken.
     """
     _FOLDERS.add(folder.resolve())
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))  # so that the modules can import each other
-    files = [file.resolve() for file in sorted(folder.glob("*.py")) if _may_define(file, _ANY)]
-    modules = {file: _imported(file) for file in files}
+    modules = _modules_of(folder)
     tables = [(file, table) for file, module in modules.items() for table in _defined(module, file)]
     added = [(file, each) for file, module in modules.items() for each in getattr(module, "TASKS", ())]
     methods = [(file, each) for file, module in modules.items() for each in getattr(module, "METHODS", ())]
@@ -67,6 +64,11 @@ def include(folder: Path) -> None:
         _add_method(method, file)
 
 
+def tables_in(folder: Path) -> dict[str, Benchmark]:
+    """The tables of a folder, by id, which no list of all benchmarks gets."""
+    return {table.id: table for file, module in _modules_of(folder).items() for table in _defined(module, file)}
+
+
 def include_once(folders: Iterable[Path]) -> None:
     """Include the folders that this process has not included yet."""
     for folder in folders:
@@ -78,6 +80,14 @@ def included_code(method: str) -> str:
     """The source of a method of an included folder; "" for the project's."""
     file = _FILES.get(("METHODS", method))
     return file.read_text(encoding="utf-8") if file else ""
+
+
+def _modules_of(folder: Path) -> dict[Path, ModuleType]:
+    """The modules of a folder that define something, by file."""
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))  # so that the modules can import each other
+    files = [file.resolve() for file in sorted(folder.glob("*.py")) if _may_define(file, _ANY)]
+    return {file: _imported(file) for file in files}
 
 
 def _imported(module: Path) -> ModuleType:

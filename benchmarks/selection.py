@@ -128,7 +128,20 @@ def part_of(
         changes: "field=value" texts, as `--set` takes them.
         backbone: A folder or hub name that replaces the scale's encoder.
     """
-    changed = with_settings(benchmark(benchmark_id), changes)
+    return part_of_table(benchmark(benchmark_id), scale, methods, tasks, seeds, changes, backbone)
+
+
+def part_of_table(
+    table: Benchmark,
+    scale: str,
+    methods: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    seeds: Sequence[int] = (0,),
+    changes: Sequence[str] = (),
+    backbone: str | None = None,
+) -> Selection:
+    """`part_of` for a table that is at hand."""
+    changed = with_settings(table, changes)
     at = with_backbone(scale_of(changed, scale), backbone)
     return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
 

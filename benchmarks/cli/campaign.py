@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, STEPS
 from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
-from benchmarks.protocol import RESULTS, ROOT, SCALE, STEPS
 from benchmarks.registry import include
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig

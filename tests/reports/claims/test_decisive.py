@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.campaign.protocol import campaign, decisive_of
 from benchmarks.claims import At, AverageBetter, Better
 from benchmarks.experiment import Benchmark
-from benchmarks.protocol import campaign, decisive_of
+from benchmarks.registry import benchmark_ids
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
 from reports.claims.decisive import Deciding
@@ -108,3 +109,11 @@ def test_every_run_that_is_compared_is_a_run_of_a_step():
                     wanted = decisive.seeds[column.task]
                     runs = [table.cell(table.row(at.row), column, table.scale("lite"), seed) for seed in wanted]
                     assert {run.spec_id for run in runs} <= cells, (decisive.claims, at.row, column.task)
+
+
+def test_no_list_of_benchmarks_has_the_campaigns_tables():
+    """A page that is rendered after a claim was judged shows what it showed before."""
+    before = benchmark_ids()
+    assert "fedsplitbert-evidence" in campaign.__wrapped__().benchmarks
+    assert benchmark_ids() == before
+    assert "fedsplitbert-evidence" not in before

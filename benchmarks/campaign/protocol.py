@@ -15,14 +15,14 @@ from benchmarks.claims import At, AverageBetter, Better, Decisive
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.measures import metric
-from benchmarks.registry import include_once
+from benchmarks.registry import benchmark, tables_in
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.selection import Selection, part_of
+from benchmarks.selection import Selection, part_of_table
 from benchmarks.sweeps.tuning import read_sweep
 
-ROOT = Path(__file__).parent  # of the papers' folders
-RESULTS = ROOT / "campaign" / "results"
+RESULTS = Path(__file__).with_name("results")
+ROOT = RESULTS.parents[1]  # of the papers' folders
 STEPS = sorted(ROOT.glob("*/campaign/steps.toml"))
 SCALE = "lite"
 
@@ -79,19 +79,23 @@ def campaign(results: Path = RESULTS) -> Campaign:
     steps: list[list[RunConfig]] = []
     tables: dict[str, Benchmark] = {}
     for path in STEPS:
-        include_once([path.parent])
+        defined = tables_in(path.parent)
         for step in tomllib.loads(path.read_text(encoding="utf-8"))["step"]:
-            chosen = [_selection(command, results) for command in step["commands"] if command.startswith("run ")]
+            runs = [command for command in step["commands"] if command.startswith("run ")]
+            chosen = [_selection(command, defined, results) for command in runs]
             steps.append([run for selection in chosen for run in selection.runs()])
             tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
     folder = results / "records"
-    swept = {name: _swept(part_of(name, SCALE), results) for name in tables}
+    swept = {name: _swept(part_of_table(table, SCALE), results) for name, table in tables.items()}
     tuned = {name: replace(each.benchmark, scales=(each.scale,)) for name, each in swept.items()}
     return Campaign(steps, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
 
 
-def _selection(command: str, results: Path) -> Selection:
-    """What one `run` of a step computes; with the definition's settings until a sweep has chosen others."""
+def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) -> Selection:
+    """What one `run` of a step computes; with the definition's settings until a sweep has chosen others.
+
+    defined: the tables of the campaign's folder, by id. No other list of tables has them.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("id")
     for name in ("--tasks", "--methods"):
@@ -99,7 +103,8 @@ def _selection(command: str, results: Path) -> Selection:
     parser.add_argument("--seeds", type=_range)
     parser.add_argument("--from-sweep", action="store_true")
     given = parser.parse_args(shlex.split(command)[1:])
-    chosen = part_of(given.id, SCALE, given.methods, given.tasks, given.seeds)
+    table = defined[given.id] if given.id in defined else benchmark(given.id)
+    chosen = part_of_table(table, SCALE, given.methods, given.tasks, given.seeds)
     return _swept(chosen, results) if given.from_sweep else chosen
 
 

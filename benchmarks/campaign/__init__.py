@@ -1,0 +1,1 @@
+"""The evidence campaign: its protocol as data, and its committed results."""
