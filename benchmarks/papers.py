@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from benchmarks.campaign.protocol import SCALE, campaign, decisive_of
+from benchmarks.claims import rows_named
 from benchmarks.dry_run.shapes import derive_client, derive_flops, derive_for
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
@@ -63,9 +64,11 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
     fixed: dict[str, Deciding] = {}
     for decisive in decisive_of(paper):
         known = campaign()
-        gates = {table.gate.id: table.gate for table in known.benchmarks.values() if table.gate is not None}
-        scale = next(iter(known.benchmarks.values())).scale(SCALE)
-        runs = Runs.of_all({**gates, **known.benchmarks}, scale, [*records, *known.records])
+        named = {at.benchmark for relation in decisive.relations for at in rows_named(relation)}
+        tables = {name: known.benchmarks[name] for name in named}
+        gates = {table.gate.id: table.gate for table in tables.values() if table.gate is not None}
+        scale = next(iter(tables.values())).scale(SCALE)
+        runs = Runs.of_all({**gates, **tables}, scale, [*records, *known.records])
         counted = replace(runs, score_at=PROTOCOL, seeds=decisive.seeds)
         comparisons = Deciding(known.resolved(decisive), counted, known.missing(decisive.steps))
         fixed |= dict.fromkeys(decisive.claims, comparisons)

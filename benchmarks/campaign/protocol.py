@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.claims import At, AverageBetter, Better, Decisive
 from benchmarks.errors import UserError
@@ -23,8 +24,21 @@ from benchmarks.sweeps.tuning import read_sweep
 
 RESULTS = Path(__file__).with_name("results")
 ROOT = RESULTS.parents[1]  # of the papers' folders
-STEPS = sorted(ROOT.glob("*/campaign/steps.toml"))
+TABLES = sorted({path.parent for path in ROOT.glob("*/campaign/*.py")})  # folders of papers, in no list of benchmarks
 SCALE = "lite"
+
+
+class Step(NamedTuple):
+    """Some commands of `python -m benchmarks`, in order."""
+
+    title: str
+    commands: Sequence[str]
+
+
+def steps() -> list[Step]:
+    """The steps of the campaign, in order."""
+    entries = tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8"))["step"]
+    return [Step(f"Step {n}, {step['title']}", step["commands"]) for n, step in enumerate(entries, 1)]
 
 
 @dataclass(frozen=True)
@@ -76,35 +90,35 @@ class Campaign:
 @cache
 def campaign(results: Path = RESULTS) -> Campaign:
     """The campaign and its results in a folder that is laid out as a results folder."""
-    steps: list[list[RunConfig]] = []
+    defined = {name: table for folder in TABLES for name, table in tables_in(folder).items()}
+    runs: list[list[RunConfig]] = []
     tables: dict[str, Benchmark] = {}
-    for path in STEPS:
-        defined = tables_in(path.parent)
-        for step in tomllib.loads(path.read_text(encoding="utf-8"))["step"]:
-            runs = [command for command in step["commands"] if command.startswith("run ")]
-            chosen = [_selection(command, defined, results) for command in runs]
-            steps.append([run for selection in chosen for run in selection.runs()])
-            tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
+    for step in steps():
+        commands = [command for command in step.commands if command.startswith("run ")]
+        chosen = [_selection(command, defined, results) for command in commands]
+        runs.append([run for selection in chosen for run in selection.runs()])
+        tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
     folder = results / "records"
     swept = {name: _swept(part_of_table(table, SCALE), results) for name, table in tables.items()}
     tuned = {name: replace(each.benchmark, scales=(each.scale,)) for name, each in swept.items()}
-    return Campaign(steps, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
+    return Campaign(runs, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
 
 
 def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) -> Selection:
     """What one `run` of a step computes; with the definition's settings until a sweep has chosen others.
 
-    defined: the tables of the campaign's folder, by id. No other list of tables has them.
+    defined: the campaign's tables, by id. No other list of tables has them.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("id")
     for name in ("--tasks", "--methods"):
-        parser.add_argument(name, type=lambda text: text.split(","))
+        parser.add_argument(name, type=lambda text: text.split(","), default=())
     parser.add_argument("--seeds", type=_range)
+    parser.add_argument("--backbone")
     parser.add_argument("--from-sweep", action="store_true")
     given = parser.parse_args(shlex.split(command)[1:])
     table = defined[given.id] if given.id in defined else benchmark(given.id)
-    chosen = part_of_table(table, SCALE, given.methods, given.tasks, given.seeds)
+    chosen = part_of_table(table, SCALE, given.methods, given.tasks, given.seeds, backbone=given.backbone)
     return _swept(chosen, results) if given.from_sweep else chosen
 
 

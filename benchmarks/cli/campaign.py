@@ -7,15 +7,13 @@ import shlex
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, STEPS
+from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, TABLES, Step, steps
 from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
-from benchmarks.registry import include
+from benchmarks.registry import include_once
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
@@ -24,28 +22,10 @@ from fedsim.files import write_bytes
 COMMITTED = RESULTS  # of earlier sessions; no page reads a step's before all of them are finished
 
 
-class Step(NamedTuple):
-    """Some commands of `python -m benchmarks`, in order."""
-
-    title: str
-    commands: Sequence[str]
-
-
-def steps() -> list[Step]:
-    """The steps of every paper's campaign, in order, whose tables are included on the way."""
-    every: list[Step] = []
-    for path in STEPS:
-        include(path.parent)
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))["step"]
-        every += [
-            Step(f"Step {len(every) + n}, {step['title']}", step["commands"]) for n, step in enumerate(entries, 1)
-        ]
-    return every
-
-
 def campaign_command(args: argparse.Namespace) -> int:
     """Run the steps until they are finished or the time is up, then print what each still needs."""
     every = steps()
+    include_once(TABLES)
     deadline = time.monotonic() + 3600 * args.hours if args.hours else None
     _copy_missing(COMMITTED, args.results_dir)
     status = 0 if args.status else run_steps(every, args, deadline)
@@ -90,7 +70,7 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
 
 def arguments(command: str, args: argparse.Namespace) -> list[str]:
     """A step's command with the options that all of them share."""
-    shared = ["--scale", SCALE, "--lenient", "--no-tracking", *(f"--include={path.parent}" for path in STEPS)]
+    shared = ["--scale", SCALE, "--lenient", "--no-tracking", *(f"--include={folder}" for folder in TABLES)]
     given = (f"--{name.replace('_', '-')}={value}" for name, value in machine(args).items())
     return [*shlex.split(command), *shared, *given]
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import registry
+from benchmarks.campaign.protocol import TABLES, Step, steps
 from benchmarks.cli import campaign
 from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.campaign import Step, campaign_command, steps
+from benchmarks.cli.campaign import campaign_command
 from benchmarks.results import read_results
 
 RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --seeds 5-6 --set training.rounds=3"
@@ -21,6 +22,7 @@ def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
     monkeypatch.setattr(registry, "_FOLDERS", set(registry._FOLDERS))
     monkeypatch.setattr(campaign, "COMMITTED", tmp_path / "committed")
+    registry.include_once(TABLES)
 
 
 def parsed(results: Path, *more: str) -> argparse.Namespace:

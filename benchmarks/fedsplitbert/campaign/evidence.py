@@ -19,6 +19,7 @@ _LAYERS = tuple(
 )
 _FP16 = _LAYERS[1].changed({"codec": "fp16"}, id="c6-fp16", name="c = 6, fp16", tuned_as="c6")
 EVEN = replace(studies.EVEN, tuned_as="")
+_C6_EVEN = replace(_LAYERS[1], id="c6-iid", name="c = 6, labels shared out evenly", tuned_as="c6", note=EVEN.note)
 # Unlike Table IV's rows, each fixed c has its own rate: a rate that was tuned together with another c favours that c.
 _GRIDS = {id: {"training.learning_rate": paper.RATES} for id in (EVEN.id, *(row.id for row in _LAYERS))}
 _SEARCH = replace(paper.MINIATURE, grids={**paper.MINIATURE.grids, **_GRIDS})
@@ -28,6 +29,9 @@ def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Table III's run, or one with even labels; STS-B has scores, not labels, and is split at random."""
     if column.task == "stsb" and row.id == EVEN.id:
         return replace(paper.base_cell(row, column, scale, seed), partition={"scheme": "equal"})
+    if row.id == _C6_EVEN.id:
+        even = studies.even_or_skewed(EVEN, column, scale, seed)
+        return replace(paper.base_cell(row, column, scale, seed), partition=even.partition)
     return studies.even_or_skewed(row, column, scale, seed)
 
 
@@ -38,7 +42,7 @@ BENCHMARK = replace(
     title="FedSplitBERT's comparisons on fresh seeds, by the protocol, over 3 clients; not a table of the paper",
     rows=(
         *(replace(row, printed=False) for row in (paper.FEDAVG, paper.FEDPROX)),
-        *(EVEN, paper.FEDPER, paper.FEDAVG_FINETUNED, *_LAYERS, _FP16),
+        *(EVEN, paper.FEDPER, paper.FEDAVG_FINETUNED, *_LAYERS, _FP16, _C6_EVEN),
     ),
     columns=tuple(column for column in TABLE3.columns if column.task in COMPARED),
     scales=tuple(replace(scale, search=_SEARCH) for scale in paper.SCALES if scale.id in ("demo", "lite")),

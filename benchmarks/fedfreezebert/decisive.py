@@ -1,0 +1,15 @@
+"""The comparisons that decide FedFreezeBERT's claims on tweets, fixed before their runs (docs/protocol.md)."""
+
+from __future__ import annotations
+
+from benchmarks.claims import Better, Decisive
+from benchmarks.fedfreezebert.claims import CLAIMS
+
+_FROZEN = ("4c", "6c")  # compare rows over a frozen encoder alone
+_TRAINED = ("1a", "1b", "1d", "1e", "3a", "3b", "5b", "5d", "12", "13", "14")
+_RELATIONS = {claim.id: tuple(one for one in claim.relations if isinstance(one, Better)) for claim in CLAIMS}
+
+DECISIVE = (
+    *(Decisive((id,), _RELATIONS[id], steps=(5,), seeds={"arsarcasm": range(5, 10)}) for id in _FROZEN),
+    *(Decisive((id,), _RELATIONS[id], steps=(5, 11), seeds={"arsarcasm": range(5, 8)}) for id in _TRAINED),
+)
