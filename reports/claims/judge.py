@@ -87,8 +87,11 @@ class Judgement:
 
     @property
     def word(self) -> str:
-        """The word for our verdict. A decided claim depends on the reading unless all of its readings agree."""
-        readings = [ours.state for _, ours in self.otherwise.values()]
+        """The word for our verdict. A decided claim depends on the reading unless all of its readings agree.
+
+        Where the protocol fixed the comparisons, other readings rest on earlier runs and change nothing.
+        """
+        readings = [ours.state for _, ours in self.otherwise.values()] if self.exploratory is None else []
         if self.measured.is_decided and any(state is not self.measured.state for state in readings):
             return DEPENDS
         return measured_word(self.measured)
@@ -258,7 +261,7 @@ def judge(
         partial, stand_ins = tuple(source.runs.partial(tasks)), tuple(source.runs.stand_ins(tasks))
         fixed = (deciding or {}).get(claim.id)
         if fixed:  # the protocol fixed the reading and the round that counts
-            judged.append(Judgement(claim, paper, scale, theirs, fixed.verdict, exploratory=ours))
+            judged.append(Judgement(claim, paper, scale, theirs, fixed.verdict, others, exploratory=ours))
         else:
             judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, None, partial, stand_ins))
     return tuple(judged)
