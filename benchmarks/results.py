@@ -85,6 +85,8 @@ class RunResult:
     timing: Mapping[str, int | float]  # seconds and bytes, measured
     finished: str  # UTC, ISO 8601
     chosen_by: str = later("")  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
+    # Texts that went through the model at once, where batches were cut: each part draws dropout anew.
+    micro_batch: int | None = later(None, ge=1)
     predictions: Mapping[str, JSON] = _absent(dict)  # {"sha256"} of the file of benchmarks.predictions
     diverged: Mapping[str, JSON] = _absent(dict)  # {"round", "reason"}: the result has only the rounds before that one
     schema: int = SCHEMA

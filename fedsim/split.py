@@ -86,6 +86,7 @@ class SplitUpdate:
         self.workload, self.channel, self.client, self.number = workload, channel, client, number
         self.own, self.server = own, server
         self._losses = Losses(workload.model)
+        self._crossing = channel.apart()  # for the parts of a batch, which are one message together
         self._dropout = TorchStream(workload.training.seed, number, client.id, "dropout")
 
     def __iter__(self) -> Iterator[None]:
@@ -96,12 +97,22 @@ class SplitUpdate:
                 model.lend(self.own.values | self.server.values)
                 model.set_trained(model.parameters)
                 model.network.train()
-                self._losses.add(self._step(batch), batch)
+                loss = training.micro_batches.accumulate(batch, self._exchange, self._clear)
+            for row in self._crossing.ledger.rows:
+                self.channel.ledger.add(row._replace(messages=1))
+            self.server.optimizer.step()
+            self.own.optimizer.step()
+            self._losses.add(loss, batch)
             training.on_batch(len(batch["labels"]))
             yield
 
-    def _step(self, batch: Batch) -> Tensor:
-        """Lines 17 to 25 of both algorithms; the loss of the batch.
+    def _clear(self) -> None:
+        self._crossing = self.channel.apart()
+        self.own.optimizer.clear()
+        self.server.optimizer.clear()
+
+    def _exchange(self, part: Batch, share: float) -> Tensor:
+        """Lines 17 to 25 of both algorithms, up to the steps, on a part of a batch; its share of the batch's loss.
 
         The client sends P_ef, the embeddings' output, with the mask of the tokens, and P_hb, the head's gradient. The
         server sends P_tf, the layers' output, and P_tb, their gradient. Ids and targets stay with the client.
@@ -109,7 +120,7 @@ class SplitUpdate:
         left: dict[str, Tensor] = {}  # with the graph behind them
         arrived: dict[str, Tensor] = {}  # where the graph begins anew
         to_server, to_client = (
-            partial(send, self.client.id) for send in (self.channel.to_server, self.channel.to_client)
+            partial(send, self.client.id) for send in (self._crossing.to_server, self._crossing.to_client)
         )
 
         def crosses(send: Send, name: str) -> Callable[[Tensor], Tensor]:
@@ -121,18 +132,16 @@ class SplitUpdate:
             return through
 
         model = self.workload.model
-        mask_BS = to_server({"mask": batch["attention_mask"].bool()}, "masks")["mask"]
+        mask_BS = to_server({"mask": part["attention_mask"].bool()}, "masks")["mask"]
         with (
             crossing(model, 0, crosses(to_server, "ef")),
             crossing(model, model.groups.depth, crosses(to_client, "tf")),
         ):
-            loss = model.loss({**batch, "attention_mask": mask_BS.to(batch["attention_mask"].dtype)})
+            loss = model.loss({**part, "attention_mask": mask_BS.to(part["attention_mask"].dtype)}) * share
         own, server = self.own.optimizer, self.server.optimizer
         own.backward(loss)
         server.backward(left["tf"], to_server({"hb": own.gradient(arrived["tf"])}, "gradients")["hb"])
         own.backward(left["ef"], to_client({"tb": server.gradient(arrived["ef"])}, "gradients")["tb"])
-        server.step()
-        own.step()
         return loss
 
     @property

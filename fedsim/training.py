@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from fedsim.data import Batch, Examples, Subset, training_batches
 from fedsim.errors import DivergedError, FederationError
+from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model
 from fedsim.objectives import Objective
 from fedsim.precision import Precision
@@ -92,8 +93,12 @@ class Optimizer:
             torch.nn.utils.clip_grad_norm_(self.parameters.values(), config.clip_norm)
         self._scaler.step(self._adamw)
         self._scaler.update()
-        self._adamw.zero_grad(set_to_none=True)
+        self.clear()
         self.done += 1
+
+    def clear(self) -> None:
+        """Remove the gradients."""
+        self._adamw.zero_grad(set_to_none=True)
 
     @property
     def moments(self) -> Moments:
@@ -145,11 +150,13 @@ class LocalTraining:
     """Training of every client on its examples in a round.
 
     seed: of the order, dropout and targets. on_batch: called with the number of examples after each step.
+    micro_batches: the parts in which a batch goes through the model.
     """
 
     config: TrainConfig
     seed: int = 0
     on_batch: Callable[[int], None] = lambda examples: None
+    micro_batches: MicroBatches = field(default_factory=MicroBatches)
 
     @property
     def width(self) -> int | None:
@@ -208,10 +215,14 @@ class LocalTraining:
                     if parameter.grad is not None:
                         parameter.grad.add_(parameter.detach() - start, alpha=proximal)
 
+            def add(part: Batch, share: float) -> Tensor:
+                loss = model.loss(words.batch(part) if words else part) * share
+                optimizer.backward(loss)
+                return loss
+
             with torch_seeded(self.seed, round, client, "dropout"):
                 for batch in self.batches(subset, model.objective, round, client):
-                    loss = model.loss(words.batch(batch) if words else batch)
-                    optimizer.backward(loss)
+                    loss = self.micro_batches.accumulate(batch, add, optimizer.clear)
                     optimizer.step(pull if proximal else None)
                     losses.add(loss, batch)
                     self.on_batch(len(batch["labels"]))

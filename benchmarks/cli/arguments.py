@@ -37,7 +37,8 @@ class Command(NamedTuple):
 
 PLACES = "--data-dir --results-dir"
 CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
-MACHINE = "--workers --client-workers --executor --ray-address --slurm --threads --device --lenient --no-tracking"
+WORKERS = "--workers --client-workers --executor --ray-address --slurm"
+MACHINE = f"{WORKERS} --threads --device --micro-batch --lenient --no-tracking"
 
 COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
@@ -106,6 +107,11 @@ def _between(text: str, kind: type[int] | type[float], low: float, high: float, 
 def positive(text: str) -> int:
     """A whole number above 0."""
     return int(_between(text, int, 1, math.inf, "a whole number above 0"))
+
+
+def micro_batch(text: str) -> int | None:
+    """A whole number above 0; None for "auto"."""
+    return None if text == "auto" else int(_between(text, int, 1, math.inf, "auto, or a whole number above 0"))
 
 
 def hours(text: str) -> float:
@@ -253,6 +259,10 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--threads": option("threads per cell (default: 1, for the same bits)", type=positive, default=1),
         "bench --threads": option("threads of a single cell (default: cores)", type=positive),
         "--device": option("cpu, cuda or cuda:1 (default: a GPU if there is one)", type=filled),
+        "--micro-batch": option(
+            "texts of a batch that train at once, or auto: all on a CPU, what fits on a GPU (default: auto)",
+            type=micro_batch,
+        ),
         "--lenient": flag("skip and count malformed rows, accept missing files"),
         "--no-tracking": flag("keep records only, without MLflow"),
         "--hours": option("stop after this many hours (default: run to the end)", type=hours),

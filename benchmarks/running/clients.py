@@ -20,6 +20,7 @@ from benchmarks.running.completed import KeptWeights
 from benchmarks.running.run_options import RunOptions, thread_limits
 
 if TYPE_CHECKING:
+    from benchmarks.running.federation import TaskOutcome
     from fedsim.engine import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 
@@ -58,6 +59,7 @@ class ClientTasks:
         self._work, self._on_batch = self._ray.put(work), on_batch
         self.label, self.count = work.cell.label, settings.client_workers
         self.processes: dict[str, int] = {}  # those that trained clients, with each one's peak of memory in bytes
+        self.micro_batches: set[int] = set()  # sizes, where batches were cut
         options = {"num_cpus": settings.threads, "num_gpus": gpu_share(settings, self.count)}
         self._task = self._ray.remote(_train).options(**options)
 
@@ -81,27 +83,24 @@ class ClientTasks:
 
     def _outcome(self, task: Any) -> UpdateOutcome:
         try:
-            outcome, examples, process, peak_bytes = self._ray.get(task)
+            outcome, process = self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # as where clients train in one process
         except self._ray.exceptions.RayError as error:
             reason = " ".join(str(error).split())[:300]
             message = f"{self.label}: a client could not be trained ({reason}); finished rounds are saved"
             raise UserError(message) from None
-        self.processes[process] = peak_bytes
-        self._on_batch(examples)
-        return outcome
+        self.processes[process] = outcome.peak_bytes
+        self.micro_batches |= {outcome.micro_batch} - {None}
+        self._on_batch(outcome.examples)
+        return outcome.update
 
 
-_trainers: dict[str, Callable[..., Any]] = {}  # in a task's process: cell_id -> trains a client of that run
+_trainers: dict[str, Callable[..., TaskOutcome]] = {}  # in a task's process: cell_id -> trains a client of that run
 
 
-def _train(work: Work, *client: Any) -> tuple[UpdateOutcome, int, str, int]:
-    """A task: train a client by its round, id and tensors.
-
-    Returns:
-        The outcome, the number of examples, this process, and its peak of memory in bytes.
-    """
+def _train(work: Work, *client: Any) -> tuple[TaskOutcome, str]:
+    """A task: train a client by its round, id and tensors; returns the outcome and this process."""
     if work.cell_id not in _trainers:  # a process builds the federation of its run once
         os.environ.update(thread_limits(work.settings.threads))
         use(work.settings.data_dir)
@@ -110,9 +109,9 @@ def _train(work: Work, *client: Any) -> tuple[UpdateOutcome, int, str, int]:
 
         _trainers.clear()
         _trainers[work.cell_id] = client_trainer(work.cell, work.cell_id, work.settings, work.initial)
-    outcome, examples, peak_bytes = _trainers[work.cell_id](*client)
-    outcome = replace(outcome, uploaded=on_cpu(outcome.uploaded), kept=on_cpu(outcome.kept))
-    return outcome, examples, f"{os.uname().nodename} {os.getpid()}", peak_bytes
+    outcome = _trainers[work.cell_id](*client)
+    update = replace(outcome.update, uploaded=on_cpu(outcome.update.uploaded), kept=on_cpu(outcome.update.kept))
+    return outcome._replace(update=update), f"{os.uname().nodename} {os.getpid()}"
 
 
 def on_cpu(tensors: Params) -> Params:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
@@ -27,6 +27,7 @@ from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Client
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOutcome
 from fedsim.features import FeatureCache
+from fedsim.micro_batches import MicroBatches
 from fedsim.models.families import longest_text
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
@@ -195,6 +196,11 @@ class Federation:
     kernels: str
 
 
+def micro_batches_of(settings: RunOptions) -> MicroBatches:
+    """Parts of batches as the options say."""
+    return MicroBatches(settings.micro_batch, automatic=settings.micro_batch is None)
+
+
 def build_federation(
     cell: RunConfig,
     inputs: Inputs,
@@ -229,7 +235,7 @@ def build_federation(
 
     workload = Workload(
         load_model,
-        LocalTraining(cell.training, cell.seed, on_batch),
+        LocalTraining(cell.training, cell.seed, on_batch, micro_batches_of(settings)),
         objective,
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
@@ -244,13 +250,25 @@ def build_federation(
     return Federation(algorithm, workload, precision, kernels)
 
 
+class TaskOutcome(NamedTuple):
+    """What one client's part of a round came to in some process.
+
+    peak_bytes: that process's peak of memory. micro_batch: texts of a batch at once; None: whole batches.
+    """
+
+    update: UpdateOutcome
+    examples: int
+    peak_bytes: int
+    micro_batch: int | None
+
+
 def client_trainer(
     cell: RunConfig, cell_id: str, settings: RunOptions, initial: KeptWeights | None
-) -> Callable[..., tuple[UpdateOutcome, int, int]]:
+) -> Callable[..., TaskOutcome]:
     """A function that trains one client of a run in this process.
 
     Its arguments are the round, the client's id, and the tensors that the server shares, the client keeps and the
-    client receives; it returns the outcome, the number of examples, and this process's peak of memory in bytes.
+    client receives.
     """
     examples: list[int] = []  # of the current client, step by step
     quiet_libraries()
@@ -263,9 +281,10 @@ def client_trainer(
     compute, device = federation.algorithm.client_update, federation.precision.device
     assert compute is not None
 
-    def train(round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, int]:
+    def train(round: int, client: int, *tensors: Params) -> TaskOutcome:
         examples.clear()
         outcome = compute(ClientUpdate(round, clients[client], *(same_device(group, device) for group in tensors)))
-        return outcome, sum(examples), peak_memory_bytes()
+        size = federation.workload.training.micro_batches.size
+        return TaskOutcome(outcome, sum(examples), peak_memory_bytes(), size)
 
     return train

@@ -18,6 +18,7 @@ from fedsim.strict import strict
 
 MOST_SEEDS = 10_000  # a larger number is a typing error
 Count = Annotated[int, Field(ge=1, le=1024)]  # so is one of threads or workers
+Texts = Annotated[int, Field(ge=1)]
 CLUSTER_JOBS = 4
 GPU_SHARE_BYTES = 32 * 2**30  # of a GPU's memory for a cell: several cells of a BERT-base share a larger GPU
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -36,6 +37,7 @@ class RunOptions:
     workers: Count = 1
     client_workers: Count = 1  # clients of a cell that train at once, in tasks of Ray; 1: in the cell's own process
     device: str | None = None
+    micro_batch: Texts | None = None  # of a batch at once on the device; None: all on a CPU, what fits on a GPU
     executor: str = ""  # a name of benchmarks.executors; "": processes
     ray_address: str | None = None  # of a running Ray cluster; None: one starts on this machine
     slurm: tuple[str, ...] = ()  # requests to SLURM, such as "partition=gpu"

@@ -214,6 +214,8 @@ def _record(
     """The record of a computed run, and its packed predictions."""
     cell, clients, federation, ledger = work.cell, prepared.clients, prepared.federation, run.channel.ledger
     tasks = map_clients if map_clients and map_clients.peak_bytes else None
+    texts = {federation.workload.training.micro_batches.size, *(tasks.micro_batches if tasks else ())} - {None}
+    cut = [size for size in texts if trains(cell.algorithm) and size < cell.training.batch_size]
     predictions, errors = b"", {}
     if not diverged:
         chosen = run.best or run.state.round
@@ -240,6 +242,7 @@ def _record(
         timing={**timing, "peak_memory_bytes": peak_memory_bytes() + (tasks.peak_bytes if tasks else 0)},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         chosen_by=prepared.chosen_by,
+        micro_batch=min(cut, default=None),
         predictions={"sha256": hashlib.sha256(predictions).hexdigest()} if predictions else {},
         diverged=diverged,
     )

@@ -100,6 +100,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "too many seeds": ([*RUN, "--seeds=0-10000"], "'0-10000'"),
     "unknown field": ([*RUN, "--set", "training.round=2"], "training.round"),
     "another type": ([*RUN, "--set", "training.rounds=two"], "training.rounds"),
+    "no part of a batch": ([*RUN, "--micro-batch", "0"], "--micro-batch: expected auto, or a whole number above 0"),
     "no such device": ([*RUN, "--tasks", "mrpc", "--device", "toaster"], "device 'toaster': expected cpu, cuda"),
     "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder that holds"),
     "no data folder": ([*RUN, "--data-dir", "/no/such/folder"], "expected a folder, found nothing. Set DATA_DIR"),

@@ -56,6 +56,20 @@ def test_a_record_says_what_was_computed_on_what(finished):
     assert record.timing["peak_memory_bytes"] > 2**20
 
 
+def test_a_record_says_in_which_parts_batches_were_cut(finished, settings):
+    whole = finished["fedsplitbert-qat"]
+    assert "micro_batch" not in whole.to_json()
+    as_large = run_cell(whole.cell, replace(settings, micro_batch=whole.cell.training.batch_size), lambda _: None)
+    assert as_large.outcome == whole.outcome
+    places = settings.results_dir / "parts"
+    parts = run_cell(whole.cell, replace(settings, micro_batch=5, results_dir=places), lambda _: None)
+    assert (parts.cell_id, parts.micro_batch, parts.ledger) == (whole.cell_id, 5, whole.ledger)
+    assert parts.rounds != whole.rounds  # each part draws dropout anew
+    assert read_result(places / "records" / parts.file_name).outcome == parts.outcome
+    baseline = finished["local-majority"].cell
+    assert run_cell(baseline, replace(settings, micro_batch=5), lambda _: None).micro_batch is None
+
+
 def test_a_record_holds_every_round(finished):
     for method, record in finished.items():
         assert [entry.round for entry in record.rounds] == [1, 2]

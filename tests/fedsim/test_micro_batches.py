@@ -1,0 +1,168 @@
+"""Micro-batches: gradients of parts add up to those of the whole batch, and bytes are those of the whole batch."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim.data import IGNORED, Client, Examples, Subset
+from fedsim.errors import FederationError
+from fedsim.micro_batches import MicroBatches
+from fedsim.models.model import Model
+from fedsim.models.sequence import encoder_from_config, with_head
+from fedsim.objectives import CausalLM, Classification, MaskedLM, Regression, TokenClassification, Vocabulary
+from fedsim.precision import resolve_precision
+from fedsim.training import Optimizer
+from tests.fedsim.test_fedbert import GPT2
+
+WORDS, TEXTS, BATCH = 60, 16, 10  # a batch of ten, and one of six
+RNG = np.random.default_rng(1)
+LENGTHS = RNG.integers(3, 10, TEXTS)
+TOKENS = int(LENGTHS.sum())
+EXAMPLES = Examples(
+    tokens=RNG.integers(10, WORDS, TOKENS).astype(np.int32),
+    types=RNG.integers(0, 2, TOKENS).astype(np.int32),
+    offsets=np.concatenate([[0], np.cumsum(LENGTHS)]),
+    labels=RNG.integers(0, 2, TEXTS),
+    padding_id=0,
+)
+TAGGED = replace(EXAMPLES, targets=np.where(RNG.random(TOKENS) < 0.4, RNG.integers(0, 2, TOKENS), IGNORED))
+SCORED = replace(EXAMPLES, labels=RNG.random(TEXTS).astype(np.float32))
+READ_OFF = replace(EXAMPLES, targets=EXAMPLES.tokens.astype(np.int64))
+CLASSES, ALL = Classification(2), {"embeddings": "global"}
+MASKED, CAUSAL = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(10, WORDS), mask_id=3)), CausalLM(WORDS)
+CASES = {  # what is trained -> examples, objective, head, method and its options
+    "classification": (EXAMPLES, CLASSES, "pooled", "fedavg", ALL),
+    "four paths": (EXAMPLES, CLASSES, "psum", "fedavg", ALL),
+    "features": (EXAMPLES, CLASSES, "average", "fedfreezebert", {}),
+    "regression": (SCORED, Regression(), "pooled", "fedavg", ALL),
+    "proximal term": (EXAMPLES, CLASSES, "pooled", "fedavg", {"proximal": 0.5}),
+    "tags": (TAGGED, TokenClassification(2), "tokens", "fedavg", ALL),
+    "token recovery": (READ_OFF, CLASSES, "average", "inversion", {}),
+    "masked LM": (EXAMPLES, MASKED, "masked-lm", "fedavg", ALL),
+    "causal LM": (EXAMPLES, CAUSAL, "causal-lm", "fedavg", ALL),
+    "split classification": (EXAMPLES, CLASSES, "pooled", "fedbert_sequential", {"turns": "round"}),
+    "split masked LM": (EXAMPLES, MASKED, "masked-lm", "fedbert_parallel", {"transformer": "own"}),
+    "split causal LM": (EXAMPLES, CAUSAL, "causal-lm", "fedbert_parallel", {"averaged": "embeddings"}),
+}
+PACKED = [case for case, (_, objective, *_) in CASES.items() if objective is not CAUSAL]  # GPT-2 has no such kernels
+
+
+def without_dropout(network):
+    for module in network.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return network
+
+
+@pytest.fixture
+def trained(deep, monkeypatch):
+    """Trains one round in parts; returns the gradients of each step, the loss, and the ledger's rows."""
+
+    def train(case, micro_batches, kernels="packed", device="cpu"):
+        examples, objective, head, method, options = CASES[case]
+        config = GPT2 if objective is CAUSAL else {**deep.config, "num_hidden_layers": 4}
+
+        def load():
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                network = with_head(encoder_from_config(config), objective.outputs, seed=0, head=head)
+            return Model(without_dropout(network), resolve_precision("fp32", device), objective, kernels)
+
+        def step(optimizer, adjust=None):
+            with torch.no_grad():
+                for parameter in optimizer.parameters.values():
+                    parameter.add_(0.01)  # away from where FedProx's term is 0
+            if adjust:
+                adjust()
+            gradients = {name: parameter.grad for name, parameter in optimizer.parameters.items()}
+            steps.append({name: gradient.clone() for name, gradient in gradients.items() if gradient is not None})
+            optimizer.clear()
+
+        steps = []
+        monkeypatch.setattr(Optimizer, "step", step)
+        workload = deep.workload(load, objective=objective, head=head, batch_size=BATCH)
+        training = replace(workload.training, micro_batches=micro_batches)
+        algorithm = deep.algorithm(method, replace(workload, clients=1, training=training), **options)
+        clients = [Client(0, Subset(examples, np.arange(TEXTS)), {})]
+        run = deep.run(algorithm, clients=clients, rounds=1, score=lambda *_: {})
+        return steps, run.results[0].metrics.train_loss, run.channel.ledger.rows
+
+    return train
+
+
+def assert_equal_to_rounding(parts, whole):
+    """To 1e-6 of each tensor, or of a tenth of all: what cancels out, such as a key's bias, is rounding alone."""
+    assert len(parts) == len(whole) > 1
+    for found, expected in zip(parts, whole, strict=True):
+        assert found.keys() == expected.keys()
+        least = 0.1 * torch.nn.utils.get_total_norm(list(expected.values()))
+        for name, gradient in expected.items():
+            assert (found[name] - gradient).norm() <= 1e-6 * max(gradient.norm(), least), name
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+@pytest.mark.parametrize(
+    ("case", "kernels"), [*((case, "packed") for case in PACKED), *((case, "reference") for case in CASES)]
+)
+def test_gradients_of_parts_add_up_to_those_of_the_batch(trained, case, kernels, size):
+    (parts, loss, rows), (whole, mean, sent) = (
+        trained(case, MicroBatches(texts), kernels=kernels) for texts in (size, None)
+    )
+    assert_equal_to_rounding(parts, whole)
+    assert loss == pytest.approx(mean, rel=1e-6)
+    assert rows == sent
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("case", ["masked LM", "split masked LM"])
+def test_gradients_of_parts_add_up_on_a_gpu(trained, case):
+    parts, whole = (trained(case, MicroBatches(texts), device="cuda")[0] for texts in (3, None))
+    assert_equal_to_rounding(parts, whole)
+
+
+@pytest.fixture
+def full_above(monkeypatch):
+    """Lets a pass of more texts fail, after it has left gradients and sent activations."""
+
+    def limit(room):
+        def limited(model, batch):
+            made = loss(model, batch)
+            if len(batch["labels"]) > room:
+                made.backward()
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return made
+
+        loss = Model.loss
+        monkeypatch.setattr(Model, "loss", limited)
+
+    return limit
+
+
+@pytest.mark.parametrize("case", ["masked LM", "split masked LM", "split causal LM"])
+def test_parts_are_halved_once_where_memory_is_too_small(trained, full_above, case):
+    whole, mean, sent = trained(case, MicroBatches())
+    full_above(5)
+    halved = MicroBatches()
+    parts, loss, rows = trained(case, halved)
+    assert halved.size == 5
+    assert_equal_to_rounding(parts, whole)
+    assert loss == pytest.approx(mean, rel=1e-6)
+    assert rows == sent
+
+
+@pytest.mark.parametrize(
+    ("room", "micro_batches", "advice"),
+    [
+        (4, MicroBatches(), "train on 5 of .*set --micro-batch below 5, add --checkpoint-activations"),
+        (3, MicroBatches(8), "train on 4 of .*set --micro-batch below 4"),
+        (5, MicroBatches(8, automatic=False), "train on 8 of .*set --micro-batch below 8"),
+        (0, MicroBatches(1), "train on 1 of a batch's texts at once; add --checkpoint-activations"),
+    ],
+)
+def test_then_the_error_says_what_to_set(trained, full_above, room, micro_batches, advice):
+    full_above(room)
+    with pytest.raises(FederationError, match=advice):
+        trained("masked LM", micro_batches)
