@@ -53,13 +53,12 @@ class Better:
     by, most: the least and the largest gain ("a little"), in the metric's unit, or in percent of the rival if
     `relative`; 0 is any gain, and a negative `by` the largest loss.
     tasks, scores: () for all that both tables have. some: one comparison is enough ("sometimes").
-    measure: "score", training "loss" (lower is better), "rounds" until the target (fewer are better), or "p_value": two
-    rows pass a two-sided t test over seeds if p is above `by`; that proves no equality, so records show p without a
-    verdict.
+    measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
     target: for "rounds"; None for a rival's best score after any round.
     over_failed: whether a rival counts that has learned nothing, because the claim is that it fails.
     since: rows before training; compared is how much each side has improved on its own one, in percent of that.
-    table: for "p_value", where the paper's p-values are published, with the score P_VALUE.
+    p_values: where the paper publishes p-values of these comparisons, with the score P_VALUE. Published, two rows pass
+    its t test if p > 0.05. A large p proves no equality, so runs are judged by the difference and only show their p.
     """
 
     rows: tuple[At, ...]
@@ -68,13 +67,13 @@ class Better:
     most: float = math.inf
     tasks: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
-    measure: Literal["score", "loss", "rounds", "p_value"] = "score"
+    measure: Literal["score", "loss", "rounds"] = "score"
     relative: bool = False
     some: bool = False
     target: Target | None = None
     over_failed: bool = False
     since: tuple[At, At] | None = None
-    table: str = ""
+    p_values: str = ""
 
 
 def similar(row: At, other: At, within: float, tasks: tuple[str, ...] = (), **fields: Any) -> Better:

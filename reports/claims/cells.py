@@ -47,13 +47,14 @@ class Pair(NamedTuple):
 class Tables:
     """Benchmarks by id.
 
-    instead: a task without records -> the task that replaces it. is_primary: whether a task has one score in a claim
-    that names none: scores of one run are no independent comparisons.
+    instead: a task without records -> the task that replaces it. is_measured: they are of runs, where no comparison
+    counts twice: a task has one score in a claim that names none, and a row that is another one of the claim with
+    another codec adds none.
     """
 
     benchmarks: Mapping[str, Benchmark]
     instead: Mapping[str, str] = field(default_factory=dict)
-    is_primary: bool = False
+    is_measured: bool = False
 
     def benchmark(self, at: At) -> Benchmark:
         """The benchmark of a row; ReportError if it is unknown."""
@@ -95,18 +96,30 @@ class Tables:
         stage = self.benchmark(at).stage
         return (at, task) if stage is None else (At(stage.benchmark.id, at.row), stage.tasks[task])
 
+    def independent(self, rows: Iterable[At]) -> tuple[At, ...]:
+        """The rows; of runs, without those that are another one of them with a codec."""
+        every = tuple(rows)
+        plain = [(at.benchmark, self.row(at).changes) for at in every]
+
+        def is_repeated(at: At) -> bool:
+            changes = self.row(at).changes
+            without = {name: value for name, value in changes.items() if name != "codec"}
+            return "codec" in changes and (at.benchmark, without) in plain
+
+        return tuple(at for at in every if not (self.is_measured and is_repeated(at)))
+
     def pairs(
         self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
     ) -> Iterator[Pair]:
         """Every row with every other one on every (chosen) task and score that both tables have."""
         chosen = tuple(scores)
-        for row, other in product(rows, others):
+        for row, other in product(self.independent(rows), self.independent(others)):
             for task in self.tasks(row, tasks):
                 columns = self.column(row, task), self.column(other, task)
                 of_row, of_other = (column.scores if column else () for column in columns)
                 shared = [score for score in of_row if score in of_other and (not chosen or score in chosen)]
                 primary = columns[0].primary or columns[0].averaged if columns[0] else ""
-                is_one = self.is_primary and not chosen and primary in shared
+                is_one = self.is_measured and not chosen and primary in shared
                 yield from (Pair(row, other, task, score) for score in ([primary] if is_one else shared))
 
     def score_name(self, pair: Pair) -> str:
@@ -144,7 +157,7 @@ class Runs:
         columns = [column for table in benchmarks.values() for column in table.columns_at(scale) if column.instead_of]
         instead = {one.instead_of: one.task for one in columns if one.task in run and one.instead_of not in run}
         tables = {name: replace(table, columns=table.columns_at(scale)) for name, table in benchmarks.items()}
-        return cls(Tables(tables, instead, is_primary=True), scale, kept)
+        return cls(Tables(tables, instead, is_measured=True), scale, kept)
 
     @cached_property
     def _find(self) -> Find:

@@ -65,19 +65,18 @@ def difference_of_gains(pairs: Pairs, before: Pairs, score: str) -> Estimate | N
     return resampled(values, resplit_ratio([first for first, _ in pairs])) if values else None
 
 
-def unpaired_p(pairs: Pairs, score: str) -> Estimate:
-    """Two-sided p of Welch's t test of both sides' scores at the chosen round, with seeds as independent draws.
+def unpaired_p(pairs: Pairs, score: str) -> str:
+    """Welch's t test of both sides' scores at the chosen round with seeds as independent draws, as papers do it.
 
-    Papers do it so. No value below two seeds, or if no score varies.
+    "" below two seeds, or if no score varies.
     """
     first, second = (known(scores_of([pair[side] for pair in pairs], score).at()) for side in (0, 1))
     sds, n = [sample_sd(first), sample_sd(second)], [len(first), len(second)]
     spread = [sd for sd in sds if sd is not None]
     if len(spread) < 2 or not any(spread):
-        return Estimate(None, None, min(n))
+        return ""
     t, freedom, p = welch_test(mean(first) - mean(second), spread, n)
-    note = f"p = {number(p, places=4)}: Welch's t = {number(t)} with {number(freedom)} degrees of freedom"
-    return Estimate(p, None, min(n), note)
+    return f"p = {number(p, places=4)}: Welch's t = {number(t)} with {number(freedom)} degrees of freedom"
 
 
 def unpaired_error(records: Sequence[RunResult], score: str) -> float | None:

@@ -40,7 +40,7 @@ class Assertion:
         evidence: None if neither run nor published.
         leads: For "similar" relations, the reference row against rows that do nothing. To be near a reference is
             evidence only if the reference itself is better than those.
-        runs: Identities of the two rows' runs, the same where two tables have the same runs.
+        runs: What is compared of which two runs, the same where two tables have the same runs.
     """
 
     place: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Sends, Target
@@ -35,7 +35,6 @@ from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import bytes_until
 from reports.pages.text import number
 
-NO_EVIDENCE = "p-values prove no equality"
 ABOVE = "one round is above the limit"
 SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
 
@@ -109,7 +108,10 @@ class MeasuredNumbers:
             return self._checked(pair, difference_of_gains(pairs, before, pair.score), failed)
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
-        return self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
+        compared = self._compared(compare, pair._replace(score=score))
+        if compared and relation.p_values:
+            compared = replace(compared, note=unpaired_p(pairs, score))
+        return self._checked(pair, compared, failed)
 
     def identities(self, pair: Pair) -> tuple[str, ...]:
         """The ids of the two rows' runs with seed 0; () unless both exist at the scale."""
@@ -134,12 +136,6 @@ class MeasuredNumbers:
             compare = relative_difference if relative else lead
             estimate = self._compared(compare, Pair(pair.other, idle, pair.task, pair.score))
             yield idle, None if estimate is None else evidence(estimate)
-
-    def p_value(self, pair: Pair, table: str) -> Evidence | None:
-        pairs = self._pairs(pair)
-        if not pairs:
-            return self._checked(pair, None)
-        return evidence(unpaired_p(pairs, pair.score), reasons=((self.tables.task(pair.row, pair.task), NO_EVIDENCE),))
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
         return average_margin(self.runs, relation, rivals)

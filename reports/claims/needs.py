@@ -110,7 +110,7 @@ def _places(relation: Relation, tables: Tables) -> list[tuple[At, str]]:
         case Same(rows=rows, tasks=tasks):  # one task is enough: code makes two runs equal
             places = [(at, task) for task in tables.tasks(rows[0], tasks)[:1] for at in rows]
         case AverageBetter(rows=rows):
-            pairs = [(row, chosen[row.benchmark]) for chosen in relation.choices() for row in rows]
+            pairs = [(row, chosen[row.benchmark]) for chosen in relation.choices() for row in tables.independent(rows)]
             places = [(at, task) for pair in pairs for task in tables.tasks(pair[0], relation.tasks) for at in pair]
         case Better() | CostBound():
             is_near = isinstance(relation, Better) and -math.inf < relation.by < 0  # needs rows that do nothing

@@ -49,7 +49,9 @@ class PublishedNumbers:
         return replace(evidence, note="; ".join(filter(None, (evidence.note, FROM_PROSE))))
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
-        """By how much the row is better. Losses and rounds are in curves, which have no numbers."""
+        """By how much the row is better, or its p-value. Losses and rounds are in curves, which have no numbers."""
+        if relation.p_values:
+            return self._p_value(pair, relation.p_values)
         return self._difference(pair, relation.relative) if relation.measure == "score" else None
 
     def _difference(self, pair: Pair, relative: bool = False) -> Evidence | None:
@@ -80,7 +82,7 @@ class PublishedNumbers:
         parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
         return _exact(sum(means.values()) / len(means), ", ".join(parts))
 
-    def p_value(self, pair: Pair, table: str) -> Evidence | None:
+    def _p_value(self, pair: Pair, table: str) -> Evidence | None:
         place = table, pair.row.published or pair.row.row, pair.task, P_VALUE
         p = self._numbers(pair.row).values.get(place)
         return None if p is None else _exact(p, f"printed {p}")

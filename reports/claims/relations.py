@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -20,6 +21,7 @@ from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
+_PASSES = Criterion(0.05, strict=True, is_signed=False)  # a p-value, as papers read it
 _QUANTITIES = {"round": "communication", "run": "communication", "flops": "computation"}  # of others: time
 
 
@@ -36,23 +38,24 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
     tables, unit, measure = source.tables, " %" if relation.relative else "", relation.measure
     since = " since before training" if relation.since else ""
-    is_p = measure == "p_value"
-    criterion = Criterion(relation.by, relation.most, strict=is_p or relation.by == 0, unit=unit, is_signed=not is_p)
+    criterion = Criterion(relation.by, relation.most, strict=relation.by == 0, unit=unit)
     names = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         rows = pair.row, pair.other
         name = {
             "score": f"{_difference(tables, *rows, pair.score)}{since}, {tables.score_name(pair)}",
-            "p_value": f"p of {_difference(tables, *rows, pair.score)}, {tables.score_name(pair)}",
             "rounds": f"{tables.row(rows[1]).name} − {tables.row(rows[0]).name}, rounds on {tables.score_name(pair)}",
             "loss": f"{_difference(tables, *rows, TRAIN_LOSS)}, loss on {tables.task(pair.row, pair.task)}",
         }[measure]
         if name in names:  # a task has one loss, however many scores
             continue
         names.add(name)
-        evidence = source.p_value(pair, relation.table) if is_p else source.difference(pair, relation)
-        place, leads = tables.benchmark(pair.row).place, tuple(_leads(pair, relation, source))
-        yield Assertion(place, (pair.task,), name, criterion, evidence, leads, source.identities(pair))
+        place, evidence = tables.benchmark(pair.row).place, source.difference(pair, relation)
+        if relation.p_values and isinstance(source, PublishedNumbers):
+            yield Assertion(place, (pair.task,), f"p of {name}", _PASSES, evidence)
+            continue
+        leads, runs = tuple(_leads(pair, relation, source)), source.identities(pair)
+        yield Assertion(place, (pair.task,), name, criterion, evidence, leads, runs and (measure, pair.score, *runs))
 
 
 def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Assertion]:
@@ -66,6 +69,7 @@ def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Assertion]:
 
 def _average_better(relation: AverageBetter, source: Source) -> Iterator[Assertion]:
     tables = source.tables
+    relation = replace(relation, rows=tables.independent(relation.rows))
     places = dict.fromkeys(tables.benchmark(row).place for row in relation.rows)
     tasks = tuple(dict.fromkeys(task for row in relation.rows for task in tables.tasks(row, relation.tasks)))
     criterion = Criterion(relation.by, relation.most, strict=relation.by == 0)
@@ -139,7 +143,7 @@ def hypotheses_of(relations: Iterable[Relation], source: Source) -> list[Hypothe
     """What relations assert, with what a source of numbers says about it; runs that two tables share count once."""
     hypotheses, compared = [], set()
     for relation in relations:
-        every = [(one, (one.name, one.criterion, one.runs)) for one in _RELATIONS[type(relation)](relation, source)]
+        every = [(one, (one.criterion, one.runs)) for one in _RELATIONS[type(relation)](relation, source)]
         assertions = tuple(one for one, key in every if not one.runs or key not in compared)
         compared |= {key for _, key in every}
         if assertions:

@@ -32,7 +32,6 @@ _IN_SHORT = {
     "as tuned": "one round above the limit",
     "sends nothing": "sends nothing as tuned",
     "times": "times are not comparable",
-    "p-values": "p-values prove no equality",
 }
 
 

@@ -18,18 +18,33 @@ Pairs = Sequence[tuple[RunResult, RunResult]]
 UNPAIRED = "no answers kept: test sets' errors unpaired"
 
 
-def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> float:
-    """n_test / n_train of the splits that seeds redraw: all of the pool that is not tested on counts as trained on.
+def shared(records: Sequence[RunResult], evaluation: str = "test") -> float:
+    """The share of the examples of an evaluation that two seeds share, which is how far their numbers correlate.
 
-    So two seeds share n_test / (n_test + n_train) of their tests, also where each draws a subset of a large pool anew.
-    0 where seeds redraw no split: the test set is not part of the clients' pool, or a data seed fixes the partition.
+    "train" for what is measured on the training examples. 0 where seeds redraw no split: the test set is not part of
+    the clients' pool, or a data seed fixes the partition.
     """
+    used, pool = _redrawn(records, evaluation)
+    return used / pool
+
+
+def _redrawn(records: Sequence[RunResult], evaluation: str) -> tuple[int, int]:
+    """Examples that seeds redraw for an evaluation, and those that they are drawn from."""
     if not records or all(record.cell.data_seed is not None for record in records):
-        return 0.0
-    if evaluation not in ("test", POOLED) or not any(sum(record.own_examples("test")) for record in records):
-        return 0.0
-    tested = sum(sum(record.own_examples("test")) for record in records)
-    return tested / (sum(int(record.partition["n_examples"]) for record in records) - tested)
+        return 0, 1
+    if evaluation not in ("test", "train", POOLED) or not any(sum(record.own_examples("test")) for record in records):
+        return 0, 1
+    used = sum(sum(record.own_examples("train" if evaluation == "train" else "test")) for record in records)
+    return used, sum(int(record.partition["n_examples"]) for record in records)
+
+
+def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> float:
+    """The odds of the correlation of two seeds: n_test / n_train of the splits that seeds redraw.
+
+    All of the pool that is not tested on counts as trained on, also where each seed draws a subset of a large pool.
+    """
+    used, pool = _redrawn(records, evaluation)
+    return used / (pool - used)
 
 
 def rule_for(at: str, pairs: Pairs) -> str:
@@ -50,7 +65,7 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     first, second = _scores(pairs, score)
     values, records = gains(pairs, score, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]
     if score == TRAIN_LOSS:
-        return resampled(values, resplit_ratio(records), floor=0.0)  # without a test set
+        return resampled(values, resplit_ratio(records, "train"), floor=0.0)  # of the training examples
     ratio = resplit_ratio(records, score.partition("/")[0])
     if ratio:
         found = resampled(values, ratio)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.results import RunResult
 from benchmarks.running.scoring import _value
@@ -54,6 +55,16 @@ def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of):
     assert resplit_ratio([record], "mismatched") == 0  # no part of what clients train on
     assert resplit_ratio([central(record)]) == resplit_ratio([fixed(record)]) == resplit_ratio([]) == 0
     assert resplit_ratio([fixed(record), record]) == 63 / 240
+
+
+def test_losses_of_two_seeds_correlate_by_the_training_examples_that_they_share(record_of):
+    pairs = pairs_of(record_of, [0.9, 0.91], [0.8, 0.82])
+    losses = [
+        (dataclasses.replace(one, rounds=(dataclasses.replace(one.rounds[0], train_loss=seed / 10),)), other)
+        for seed, (one, other) in enumerate(pairs)
+    ]
+    (loss,), (score,) = (difference(losses, name).components for name in (TRAIN_LOSS, ACC))
+    assert (loss.ratio, score.ratio) == (pytest.approx(240 / 63), pytest.approx(63 / 240))
 
 
 def test_redrawn_splits_are_judged_by_the_corrected_t(record_of):

@@ -32,7 +32,7 @@ SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsp
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
 HALF = CostBound((SPLIT,), (FEDAVG,), ("qqp",), share=True, most=50.0, places=2, costs=PublishedColumn("Costs", "mb"))
-TOLD = Better((SPLIT,), (FEDAVG,), by=0.05, measure="p_value", table="Text", tasks=("qqp",))
+TOLD = similar(SPLIT, FEDAVG, 1.0, tasks=("qqp",), p_values="Text")
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------
@@ -126,6 +126,18 @@ def test_runs_of_two_tables_count_once(seeds_of, table3, opened):
     assert (found.word, len(found.measured.comparisons), len(found.published.comparisons)) == ("supported", 1, 2)
 
 
+def test_a_row_with_a_codec_adds_no_comparison(seeds_of, judge_of, table3):
+    """Half precision on the wire is the same method again: Holm's correction counts it once, and the mean too."""
+    one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
+    records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedsplitbert-qat", "qqp", [40.0] * 3)
+    records += seeds_of("fedavg", "qqp", [60.0] * 3)
+    for relation in (replace(BETTER, rows=(SPLIT, QAT)), AverageBetter((SPLIT, QAT), (FEDAVG,), by=1.0)):
+        found = judge_of(relation, records, table=one)
+        assert (found.word, len(found.measured.comparisons)) == ("supported", 1)
+    with_itself = judge_of(replace(BETTER, rows=(QAT,), than=(FEDAVG, SPLIT)), records, table=one)
+    assert (with_itself.word, len(with_itself.measured.comparisons)) == ("contradicted", 2)
+
+
 def test_two_rows_that_are_one_run_do_not_differ(seeds_of, judge_of, table3):
     twin = replace(table3.row("fedsplitbert"), id="twin", name="Twin")
     table, records = replace(table3, rows=(*table3.rows, twin)), seeds_of("fedsplitbert", "qqp", [62.0, 62.25])
@@ -149,9 +161,9 @@ def test_gains_over_before_training_are_compared(run_of, judge_of):
 def test_rows_of_one_table_share_their_seeds(seeds_of, judge_of, table3):
     """What one row gains by a seed the other loses: their mean is steady, though neither is."""
     one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
-    records = seeds_of("fedsplitbert", "qqp", [60.0, 70.1]) + seeds_of("fedsplitbert-qat", "qqp", [70.0, 60.0])
+    records = seeds_of("fedsplitbert", "qqp", [60.0, 70.1]) + seeds_of("fedprox", "qqp", [70.0, 60.0])
     records += seeds_of("fedavg", "qqp", [60.0, 60.0])
-    assert judge_of(AverageBetter((SPLIT, QAT), (FEDAVG,), by=3.5), records, table=one).word == "supported"
+    assert judge_of(AverageBetter((SPLIT, FEDPROX), (FEDAVG,), by=3.5), records, table=one).word == "supported"
     assert judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=3.5), records, table=one).word == "undecided"
 
 
