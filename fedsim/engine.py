@@ -14,7 +14,7 @@ from fedsim.plan import PlanFn
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.server import Moments
 from fedsim.store import ClientStore
-from fedsim.wire import Channel, Params
+from fedsim.wire import Channel, LedgerRow, Params
 
 if TYPE_CHECKING:
     from fedsim.checkpoint import Checkpoint
@@ -53,6 +53,7 @@ class ClientUpdate:
 
     shared: merged tensors that the client views and does not download in this round, by the server's names.
     private: tensors that stayed with the client. received: tensors that it downloads, by its own names.
+    channel: for what crosses while it trains, with a ledger of its own.
     """
 
     round: int
@@ -60,15 +61,20 @@ class ClientUpdate:
     shared: Params
     private: Params
     received: Params
+    channel: Channel
 
 
 @dataclass(frozen=True)
 class UpdateOutcome:
-    """The tensors that a client uploads, those that stay with it (both by its own names), and its mean loss."""
+    """The tensors that a client uploads, those that stay with it (both by its own names), and its mean loss.
+
+    crossed: the rows of the update's channel.
+    """
 
     uploaded: Params
     kept: Params
     loss: float
+    crossed: tuple[LedgerRow, ...] = ()
 
 
 ComputeUpdate = Callable[[ClientUpdate], UpdateOutcome]

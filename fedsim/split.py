@@ -100,11 +100,20 @@ class SplitUpdate:
                 loss = training.micro_batches.accumulate(batch, self._exchange, self._clear)
             for row in self._crossing.ledger.rows:
                 self.channel.ledger.add(row._replace(messages=1))
-            self.server.optimizer.step()
-            self.own.optimizer.step()
+            self._step()
             self._losses.add(loss, batch)
             training.on_batch(len(batch["labels"]))
             yield
+
+    def _step(self) -> None:
+        """A step of each party; where clipping goes by the length of all gradients, each tells the other its own."""
+        own, server, config = self.own.optimizer, self.server.optimizer, self.workload.training.config
+        of_own = of_server = None
+        if config.clip_norm is not None and config.clip_scope == "model":
+            of_own = self.channel.to_server(self.client.id, {"norm": own.norm()}, "norms")["norm"]
+            of_server = self.channel.to_client(self.client.id, {"norm": server.norm()}, "norms")["norm"]
+        server.step(elsewhere=of_own)
+        own.step(elsewhere=of_server)
 
     def _clear(self) -> None:
         self._crossing = self.channel.apart()

@@ -29,6 +29,8 @@ class TrainConfig:
     schedule: Literal["constant", "linear"] = later("constant")  # of the learning rate, over all steps of the run
     warmup: float = later(0.0, ge=0, le=1)  # share of these steps in which the learning rate rises
     clip_norm: float | None = later(None, gt=0)  # longer gradients are shortened to this length
+    # Whose length counts in split training: that of each party's gradients, or of both together. Elsewhere it is one.
+    clip_scope: Literal["side", "model"] = later("side")
     decayed: Literal["all", "matrices"] = later("all")  # "matrices": no weight decay on biases and LayerNorm
     optimizer: Literal["fresh", "kept"] = later("fresh")  # in each round, or its state kept from round to round
     decay: float = later(1.0, gt=0)  # factor of the learning rate after each round, on top of the schedule

@@ -78,8 +78,16 @@ class Optimizer:
             raise FederationError("gradient: expected a tensor that the loss depends on, and `backward` before")
         return tensor.grad / self._scaler.get_scale()
 
-    def step(self, adjust: Callable[[], None] | None = None) -> None:
-        """Move by the gradients, then clear them; adjust: changes them before, such as by FedProx's term."""
+    def norm(self) -> Tensor:
+        """The length of all gradients together, without the loss scaling; to be read before a step."""
+        return self._norm() / self._scaler.get_scale()
+
+    def step(self, adjust: Callable[[], None] | None = None, elsewhere: Tensor | None = None) -> None:
+        """Move by the gradients, then clear them.
+
+        adjust: changes them before, such as by FedProx's term. elsewhere: the length of gradients that another party
+        has, where these count when gradients are clipped.
+        """
         config = self._config
         share = learning_rate_share(config.schedule, self.done, self._total, round(config.warmup * self._total))
         share *= config.decay ** (self.done * config.rounds // self._total)  # the rounds done before this one
@@ -90,11 +98,16 @@ class Optimizer:
         if adjust is not None:
             adjust()
         if config.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.parameters.values(), config.clip_norm)
+            norm = self._norm() if elsewhere is None else torch.hypot(self._norm(), elsewhere)
+            torch.nn.utils.clip_grads_with_norm_(self.parameters.values(), config.clip_norm, norm)
         self._scaler.step(self._adamw)
         self._scaler.update()
         self.clear()
         self.done += 1
+
+    def _norm(self) -> Tensor:
+        gradients = (parameter.grad for parameter in self.parameters.values())
+        return torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None])
 
     def clear(self) -> None:
         """Remove the gradients."""

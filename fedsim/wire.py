@@ -21,7 +21,7 @@ class LedgerRow(NamedTuple):
     round: int
     client: int
     direction: str  # "down" to the client, "up" to the server
-    kind: str  # "parameters", "activations", "gradients", "features", "labels", "masks"
+    kind: str  # "parameters", "activations", "gradients", "features", "labels", "masks", "norms"
     values: int
     bytes: int
     messages: int = 1

@@ -273,6 +273,9 @@ DEVIATIONS = deviations(f"""
   of the clients' training text on a partition that no table uses, with one epoch a round (GPT-2: the best after a
   quarter of a run continues). Variants use their mode's rate, Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches
   of 8, gradients cut at norm 1, only weights decay.
+- clipping (lite): In split modes client and server cut their own gradients at norm 1, elsewhere the whole model's are
+  cut. So Parallel FedAvg is not FedAvg to the bit (training.clip_scope = model exchanges the two norms, and it is). The
+  paper names no clipping: the paper scale has none.
 - precision (lite, paper): Matrix products use bf16 where the device supports it. The paper does not say; each record
   names its precision.
 """)

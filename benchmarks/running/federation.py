@@ -35,7 +35,7 @@ from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
 from fedsim.store import same_device
 from fedsim.training import LocalTraining
-from fedsim.wire import Params
+from fedsim.wire import Channel, Params
 from partitions import PartitionReport
 
 SHORTEST_TEXT = 8  # tokens: three special ones, and some of each text
@@ -283,7 +283,10 @@ def client_trainer(
 
     def train(round: int, client: int, *tensors: Params) -> TaskOutcome:
         examples.clear()
-        outcome = compute(ClientUpdate(round, clients[client], *(same_device(group, device) for group in tensors)))
+        channel = Channel(cell.codec)
+        channel.round = round
+        shared, private, received = (same_device(group, device) for group in tensors)
+        outcome = compute(ClientUpdate(round, clients[client], shared, private, received, channel))
         size = federation.workload.training.micro_batches.size
         return TaskOutcome(outcome, sum(examples), peak_memory_bytes(), size)
 

@@ -112,7 +112,7 @@ class _Averaging:
                 received = downloads[client.id].to_client(client.id, due)
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
                 known = {name: shared[name] for name in there}
-                yield ClientUpdate(number, client, known, state.clients.get(client.id), received)
+                yield ClientUpdate(number, client, known, state.clients.get(client.id), received, channel.apart())
 
         for client, outcome in zip(cohort, self.workload.map_clients(self.client_update, updates()), strict=True):
             for row in downloads.pop(client.id).ledger.rows:

@@ -12,7 +12,7 @@ import torch
 from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
+from fedsim.engine import ClientUpdate, FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome, UpdateOutcome
 from fedsim.errors import FederationError
 from fedsim.split import Side, SplitMethod, SplitUpdate, batch_by_batch, one_after_the_other, together
 from fedsim.store import same_device
@@ -36,7 +36,13 @@ def fedbert_parallel(
         raise FederationError("averaged 'all': expected a transformer for each client, as 'own' gives, found 'shared'")
     method = _Parallel(workload, averaged, copies=transformer == "own")
     return FederatedAlgorithm(
-        method.init, method.round, method.predict, bool(method.private), method.server, alike=lambda round: averaged
+        method.init,
+        method.round,
+        method.predict,
+        bool(method.private),
+        method.server,
+        alike=lambda round: averaged,
+        client_update=method.client_update if method.copies else None,
     )
 
 
@@ -60,45 +66,71 @@ class _Parallel(SplitMethod):
 
     def round(self, state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         number, shared = state.round + 1, self.workload.server_params(state)
-        examples = [len(client.train) for client in cohort]
-        steps = [self.workload.training.steps(client.train) for client in cohort]
-        common = None if self.copies else self._side(shared, self.at_server, state, sum(steps), state.moments)
+        present = {name: value for name, value in state.shared.items() if name not in self.sent}
         updates = []
-        for client, own_steps in zip(cohort, steps, strict=True):
+        for client in cohort:
             received = channel.to_client(client.id, {name: shared[name] for name in self.sent})
-            values, moments = self._model(state, client) | received, moments_in(state.clients.get(client.id))
-            own = self._side(values, self.at_client, state, own_steps, moments)
-            server = common or self._side(values, self.at_server, state, own_steps, moments)
-            updates.append(SplitUpdate(self.workload, channel, client, number, own, server))
-        (one_after_the_other if common is None else batch_by_batch)(updates)
-        losses = tuple(update.loss for update in updates)
+            private = state.clients.get(client.id)
+            updates.append(ClientUpdate(number, client, present, private, received, channel.apart()))
+        common = None
+        if self.copies:
+            outcomes = list(self.workload.map_clients(self.client_update, updates))
+        else:
+            steps = sum(self.workload.training.steps(client.train) for client in cohort)
+            common = self._side(shared, self.at_server, state.round, steps, state.moments)
+            outcomes = self._in_turn(updates, common)
+        for row in (row for outcome in outcomes for row in outcome.crossed):
+            channel.ledger.add(row)
+        losses, sizes = tuple(outcome.loss for outcome in outcomes), [len(client.train) for client in cohort]
         mean: Params = {}
-        for update, weight in zip(updates, np.array(examples) / sum(examples), strict=True):
-            uploaded = channel.to_server(update.client.id, {name: update.own.values[name] for name in self.sent})
-            uploaded |= update.server.values if self.averaged == "all" else {}  # which the server has already
+        for client, outcome, weight in zip(cohort, outcomes, np.array(sizes) / sum(sizes), strict=True):
+            trained = same_device(outcome.uploaded, self.workload.model.device)
+            uploaded = trained | channel.to_server(client.id, {name: trained[name] for name in self.sent})
             for name, value in uploaded.items():
                 mean.setdefault(name, torch.zeros_like(value)).add_(value, alpha=float(weight))
-            self._keep(update, state)
+            state.clients.put(client.id, number, outcome.kept)
         merged, kept = mean | channel.at_rest({name: mean[name] for name in self.sent}), {}
         if common is not None:
             merged, kept = merged | common.values, common.moments
         learned = FederationState(number, {**state.shared, **merged}, kept, state.clients)
-        return learned, RoundMetrics(losses, float(np.average(losses, weights=examples)))
+        return learned, RoundMetrics(losses, float(np.average(losses, weights=sizes)))
 
-    def _side(
-        self, values: Params, names: Sequence[str], state: FederationState, steps: int, moments: dict[str, Params]
-    ) -> Side:
-        """The party that trains these parameters, by so many steps a round."""
+    def client_update(self, update: ClientUpdate) -> UpdateOutcome:
+        """Train one client with its own transformer on the server."""
+        split = self._split(update)
+        one_after_the_other([split])
+        return self._outcome(split)
+
+    def _in_turn(self, updates: Sequence[ClientUpdate], common: Side) -> list[UpdateOutcome]:
+        """Train clients together: each of their batches changes the transformer that is common to them."""
+        splits = [self._split(update, common) for update in updates]
+        batch_by_batch(splits)
+        return [self._outcome(split) for split in splits]
+
+    def _split(self, update: ClientUpdate, common: Side | None = None) -> SplitUpdate:
+        """A client's split training, with the server's side that is `common` to all, or with its own."""
+        values = self.workload.initial | update.shared | update.private | update.received
+        moments = moments_in(update.private)
+        done, steps = update.round - 1, self.workload.training.steps(update.client.train)
+        own = self._side(values, self.at_client, done, steps, moments)
+        server = common or self._side(values, self.at_server, done, steps, moments)
+        return SplitUpdate(self.workload, update.channel, update.client, update.round, own, server)
+
+    def _side(self, values: Params, names: Sequence[str], done: int, steps: int, moments: dict[str, Params]) -> Side:
+        """The party that trains these parameters, after so many rounds, by so many steps a round."""
         rounds = self.workload.training.config.rounds
-        return Side(self.workload, values, names, moments, state.round * steps, rounds * steps)
+        return Side(self.workload, values, names, moments, done * steps, rounds * steps)
 
-    def _keep(self, update: SplitUpdate, state: FederationState) -> None:
-        """Keep the client's private tensors, with the moments of what it trains and of its own transformer."""
-        trained, moments = update.own.values | update.server.values, update.own.moments
+    def _outcome(self, split: SplitUpdate) -> UpdateOutcome:
+        """What is averaged, of a transformer that the server has too, and what stays: private tensors and moments."""
+        trained, moments = split.own.values | split.server.values, split.own.moments
         if self.copies:
-            moments = together(moments, update.server.moments)
-        private = {name: trained[name] for name in self.private}
-        state.clients.put(update.client.id, update.number, private | flat_moments(moments))
+            moments = together(moments, split.server.moments)
+        averaged = [*self.sent, *(self.at_server if self.averaged == "all" else ())]
+        kept = {name: trained[name] for name in self.private} | flat_moments(moments)
+        return UpdateOutcome(
+            {name: trained[name] for name in averaged}, kept, split.loss, tuple(split.channel.ledger.rows)
+        )
 
     def _model(self, state: FederationState, client: Client | None) -> Params:
         """W_k^E, W_k^T and W_k^H of a client, or of the first one, which is the server's model."""

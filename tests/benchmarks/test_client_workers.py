@@ -19,7 +19,14 @@ TRAINING = replace(DEMO.training, rounds=2)
 LABELS = {"scheme": "sizes", "sizes": [60, 25, 40, 30, 35]}
 FEDAVG = replace(DEMO, clients=5, partition=LABELS, training=TRAINING)
 MOMENTS = replace(TRAINING, optimizer="kept")
-CELLS = (FEDAVG, replace(FEDAVG, algorithm="fedsplitbert", options={"critical_layer": 2}, training=MOMENTS))
+PASSAGES = {"task": "corpus-biology", "clients": 3, "partition": {"scheme": "equal", "share": 0.1}, "head": "masked-lm"}
+OWN = {"averaged": "head-embeddings", "transformer": "own"}
+CELLS = (
+    FEDAVG,
+    replace(FEDAVG, algorithm="fedsplitbert", options={"critical_layer": 2}, training=MOMENTS),
+    replace(FEDAVG, **PASSAGES, algorithm="fedbfpt", options={"local_layers": 2}),
+    replace(FEDAVG, **PASSAGES, algorithm="fedbert_parallel", options=OWN, training=MOMENTS, codec="fp16"),
+)
 
 
 @pytest.mark.slow
@@ -39,8 +46,19 @@ def test_clients_in_tasks_of_ray_whose_processes_are_killed(settings, events, tm
         two = run_cell(cell, replace(settings, client_workers=2), kill)
         assert two.outcome == alone.outcome
         assert two.environment["client_workers"] == 2
-    assert [len(event.finished) for event in events.of(CellStarted)] == [0, 0]
+    assert [len(event.finished) for event in events.of(CellStarted)] == [0] * len(CELLS)
+    assert not [event.note for event in events.of(CellStarted) if event.note]
     assert not ray.is_initialized()
+
+
+@pytest.mark.slow
+def test_clients_that_take_turns_on_one_transformer_stay_in_one_process_and_the_run_says_so(settings, events):
+    pytest.importorskip("ray")
+    cell = replace(CELLS[-1], options={**OWN, "transformer": "shared"}, training=replace(TRAINING, rounds=1))
+    record = run_cell(cell, replace(settings, client_workers=2), events)
+    assert "client_workers" not in record.environment
+    (started,) = events.of(CellStarted)
+    assert started.note == "fedbert_parallel: its rounds are one piece each, --client-workers is without effect"
 
 
 def test_without_ray_there_is_one_clear_error(settings, monkeypatch):

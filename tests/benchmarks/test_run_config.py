@@ -31,7 +31,7 @@ LATER: dict[str, Any] = {
 }  # fmt: skip
 LATER_TRAINING: dict[str, Any] = {
     "schedule": "linear", "warmup": 0.1, "clip_norm": 1.0, "decayed": "matrices", "optimizer": "kept", "decay": 0.7,
-    "beta2": 0.98, "epsilon": 1e-6, "kernels": "reference", "stop": 1,
+    "beta2": 0.98, "epsilon": 1e-6, "kernels": "reference", "stop": 1, "clip_scope": "model",
 }  # fmt: skip
 FIRST: dict[str, Any] = {
     "scale": "demo", "task": "rte", "task_version": 2, "source": "generated", "backbone": "tiny", "clients": 3,

@@ -81,6 +81,28 @@ def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, 
     assert split.results[-1].client_scores == whole.results[-1].client_scores
 
 
+@pytest.mark.parametrize("of", [masked, causal])
+@pytest.mark.parametrize("clip_norm", [0.05, 0.5])
+def test_parallel_fedavg_with_clipping_is_federated_averaging_if_the_whole_model_is_clipped(small, of, clip_norm):
+    """Equal but for the rounding of a length, which a large epsilon keeps AdamW from magnifying; 8 bytes a batch."""
+
+    def split(scope):
+        own = of(small, clip_norm=clip_norm, clip_scope=scope, epsilon=1e-4)
+        return run(small, own, "fedbert_parallel", averaged="all", transformer="own")
+
+    def distance(one):
+        return max((value - averaged[name]).abs().max() for name, value in tensors(one).items())
+
+    averaged = tensors(run(small, of(small, clip_norm=clip_norm, epsilon=1e-4), "fedavg", embeddings="global"))
+    by_model, by_side = split("model"), split("side")
+    assert distance(by_model) < 1e-6 < 1e-3 < distance(by_side)
+    batches = [EPOCHS * -(-len(client.train) // BATCH) for client in small.clients] * ROUNDS
+    norms = [row[3:] for row in by_model.channel.ledger.rows if row.kind == "norms"]
+    assert norms == [("norms", count, 4 * count, count) for count in batches for _ in ("up", "down")]
+    others = [row for row in by_model.channel.ledger.rows if row.kind != "norms"]
+    assert others == by_side.channel.ledger.rows
+
+
 def crossing_bytes(client, width, size=4):
     """4pL of a round: activations and gradients, up and down, of texts padded to one width."""
     return 4 * EPOCHS * len(client.train) * POSITIONS * width * size

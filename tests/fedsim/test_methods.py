@@ -39,7 +39,12 @@ CASES = [
     ("nearest_neighbour", {}, 1, OF_TOKENS),
     ("token_majority", {}, 1, OF_TOKENS),
 ]
-AVERAGING = [case for case in CASES if case[0] in ("fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedfreezebert")]
+# Methods whose clients train apart.
+APART = [case for case in CASES if case[0] in ("fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedfreezebert")]
+APART += [
+    ("fedbert_parallel", {"averaged": averaged, "transformer": "own"}, 3, {**OF_WORDS, "optimizer": "kept"})
+    for averaged in ("embeddings", "head-embeddings", "all")
+]
 SILENT = {"central", "local_majority", "untrained", "linear", "unigram"}
 SILENT |= {"inversion", "nearest_neighbour", "token_majority"}
 
@@ -85,7 +90,7 @@ def test_resumed_run_is_the_uninterrupted_one(
     assert (whole.channel.ledger.rows == []) == (name in SILENT)
 
 
-@pytest.mark.parametrize(("name", "options", "rounds", "changes"), AVERAGING)
+@pytest.mark.parametrize(("name", "options", "rounds", "changes"), APART)
 def test_the_order_in_which_clients_end_changes_nothing(small, assert_same_run, name, options, rounds, changes):
     def last_first(update, work):
         return [copy.deepcopy(update(each)) for each in list(work)[::-1]][::-1]  # as from another process
