@@ -33,6 +33,8 @@ class Precision:
 def resolve_precision(requested: str = "auto", device: str | None = None) -> Precision:
     """The precision for this machine: bf16 where it is faster, fp16 on older GPUs (V100), else fp32."""
     chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise FederationError(f"device {chosen}: expected a GPU, found none that this process sees")
     if requested == "fp16" and chosen.type != "cuda":
         raise FederationError("precision fp16 needs a GPU: on a CPU choose auto, fp32 or bf16")
     if requested == "auto" and chosen.type == "cuda":

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
-from benchmarks.running.clients import connected, gpu_share, library
+from benchmarks.running.clients import RUN_PART, connected, gpu_share, library
 from benchmarks.running.run_options import RunOptions, thread_limits
 
 
@@ -40,7 +40,8 @@ class RayTasks(Executor):
             raise UserError(f"expected {settings.cores} CPUs in the Ray cluster, found {cpus:g}")
         # A task that is lost with its node is not repeated by Ray, but submitted anew.
         options = {"num_cpus": settings.cores, "max_retries": 0, "scheduling_strategy": "SPREAD"}
-        self._task = ray.remote(compute_elsewhere).options(**options, num_gpus=gpu_share(settings, room))
+        gpus = gpu_share(settings, room, RUN_PART if settings.client_workers > 1 else 1.0)
+        self._task = ray.remote(compute_elsewhere).options(**options, num_gpus=gpus)
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
         """Submit a task for each job."""

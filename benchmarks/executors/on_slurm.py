@@ -10,10 +10,12 @@ from typing import Any
 
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
+from benchmarks.executors.processes import environments
 from benchmarks.running.run_options import RunOptions, thread_limits
 
 SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's own names, of any cluster
 MINUTES = 240  # of a job; one that takes longer is put into the queue again, and resumes
+GPU_REQUESTS = {"gpus_per_node", "gpus_per_task", "gpus", "gres"}
 REQUEUES = 1000
 MOST_JOBS = 1000  # of an array: SLURM's default
 
@@ -56,9 +58,14 @@ class SlurmJobs(Executor):
         self.room, self.poll_seconds = (settings.workers, 0.2) if cluster == "local" else (MOST_JOBS, 2.0)
         self.submitted: list[Any] = []
         self._settings = settings
+        # The places for jobs on this machine, each with its GPU, and the last job at each; SLURM has its own.
+        self._places = environments(settings, settings.workers) if cluster == "local" else []
+        self._last: dict[int, Any] = {}
         logs = settings.results_dir / "slurm" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         usual = {"timeout_min": MINUTES, "cpus_per_task": settings.cores, "name": "runs"}
         usual |= {"slurm_array_parallelism": settings.workers}
+        if settings.device == "cuda" and not given.keys() & GPU_REQUESTS:
+            usual |= {"gpus_per_node": settings.client_workers}
         requests = {name if name in SHARED else f"slurm_{name}": value for name, value in given.items()}
         with _refusals():
             self._executor = submitit.AutoExecutor(logs, cluster, slurm_max_num_timeout=REQUEUES)
@@ -66,10 +73,13 @@ class SlurmJobs(Executor):
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> Sequence[Any]:
         """Submit an array with a SLURM job for each job."""
-        count, environment = len(jobs), thread_limits(self._settings.threads)
+        count, places = len(jobs), range(len(self._places))
+        idle = [place for place in places if place not in self._last or self._last[place].done()]
+        given = [self._places[place] for place in idle[:count]] or [thread_limits(self._settings.threads)] * count
         with _refusals():
-            arguments = jobs, [self._settings] * count, [wait] * count, [environment] * count
+            arguments = jobs, [self._settings] * count, [wait] * count, given
             submitted = self._executor.map_array(Requeued(), *arguments)
+        self._last |= zip(idle, submitted, strict=False)
         self.submitted += submitted
         return submitted
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # https://github.com/ray-project/ray/issues/18730
 HERE, ALONE = "127.0.0.1", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 ANSWER_SECONDS = 10.0
+RUN_PART = 0.1  # of a GPU, for a run that is a task itself and waits for tasks of its clients, which get the rest
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class ClientTasks:
         self.label, self.count = work.cell.label, settings.client_workers
         self.processes: dict[str, int] = {}  # those that trained clients, with each one's peak of memory in bytes
         self.micro_batches: set[int] = set()  # sizes, where batches were cut
-        options = {"num_cpus": settings.threads, "num_gpus": gpu_share(settings, self.count)}
+        part = 1.0 - RUN_PART if settings.executor == "ray" else 1.0
+        options = {"num_cpus": settings.threads, "num_gpus": gpu_share(settings, self.count, part)}
         self._task = self._ray.remote(_train).options(**options)
 
     @property
@@ -133,10 +135,10 @@ def library(settings: RunOptions) -> Any:
     return ray
 
 
-def gpu_share(settings: RunOptions, tasks: int) -> float:
-    """GPUs of one of so many tasks side by side: one, or its share if the cluster has fewer."""
+def gpu_share(settings: RunOptions, tasks: int, part: float = 1.0) -> float:
+    """GPUs of one of so many tasks side by side: one, or its share if the cluster has fewer; of that a part."""
     gpus = 0 if settings.device == "cpu" else library(settings).cluster_resources().get("GPU", 0)
-    return min(1.0, gpus / tasks)
+    return part * min(1.0, gpus / tasks)
 
 
 @contextmanager

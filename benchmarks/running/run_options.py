@@ -98,6 +98,8 @@ class RunOptions:
         expected = f"device {self.device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on"
         if named is None:
             raise UserError(f"{expected}. Leave --device out to use a GPU where there is one.")
+        if named[1] and (self.executor in ELSEWHERE or self.client_workers > 1):
+            raise UserError(f"device {self.device!r}: expected cpu or cuda, as each job or task is given a GPU.")
         if self.executor not in ELSEWHERE and int(named[1] or 0) >= (gpus := len(gpu_memory())):
             raise UserError(f"{expected}, up to the {gpus} GPUs of this machine. Leave --device out, or name another.")
 

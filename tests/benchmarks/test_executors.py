@@ -4,16 +4,17 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.executors import on_slurm, run_cells
+from benchmarks.executors import executor_for, on_slurm, run_cells, run_jobs
 from benchmarks.executors.jobs import Job, compute_elsewhere
 from benchmarks.executors.processes import environments
 from benchmarks.results import read_results
@@ -260,3 +261,69 @@ def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch):
     assert seen("cuda:1") == seen("cpu") == [None] * 3  # the first of these is what all of them use
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
     assert seen(None) == ["GPU-a", "GPU-b", "GPU-a"]
+
+
+@dataclass(frozen=True)
+class NamesGpus(Job):
+    """A job that ends by naming the GPUs that its process sees."""
+
+    def run(self, settings: RunOptions, sink: Any, wait: bool) -> None:
+        time.sleep(1.0)  # until the other one has begun
+        raise UserError(os.environ["CUDA_VISIBLE_DEVICES"])
+
+
+@contextmanager
+def two_gpus(executor: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
+    """Two GPUs that are not there; gives the address of a Ray cluster that has them."""
+    monkeypatch.setattr("benchmarks.executors.processes.gpu_memory", lambda: [2**35, 2**35])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if executor != "ray":
+        yield None
+        return
+    ray, cluster_utils = pytest.importorskip("ray"), pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(True, head_node_args={"num_cpus": 4, "num_gpus": 2, "include_dashboard": False})
+    try:
+        yield cluster.address
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
+def test_runs_side_by_side_have_a_gpu_each(executor, cells, settings, monkeypatch):
+    needs_library(executor)
+    slurm = ("cluster=local",) if executor == "slurm" else ()
+    jobs = [NamesGpus(replace(cells[0], seed=seed)) for seed in range(4)]
+    with two_gpus(executor, monkeypatch) as address:
+        options = replace(settings, executor=executor, workers=2, slurm=slurm, device=None, ray_address=address)
+        with executor_for(options, lambda _: None, len(jobs)) as made:
+            ends = [end for _, end in run_jobs(made, jobs, lambda _: None)]
+    assert sorted(end.message for end in ends) == ["0", "0", "1", "1"]
+
+
+@pytest.mark.slow
+def test_a_run_in_a_task_of_ray_leaves_gpus_for_its_clients(cells, one_by_one, settings, monkeypatch):
+    """Two runs on two GPUs, two clients of each at once: none waits for a GPU that a waiting run holds."""
+    with two_gpus("ray", monkeypatch) as address:
+        options = replace(settings, executor="ray", workers=2, client_workers=2, ray_address=address, device=None)
+        assert run_cells(cells, options, lambda _: None) == 0
+    assert outcomes(options) == one_by_one
+
+
+def test_devices_by_number_are_refused_where_each_task_is_given_its_gpu(settings):
+    for changes in ({"executor": "slurm"}, {"executor": "ray"}, {"client_workers": 2}):
+        with pytest.raises(
+            UserError, match="device 'cuda:1': expected cpu or cuda, as each job or task is given a GPU"
+        ):
+            replace(settings, device="cuda:1", **changes)._check_device()
+
+
+def test_slurm_is_asked_for_a_gpu_for_each_client_unless_the_user_asks_for_some(settings, monkeypatch):
+    submitit = pytest.importorskip("submitit")
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(submitit.AutoExecutor, "update_parameters", lambda _, **given: asked.append(given))
+    local = replace(settings, executor="slurm", device="cuda", client_workers=4)
+    for requests in ((), ("gres=gpu:2",), ("gpus_per_node=1",), ("partition=gpu",)):
+        on_slurm.SlurmJobs(replace(local, slurm=("cluster=local", *requests)))
+    assert [given.get("gpus_per_node") for given in asked] == [4, None, 1, 4]
