@@ -20,6 +20,7 @@ class Row:
 
     changes: field -> value, as --set has them, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may
     be a `ByScale`, or a function of the task. begins: the row whose run each run of the same task and seed continues.
+    corrects, correction: the row whose answers it corrects without a run, and how (`benchmarks.corrections`).
     """
 
     id: str
@@ -32,6 +33,8 @@ class Row:
     begins: str = ""
     backbone: str = ""  # the row's encoder, which `base` reads; "" for the scale's
     scales: tuple[str, ...] = SCALES  # at which the row exists
+    corrects: str = ""
+    correction: str = ""
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
         """The row with further changes, which replace those of the same fields, and other attributes."""
@@ -145,8 +148,7 @@ class Stage:
 
     def is_untuned(self, row: Row, column: Column, scale: Scale) -> bool:
         """Whether the settings of the earlier run are not chosen yet."""
-        open_rows = self.benchmark.untuned(self._column(column), self.benchmark.scale(scale.id))
-        return self._row(row) in open_rows
+        return self._row(row) in self.benchmark.untuned(self._column(column), self.benchmark.scale(scale.id))
 
     def _row(self, row: Row) -> Row | None:
         return {each.id: each for each in self.benchmark.rows}.get(row.id)
@@ -183,6 +185,7 @@ class Benchmark:
     stage: Stage | None = None  # the earlier runs
     version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
+    without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct the answers of the others' runs
 
     @property
     def is_printed(self) -> bool:
@@ -200,7 +203,7 @@ class Benchmark:
 
     def row(self, row_id: str) -> Row:
         """The row of that id; raises KeyError where there is none."""
-        return {row.id: row for row in self.rows}[row_id]
+        return {row.id: row for row in (*self.rows, *self.without_training)}[row_id]
 
     def scale(self, scale_id: str) -> Scale:
         """The scale of that id; raises KeyError where there is none."""
@@ -242,6 +245,7 @@ class Benchmark:
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         """The configuration of a row, column, scale and seed; KeyError if the row starts from a missing row."""
+        row = self.row(row.corrects) if row.corrects else row
         changes, at = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))
         in_cell = ((name, self._in_cell(name, value, column, at)) for name, value in changes)
         base = self.base(row, column, at, seed)
@@ -333,10 +337,11 @@ def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainCon
 def another(table: Benchmark, name: str, place: str, title: str, also: str = "", **fields: Any) -> Benchmark:
     """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv.
 
-    also: further deviations, written as a list (see `deviations`).
+    also: further deviations, written as a list (see `deviations`). Rows without training are those of `fields` alone.
     """
     file = table.published_csv.with_name(f"{name}.csv")
-    fields["deviations"] = (*fields.get("deviations", table.deviations), *deviations(also))
+    listed = (*fields.get("deviations", table.deviations), *deviations(also))
+    fields = {"without_training": (), **fields, "deviations": listed}
     return replace(table, id=f"{table.paper.id}-{name}", place=place, title=title, published_csv=file, **fields)
 
 

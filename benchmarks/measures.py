@@ -13,6 +13,7 @@ from typing import Literal
 from benchmarks.errors import UserError
 
 TRAIN_LOSS = "train_loss"  # the mean loss of a round's training, which needs no module
+OF_LOGITS = ("nll", "ece")  # which only reports compute, from kept answers (reports/evidence/corrections.py)
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ METRICS = {
         Metric("token_recovery", "tokens"),
         Metric("text_recovery", "texts"),
         Metric("perplexity", "Perplexity", "", False, "geometric", least=1.0, most=math.inf),
+        Metric("nll", "NLL", "", False, most=math.inf),
+        Metric("ece", "ECE", higher_is_better=False),
         Metric(TRAIN_LOSS, "training loss", unit="", higher_is_better=False, most=math.inf),
     )
 }

@@ -194,9 +194,13 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
 
 
 def rows_of(table: Benchmark, ids: Sequence[str], scale: Scale | None = None) -> list[Row]:
-    """The rows of those ids, or all; with a scale, those that exist at it."""
-    rows = {row.id: row for row in table.rows}
-    return _named("method", rows, ids, scale) or list(table.rows if scale is None else table.rows_at(scale))
+    """The rows of those ids, or all; with a scale, those that exist at it.
+
+    A row without training stands for the row whose answers it corrects.
+    """
+    rows = {row.id: table.row(row.corrects or row.id) for row in (*table.rows, *table.without_training)}
+    named = {row.id: row for row in _named("method", rows, ids, scale)}
+    return list(named.values()) or list(table.rows if scale is None else table.rows_at(scale))
 
 
 def columns_of(table: Benchmark, tasks: Sequence[str], scale: Scale | None = None) -> list[Column]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.corrections import without_training
 from benchmarks.experiment import Column, Row, Scale, run_of
 from benchmarks.overrides import LayerUnit
 from benchmarks.publication import Elsewhere, Paper, deviations
@@ -261,18 +262,9 @@ FEDAVG_FINETUNED = LOCAL_ONLY.changed(
     note="each client trains FedAvg's last model alone for one more round; its bytes are FedAvg's",
     **_AFTER_FEDAVG,
 )
-FEDAVG_PRIOR = _unprinted(
-    "fedavg-prior",
-    "FedAvg + local label prior",
-    "local_prior",
-    "FedAvg's last model, whose log-probabilities are corrected by each client's label shares against those of all "
-    "clients (logit adjustment, Menon et al. 2021; a score is cut to the client's own range): no training, and a few "
-    "bytes more than FedAvg",
-    _ONE_ROUND,
-    **_AFTER_FEDAVG,
-)
 REFERENCES = (OVERALL_MAJORITY, LOCAL_MAJORITY, LINEAR, CENTRAL, LOCAL_ONLY)
-PERSONALISED = (FEDPER, FEDAVG_FINETUNED, FEDAVG_PRIOR)
+PERSONALISED = (FEDPER, FEDAVG_FINETUNED)
+FEDAVG_CORRECTED = without_training(FEDAVG)
 
 # ---- deviations --------------------------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ TABLE3 = Benchmark(
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=DEVIATIONS,
     tuned=paper.TUNED,
+    without_training=paper.FEDAVG_CORRECTED,
 )
 LAYERS = (10, 8, 6, 4, 0)
 
@@ -113,6 +114,7 @@ TABLE5 = another(
     base=_ten_clients,
     gate=TABLE3,
     average="round",
+    without_training=paper.FEDAVG_CORRECTED,
 )
 
 # ---- Tables I and II: what the clients hold ----------------------------------------------------------------------

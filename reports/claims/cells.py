@@ -62,7 +62,9 @@ class Tables:
 
     def row(self, at: At) -> Row:
         """The row; ReportError if its benchmark has no such row."""
-        return _named({row.id: row for row in self.benchmark(at).rows}, at.row, f"a row of {at.benchmark}")
+        table = self.benchmark(at)
+        rows = {row.id: row for row in (*table.rows, *table.without_training)}
+        return _named(rows, at.row, f"a row of {at.benchmark}")
 
     def floor(self, at: At) -> At | None:
         """The row that answers without learning: of the row's own table, or of the one that judges its columns."""
@@ -184,9 +186,10 @@ class Runs:
         """Which rows still wait for tuned settings on a task, as a reason not to judge them; "" for none."""
         names = []
         for at in rows:
-            scale, column = self._scale(at), self.tables.column(at, task)
-            if scale and column and self.tables.row(at) in self.tables.benchmark(at).untuned(column, scale):
-                names.append(self.tables.row(at).name)
+            scale, column, row = self._scale(at), self.tables.column(at, task), self.tables.row(at)
+            open_rows = self.tables.benchmark(at).untuned(column, scale) if scale and column else ()
+            if (row.corrects or row.id) in {each.id for each in open_rows}:
+                names.append(row.name)
         return f"not tuned there yet: {', '.join(dict.fromkeys(names))}" if names else ""
 
     @once

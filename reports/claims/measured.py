@@ -114,9 +114,13 @@ class MeasuredNumbers:
         return self._checked(pair, compared, failed)
 
     def identities(self, pair: Pair) -> tuple[str, ...]:
-        """The ids of the two rows' runs with seed 0; () unless both exist at the scale."""
-        cells = [self.runs.cell(at, pair.task) for at in (pair.row, pair.other)]
-        return tuple(cell.spec_id for cell in cells if cell is not None) if None not in cells else ()
+        """The ids of the two rows' runs with seed 0, and how their answers are corrected; () unless both exist."""
+        ids = [
+            cell.spec_id + self.tables.row(at).correction
+            for at in (pair.row, pair.other)
+            if (cell := self.runs.cell(at, pair.task)) is not None
+        ]
+        return tuple(ids) if len(ids) == 2 else ()
 
     def _pairs(self, pair: Pair) -> Pairs:
         return self.runs.paired(pair.row, pair.other, pair.task)

@@ -12,6 +12,7 @@ from benchmarks.costs import ClientCosts, WirePlan
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
 from benchmarks.run_config import RunConfig
+from reports.evidence.corrections import all_corrected
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
 PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute numbers mean something
@@ -112,7 +113,13 @@ class CellRecords:
 
 
 def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> CellRecords:
-    """The records whose definition is this cell's up to the seed, all with the inputs of the newest one."""
+    """The records whose definition is this cell's up to the seed, all with the inputs of the newest one.
+
+    Of a row without training: the corrected records of the row whose answers it corrects.
+    """
+    if row.corrects:
+        answered = select(benchmark, scale, benchmark.row(row.corrects), column, index)
+        return CellRecords(all_corrected(answered.records, row.correction))
     seeds = index.seeds.get(_kind(benchmark.cell(row, column, scale, 0)), ())
     cells = (_definition_id(benchmark, scale, row, column, seed) for seed in seeds)
     records = [record for cell in cells for record in index.get(cell, ())]
@@ -196,8 +203,9 @@ class Request:
         }
 
     def cells_run(self, columns: Iterable[Column]) -> tuple[int, int]:
-        """How many cells of some columns were run, and how many there are."""
-        places = [(row.id, column.task) for row, column in product(self.rows, columns)]
+        """How many cells of some columns were run, and how many there are; rows without training are no runs."""
+        run_rows = [row for row in self.rows if not row.corrects]
+        places = [(row.id, column.task) for row, column in product(run_rows, columns)]
         return sum(self.selections[place].is_run for place in places), len(places)
 
     @property
@@ -249,6 +257,8 @@ def request_for(
     derive: Derive | None = None,
     derive_client: DeriveClient | None = None,
 ) -> Request:
-    """A request for a part of a benchmark; no rows or columns means all of them."""
-    parts = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
-    return Request(benchmark, scale, tuple(records), *parts, score_at, derive, derive_client)
+    """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all."""
+    run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
+    ids = {row.id for row in run_rows}
+    corrections = tuple(row for row in benchmark.without_training if row.corrects in ids and row.id not in ids)
+    return Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client)

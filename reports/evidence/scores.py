@@ -9,6 +9,7 @@ from benchmarks.experiment import Column
 from benchmarks.measures import Metric, metric
 from benchmarks.results import RunResult
 from reports import ReportError
+from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.statistics import mean, root_mean_square
 
 SCORE_AT = ("chosen", "last", "best")
@@ -29,11 +30,14 @@ def score_label(column: Column, score: str) -> str:
 def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
     """A score ("test/accuracy") or the training loss after every round, as recorded; None where it is undefined.
 
-    ReportError where the record does not hold it.
+    A score that the record does not hold is computed from its kept answers. ReportError where these do not give it.
     """
     try:
         return record.by_round(score)
     except (KeyError, IndexError):
+        answered = corrected(record, AS_ANSWERED)
+        if answered is not None and score.rpartition("/")[2] in answered.rounds[-1].scores.get("test", {}):
+            return answered.by_round(score)
         raise ReportError(
             f"record {record.file_name}: expected the score {score!r} of every round, found none. "
             "Move the record away to compute the cell again."

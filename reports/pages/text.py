@@ -123,7 +123,9 @@ def at_round(score_at: str) -> str:
 
 
 def not_run(request: Request, row: Row, column: Column) -> str:
-    """The text for a cell without numbers: that it was not run, or that it diverged."""
+    """The text for a cell without numbers: that it was not run, or that it diverged; a dash where it needs no run."""
+    if row.corrects:
+        return NOTHING
     return request.selections[row.id, column.task].divergence or NOT_RUN
 
 

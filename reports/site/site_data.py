@@ -100,7 +100,8 @@ class SiteData:
         """Cell id -> every place of the tables that shows it."""
         places: dict[str, tuple[CellInTable, ...]] = {}
         for request in self.requests:
-            for row, column in product(request.rows, request.columns):
+            run_rows = (row for row in request.rows if not row.corrects)
+            for row, column in product(run_rows, request.columns):
                 cell = request.selections[row.id, column.task]
                 records = tuple(sorted((*cell.records, *cell.diverged), key=lambda record: record.cell.seed))
                 for record in records:

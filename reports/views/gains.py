@@ -1,13 +1,13 @@
 """The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
 
 Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
-by itself; headline, the row whose remainder the first page reports. All are paired by seed, by the rules of verdicts
-(docs/statistics.md).
+by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper.
+All are paired by seed, by the rules of verdicts (docs/statistics.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from functools import cached_property
 from itertools import product
 
@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
-from reports.evidence.inference import confidence
+from reports.evidence.gate import gates
+from reports.evidence.inference import average_of, confidence
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, score_label, scores_of
@@ -25,9 +25,20 @@ from reports.evidence.statistics import Estimate, mean
 from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
-from reports.pages.text import NOTHING, at_round, dagger_note, in_units, not_run, number, over_clients, row_name, status
+from reports.pages.text import (
+    NOTHING,
+    at_round,
+    dagger_note,
+    in_units,
+    not_run,
+    number,
+    over_clients,
+    row_name,
+    seed_counts,
+    status,
+)
 
-ROUND = "last"  # of every row: the part has one round, which starts from the reference's last model
+ROUND = "last"  # of every row: older runs kept no other round's answers, which the part corrects
 INTERVAL = "95 % CI"
 _ANY = ((-float("inf"), float("inf")),)
 OVER, BEYOND = "gain", "beyond"
@@ -60,28 +71,28 @@ class Gains(TableView):
         cells = product((self.reference, self.part, self.headline, *self.request.rows), self.request.columns)
         return {(row.id, column.task): self._line(row, column) for row, column in cells}
 
+    def _over(self, row: Row, other: Row, column: Column, seeds: Container[int] | None = None) -> Estimate | None:
+        """How much better a row is than another, on the seeds that both have, or on some of them."""
+        pairs = paired(self.request.records_of(row, column), self.request.records_of(other, column))
+        counted = [pair for pair in pairs if seeds is None or pair[0].cell.seed in seeds]
+        return difference(counted, column.averaged, ROUND) if counted else None
+
     def _line(self, row: Row, column: Column) -> dict[str, JSON]:
-        score = column.averaged
-        records, reference, part = (self.request.records_of(one, column) for one in (row, self.reference, self.part))
-        ours = known(scores_of(records, score).at(ROUND))
-        line = keys_of(self.request, row, column) | {"score": score, "ours": mean(ours) if ours else None}
-
-        def over(some: Sequence[RunResult], others: Sequence[RunResult]) -> Estimate | None:
-            pairs = paired(some, others)
-            return difference(pairs, score, ROUND) if pairs else None
-
+        records = self.request.records_of(row, column)
+        ours = known(scores_of(records, column.averaged).at(ROUND))
+        line = keys_of(self.request, row, column) | {"score": column.averaged, "ours": mean(ours) if ours else None}
         if row.id == self.reference.id:
             return line
-        line |= _gain_fields(OVER, over(records, reference))
+        line |= _gain_fields(OVER, self._over(row, self.reference, column))
         if row.id == self.part.id:
             return line
-        line |= _gain_fields(BEYOND, over(records, part))
-        seeds = {record.cell.seed for record, _ in paired(part, reference)}
-        common = [record for record in records if record.cell.seed in seeds]
-        whole, simple = over(common, reference), over([record for record, _ in paired(part, common)], reference)
+        line |= _gain_fields(BEYOND, self._over(row, self.part, column))
+        simple = paired(*(self.request.records_of(each, column) for each in (self.part, self.reference)))
+        seeds = {record.cell.seed for record, _ in simple} & {record.cell.seed for record in records}
+        whole, part = (self._over(each, self.reference, column, seeds) for each in (row, self.part))
         ends = _interval(whole)
-        if whole and simple and whole.value and simple.value is not None and ends and ends[0] > 0:
-            line["share"] = 100 * simple.value / whole.value
+        if whole and part and whole.value and part.value is not None and ends and ends[0] > 0:
+            line["share"] = 100 * part.value / whole.value
         return line
 
     def lines(self) -> Iterator[dict[str, JSON]]:
@@ -135,19 +146,24 @@ class Gains(TableView):
         return (Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups),)
 
     def finding(self) -> tuple[str, str] | None:
-        """For the first page: the part's gain, and what remains of a row's gain beyond it; None without records."""
-        numbers, equal = [], 0
-        for at in self.columns:
-            part, headline = (self.by_cell[row.id, at.task] for row in (self.part, self.headline))
-            if part.get(f"n_{OVER}") and headline.get(f"n_{BEYOND}"):
-                beyond = f"{number(headline[BEYOND], '+')} {_interval_text(headline, BEYOND)}"
-                gain = f"{self.part.name} {number(part[OVER], '+')}"
-                numbers.append(f"{at.name}: {gain}, {self.headline.name} against that {beyond}")
-                equal += headline.get(f"{BEYOND}_low", 0) <= 0 <= headline.get(f"{BEYOND}_high", 0)
-        title = (
-            f"On {equal} of {len(numbers)} tasks, {self.headline.name} is not measurably better than {self.part.name}"
+        """For the first page: the headline row against the part, on the mean of the tasks that are evidence."""
+        checks = gates(self.request)
+        counted = [at for at in self.columns if at.task not in checks or checks[at.task].is_open]
+        found = {at.name: self._over(self.headline, self.part, at) for at in counted}
+        by_task = {name: each for name, each in found.items() if each is not None and each.interval is not None}
+        if not by_task:
+            return None
+        whole = average_of(tuple(by_task.values()), level=0.025)
+        value, (low, high) = whole.value or 0.0, whole.interval or (0.0, 0.0)
+        by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
+        shown = by if low > 0 or high < 0 else "not measurably better or worse"
+        title = f"{self.headline.name} is {shown} than {self.part.name}: {self.request.benchmark.view.options['is']}"
+        each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
+        n = seed_counts(one.n for one in by_task.values())
+        return (
+            title,
+            f"mean of {len(by_task)} tasks {_ends_text(whole, low, high)}{n}, exploratory, {ROUND} round: {each}",
         )
-        return (title, f"gains over {self.reference.name}: {'; '.join(numbers)}") if numbers else None
 
     def plot(self) -> Figure:
         """A panel for each task, a mark for each row, and a line where the simple part alone comes."""
@@ -186,6 +202,10 @@ def _gain_fields(name: str, found: Estimate | None) -> dict[str, JSON]:
     ends = _interval(found)
     interval = {} if ends is None else {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     return {name: found.value, f"n_{name}": found.n} | interval
+
+
+def _ends_text(whole: Estimate, low: float, high: float) -> str:
+    return f"{number(whole.value, '+')} [{number(low, '+')}, {number(high, '+')}]"
 
 
 def _interval_text(line: dict[str, JSON], name: str) -> str:

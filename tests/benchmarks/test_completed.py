@@ -4,22 +4,22 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
+from benchmarks.corrections import PRIOR
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
-from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark, rows_of, scale_of
-from benchmarks.results import RunResult, read_results
+from benchmarks.results import RunResult, read_results, stage_bytes
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import KeptWeights, by_stage, earlier_stages, keep_weights
 from benchmarks.running.events import CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
+from reports.evidence.corrections import corrected
 from reports.evidence.records import by_definition
 from tests.benchmarks.conftest import cells_of
 from tests.kills import killed_before_step
@@ -189,28 +189,26 @@ def test_killed_before_each_step_on_the_disk(finished, tmp_path):
     assert not list(tmp_path.glob("checkpoints/*/*"))
 
 
-BEGUN = ["fedavg-finetuned", "fedavg-prior"]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 
 
 @pytest.mark.slow
-def test_personalised_rows_start_from_one_fedavg_and_add_the_prior_to_its_answers(settings):
-    cells = cells_of(BEGUN, *SHORT)
-    (first,) = cells_of(["fedavg"], *SHORT)
-    assert earlier_stages(cells[0]) == earlier_stages(cells[1]) == [first]
-    assert run_cells(cells, settings, lambda _: None) == 0
+def test_rows_start_from_one_fedavg_and_its_corrected_answers_are_those_of_local_prior(settings):
+    (tuned, first) = cells_of(["fedavg-finetuned"], *SHORT) + cells_of(["fedavg"], *SHORT)
+    prior = replace(tuned, algorithm="local_prior", options={})
+    assert earlier_stages(tuned) == earlier_stages(prior) == [first]
+    assert run_cells([tuned, prior], settings, lambda _: None) == 0
     found: dict[str, RunResult] = {record.cell.spec_id: record for record in read_results(settings.records_dir)}
     assert len(found) == 3
-    finetuned, prior, fedavg = (found[cell.spec_id] for cell in (*cells, first))
-    assert finetuned.inputs["initial"] == prior.inputs["initial"]
-    assert prior.inputs["initial"]["cell_id"] == fedavg.cell_id
-    answers, plain = (read_predictions(settings.records_dir, record) for record in (prior, fedavg))
-    labels = np.array(fedavg.partition["obtained_counts"])  # of what a client was scored on, it held back
-    for (client, _), kept in plain.items():
-        labels[client] -= np.bincount(kept.gold, minlength=labels.shape[1])
-    own, everyone = labels + 1, labels.sum(axis=0) + 1
-    shifts = np.log(own / own.sum(axis=1, keepdims=True)) - np.log(everyone / everyone.sum())
-    assert answers.keys() == plain.keys()
-    for (client, evaluation), kept in answers.items():  # in half precision
-        expected = plain[client, evaluation].by_round[len(fedavg.rounds)].astype(float) + shifts[client]
-        np.testing.assert_allclose(kept.last.astype(float), expected, atol=1e-2)
+    finetuned, adjusted, fedavg = (found[cell.spec_id] for cell in (tuned, prior, first))
+    assert finetuned.inputs["initial"] == adjusted.inputs["initial"]
+    assert adjusted.inputs["initial"]["cell_id"] == fedavg.cell_id
+    without_training = corrected(fedavg, PRIOR)
+    assert without_training is not None
+    ours, theirs = without_training.rounds[-1], adjusted.rounds[-1]
+    sides = ((*each.client_scores, each.pooled_scores) for each in (ours, theirs))
+    for one, other in zip(*sides, strict=True):
+        for name, value in other["test"].items():  # answers are kept in half precision, which may move one example
+            assert one["test"][name] == pytest.approx(value, abs=1.5 / min(fedavg.own_examples("test")))
+    assert ours.scores["test"] != fedavg.rounds[-1].scores["test"]
+    assert stage_bytes(adjusted).up == stage_bytes(adjusted).down == 3 * 2 * 4  # 3 clients, 2 labels

@@ -83,7 +83,7 @@ def test_a_table_has_bytes_next_to_the_method_and_cells_that_lead_to_their_runs(
     assert "not run<small>" in text
     headers = re.findall(r'<th scope="col"[^>]*>([^<]+)<br>', text)
     assert headers[:4] == ["uplink", "downlink", "one-time model", "MRPC"]
-    assert re.search(r"FedAvg \+ local label prior †</th><td[^>]*>127\.8 MB", text)  # FedAvg's, from which it starts
+    assert re.search(r"FedAvg \+ prior †</th><td[^>]*>127\.8 MB", text)  # those of FedAvg, whose answers it corrects
     assert "Deviation " not in text  # they are listed once, on the paper's page
     paper = (site / "papers" / "fedsplitbert.html").read_text(encoding="utf-8")
     assert paper.count("<li><b>client-size</b>") == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.corrections import without_training
 from benchmarks.experiment import Column, Row, Scale
 from benchmarks.fedsplitbert import paper, studies
 from benchmarks.fedsplitbert.tables import TABLE3
@@ -49,4 +50,9 @@ BENCHMARK = replace(
     base=_base,
     tuned={},
     gate=TABLE3,
+    without_training=tuple(
+        each
+        for row in (paper.FEDAVG, paper.FEDPER, paper.FEDAVG_FINETUNED, _LAYERS[1], EVEN)
+        for each in without_training(row)
+    ),
 )

@@ -1,0 +1,216 @@
+"""Answers that runs have kept, corrected without training and scored anew (`benchmarks.corrections` names the ways).
+
+A correction adds a number to each logit of a client. It knows the label shares of the clients' training examples, and
+the clients' answers on their own validation examples. It never sees a test example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from benchmarks.measures import metric
+from benchmarks.predictions import Predictions, predictions_file, read_predictions
+from benchmarks.results import RoundRecord, RunResult
+from benchmarks.run_config import VALIDATION
+from reports.evidence.resampling import MEASURES
+
+T = TypeVar("T")
+AS_ANSWERED = "as-answered"  # no correction: scores that the record does not hold
+STRENGTHS = np.arange(0, 8.25, 0.25)
+BINS = 15  # of confidence, as Guo et al. (2017) have
+
+
+class Answers(NamedTuple):
+    """logits: float64 [n, C]; gold: label ids [n]."""
+
+    logits: np.ndarray
+    gold: np.ndarray
+
+    def shifted(self, by: np.ndarray) -> Answers:
+        return Answers(self.logits + by, self.gold)
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.mean(self.logits.argmax(axis=1) == self.gold))
+
+
+# (log ratios of label shares [K, C], each client's validation answers or ()) -> what is added to the clients' logits,
+# [K, C]; None where it cannot be known.
+Correct = Callable[[np.ndarray, Sequence[Answers]], np.ndarray | None]
+
+
+def strength(ratios: np.ndarray, held: Sequence[Answers]) -> np.ndarray | None:
+    """The ratios times one strength: the smallest of those with the best mean accuracy on validation examples."""
+    if not held:
+        return None
+
+    def reached(strength: float) -> float:
+        clients = zip(held, ratios, strict=True)
+        return round(float(np.mean([answers.shifted(strength * ratio).accuracy for answers, ratio in clients])), 9)
+
+    best = max(STRENGTHS, key=reached)  # the first of equals
+    return np.asarray(best * ratios)
+
+
+def thresholds(ratios: np.ndarray, held: Sequence[Answers]) -> np.ndarray | None:
+    """For two labels, what each client adds to the logit of label 1: the smallest move that its own examples need."""
+    if not held or ratios.shape[1] != 2:
+        return None
+    return np.array([(0.0, _move(*answers)) for answers in held])
+
+
+def _move(logits: np.ndarray, gold: np.ndarray) -> float:
+    margins = logits[:, 1] - logits[:, 0]
+    ordered = np.unique(margins)
+    between = (ordered[1:] + ordered[:-1]) / 2
+    moves = np.array([0.0, *-between, 1 - ordered[0], -1 - ordered[-1]])
+    right = ((margins + moves[:, None] > 0) == (gold == 1)).sum(axis=1)
+    return float(min(moves[right == right.max()], key=abs))
+
+
+CORRECT: Mapping[str, Correct] = {
+    AS_ANSWERED: lambda ratios, held: np.zeros_like(ratios),
+    "prior": lambda ratios, held: ratios,
+    "prior-strength": strength,
+    "threshold": thresholds,
+}
+
+
+def log_ratios(counts: np.ndarray) -> np.ndarray:
+    """Log p(label at a client) − log p(label over all clients), with add-one smoothing as `local_prior` has it.
+
+    counts: training examples by client and label, [K, C].
+    """
+    own, everyone = counts + 1.0, counts.sum(axis=0) + 1.0
+    return np.asarray(np.log(own / own.sum(axis=1, keepdims=True)) - np.log(everyone / everyone.sum()))
+
+
+def nll(answers: Answers) -> float:
+    """The mean negative log-likelihood of the true labels, in nats."""
+    return float(-np.mean(_log_shares(answers.logits)[np.arange(len(answers.gold)), answers.gold]))
+
+
+def ece(answers: Answers) -> float:
+    """The expected calibration error: the mean distance of confidence and accuracy, in BINS bins of confidence."""
+    shares = np.exp(_log_shares(answers.logits))
+    confidence, right = shares.max(axis=1), shares.argmax(axis=1) == answers.gold
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    return float(np.abs(np.bincount(bins, confidence - right)).sum() / len(right))
+
+
+def _log_shares(logits: np.ndarray) -> np.ndarray:
+    above = logits - logits.max(axis=1, keepdims=True)
+    return np.asarray(above - np.log(np.exp(above).sum(axis=1, keepdims=True)))
+
+
+# ---- records -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The logits that a run kept. ratios: see `log_ratios`; by_round: round -> evaluation -> each client's answers."""
+
+    ratios: np.ndarray
+    by_round: Mapping[int, Mapping[str, Sequence[Answers]]]
+
+
+def corrected(record: RunResult, correction: str) -> RunResult | None:
+    """A record with the scores of its corrected answers, computed once; None where they cannot be computed.
+
+    Rounds whose answers were not kept have undefined scores, and the last round is the one that counts. The scores are
+    those of the record that labels allow, with "accuracy", "nll" and "ece". No answers belong to the new record.
+    """
+    return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
+
+
+def all_corrected(records: Iterable[RunResult], correction: str) -> tuple[RunResult, ...]:
+    """The corrected records, without those whose answers do not allow it."""
+    return tuple(each for record in records if (each := corrected(record, correction)) is not None)
+
+
+def _once(record: RunResult, name: str, compute: Callable[[], T]) -> T:
+    """What is computed from a record's answers, kept with the record: tables, claims and checks ask again."""
+    cache: dict[str, T] = vars(record).setdefault("_from_answers", {})
+    if name not in cache:
+        cache[name] = compute()
+    return cache[name]
+
+
+def _corrected(record: RunResult, correct: Correct) -> RunResult | None:
+    kept = _once(record, "kept", lambda: _kept(record))
+    if kept is None:
+        return None
+    moved = {}
+    for number, answers in kept.by_round.items():
+        by = correct(kept.ratios, answers.get(VALIDATION, ()))
+        if by is None:
+            return None
+        moved[number] = {
+            evaluation: [each.shifted(own) for each, own in zip(of_clients, by, strict=True)]
+            for evaluation, of_clients in answers.items()
+        }
+    rounds = tuple(_scored(entry, moved.get(entry.round, {})) for entry in record.rounds)
+    return replace(record, rounds=rounds, sampling_errors={}, chosen_by="", predictions={}, folder=None)
+
+
+def _kept(record: RunResult) -> Kept | None:
+    """None unless every client has logits, and the labels of its training examples follow from what is known."""
+    counts, folder = record.partition.get("obtained_counts"), record.folder
+    if not counts or folder is None or not record.predictions or not predictions_file(folder, record).exists():
+        return None
+    parts = read_predictions(folder, record)
+    if any(part.gold.ndim > 1 or part.last.ndim != 2 or part.last.shape[1] < 2 for part in parts.values()):
+        return None
+    train, classes = [client["train"] for client in record.clients], next(iter(parts.values())).last.shape[1]
+    trained = np.zeros((len(train), classes), dtype=np.int64)
+    trained[:, record.partition["label_ids"]] = counts
+    for (client, evaluation), part in parts.items():
+        if evaluation in ("test", VALIDATION) and record.own_examples(evaluation)[client]:  # held back
+            trained[client] -= np.bincount(part.gold, minlength=classes)
+    if trained.min() < 0 or trained.sum(axis=1).tolist() != train:
+        return None
+    evaluations = dict.fromkeys(evaluation for _, evaluation in parts)
+    by_round = {
+        number: {each: [_answers(parts[client, each], number) for client in range(len(train))] for each in evaluations}
+        for number in next(iter(parts.values())).by_round
+    }
+    return Kept(log_ratios(trained), by_round)
+
+
+def _answers(part: Predictions, number: int) -> Answers:
+    return Answers(part.by_round[number].astype(np.float64), part.gold)
+
+
+def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> RoundRecord:
+    """A round with the scores of these answers, or undefined ones if there are none."""
+
+    def scores(evaluation: str, own: Answers | None) -> dict[str, float | None]:
+        names = [name for name in entry.scores[evaluation] if name in MEASURES]
+        return {name: None if own is None else _score(name, own) for name in dict.fromkeys((*names, *_ALWAYS))}
+
+    clients = tuple(
+        {each: scores(each, answers[each][place] if answers else None) for each in entry.scores}
+        for place in range(len(entry.client_scores))
+    )
+    means = {
+        each: {name: metric(name).combined([own[each][name] for own in clients]) for name in clients[0][each]}
+        for each in entry.scores
+    }
+    pooled = {
+        each: scores(each, Answers(*map(np.concatenate, zip(*answers[each], strict=True))) if answers else None)
+        for each in entry.pooled_scores
+    }
+    return replace(entry, scores=means, client_scores=clients, pooled_scores=pooled)
+
+
+_ALWAYS: Mapping[str, Callable[[Answers], float]] = {"accuracy": lambda own: own.accuracy, "nll": nll, "ece": ece}
+
+
+def _score(name: str, own: Answers) -> float:
+    if name in _ALWAYS:
+        return _ALWAYS[name](own)
+    return float(MEASURES[name](own.logits, own.gold, np.ones((1, len(own.gold))))[0])
