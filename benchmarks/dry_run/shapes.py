@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
+from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan, Work
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import included_code
@@ -136,6 +136,11 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
 def derive_flops(cell: RunConfig) -> float | None:
     """FLOPs of one client's training on a text; None where shapes do not give them."""
     return _answer(key_of("flops", cell), lambda: _dry_run().client_flops(cell), float, float)
+
+
+def derive_work(cell: RunConfig) -> Work | None:
+    """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
+    return _answer(key_of("work", cell), lambda: _dry_run().work(cell), asdict, lambda value: Work(**value))
 
 
 def _dry_run() -> ModuleType:
