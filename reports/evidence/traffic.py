@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import pandas as pd
 
@@ -19,9 +20,15 @@ from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 
 
+def sent_by_round(record: RunResult, directions: Sequence[str] = ("up",)) -> list[int]:
+    """Payload bytes of all clients before the first round and after each one, summed, without set-up."""
+    sizes = (sum(getattr(entry, f"{way}_bytes") for way in directions) for entry in record.rounds)
+    return list(accumulate(sizes, initial=0))
+
+
 def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
     """Payload bytes of the first rounds of all clients, without set-up."""
-    return sum(getattr(entry, f"{way}_bytes") for entry in record.rounds[:rounds] for way in directions)
+    return sent_by_round(record, directions)[rounds]
 
 
 def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
