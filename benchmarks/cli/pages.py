@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
-from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
+from benchmarks.dry_run.shapes import derive_client, derive_for, derive_work, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.papers import cells_at, standings_at, tables_by_paper
@@ -133,7 +133,8 @@ def _dossier(
             at = next((each for each in table.scales if each.id == scale), None)
             if at is None:
                 continue
-            request = request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
+            shapes = {"derive": derive_for(table), "derive_client": derive_client, "derive_work": derive_work}
+            request = request_for(table, at, records, **shapes)
             is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
                 requests.append(request)

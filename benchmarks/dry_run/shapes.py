@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -140,7 +140,8 @@ def derive_flops(cell: RunConfig) -> float | None:
 
 def derive_work(cell: RunConfig) -> Work | None:
     """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
-    return _answer(key_of("work", cell), lambda: _dry_run().work(cell), asdict, lambda value: Work(**value))
+    one = replace(cell, seed=0)  # seeds draw cohorts, not shapes
+    return _answer(key_of("work", one), lambda: _dry_run().work(one), asdict, lambda value: Work(**value))
 
 
 def _dry_run() -> ModuleType:

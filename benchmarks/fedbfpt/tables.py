@@ -60,6 +60,13 @@ PRETRAINING = Benchmark(
     ),
 )
 
+CLIENTS = replace(
+    PRETRAINING,
+    id="fedbfpt-clients",
+    place="clients",
+    title="Perplexity of the worst client and its spread over 6 clients after further pre-training; no table of the paper",
+    view=View("clients", {"baseline": BERT_FL.id}),
+)
 TABLE2 = another(
     PRETRAINING,
     "table2",
@@ -234,4 +241,4 @@ ABLATIONS_AND_DEPTHS = tuple(
     )
 )
 
-BENCHMARKS = (PRETRAINING, SENTENCES, GENERAL, TABLE2, TABLE3, TABLE6, FIGURE4, *ABLATIONS_AND_DEPTHS, APPENDIX5)
+BENCHMARKS = (PRETRAINING, CLIENTS, SENTENCES, GENERAL, TABLE2, TABLE3, TABLE6, FIGURE4, *ABLATIONS_AND_DEPTHS, APPENDIX5)

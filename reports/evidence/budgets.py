@@ -51,22 +51,24 @@ def score_within(
     return None if not kept or None in kept else metric(score).shown(mean(known(kept)))
 
 
-def resampled_means(curve: np.ndarray) -> np.ndarray:
-    """Means over seeds of every bootstrap resample, [RESAMPLES, budgets]; the same resamples of as many seeds."""
+def resampled_means(curve: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Means over seeds of every bootstrap resample, [RESAMPLES, budgets]."""
     n = len(curve)
-    weights = np.random.default_rng(0).multinomial(n, [1 / n] * n, RESAMPLES) / n
+    weights = np.random.default_rng(seed).multinomial(n, [1 / n] * n, RESAMPLES) / n
     return np.asarray(weights @ curve)
 
 
 def on_front(curves: Curves, sign: int = 1) -> dict[str, np.ndarray]:
-    """Method -> the probability that no other is better at each budget, over resamples of their common seeds.
+    """Method -> the probability that no other is better at each budget, over resamples of each method's seeds.
 
-    curves: NaN where a method's first round costs more than the budget. sign: of a gain.
+    Methods of one seed are left out. curves: NaN where a method's first round costs more than the budget. sign: of a
+    gain.
     """
-    if not curves:
+    several = {name: curve for name, curve in curves.items() if len(curve) > 1}
+    if not several:
         return {}
-    means = np.stack([sign * resampled_means(curve) for curve in curves.values()])
+    means = np.stack([sign * resampled_means(curve, seed) for seed, curve in enumerate(several.values())])
     means = np.where(np.isnan(means), -np.inf, means)
     best = means.max(axis=0)
     is_best = (means >= best - _SAME) & np.isfinite(best)
-    return dict(zip(curves, is_best.mean(axis=1), strict=True))
+    return dict(zip(several, is_best.mean(axis=1), strict=True))

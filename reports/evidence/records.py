@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, product
 from typing import Protocol
 
-from benchmarks.costs import ClientCosts, WirePlan
+from benchmarks.costs import ClientCosts, WirePlan, Work
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
 from benchmarks.run_config import RunConfig
@@ -147,6 +147,7 @@ class Derive(Protocol):
         """examples: of all clients together; None where the bytes depend on unknown numbers or lengths of texts."""
 
 
+DeriveWork = Callable[[RunConfig], Work | None]  # operations of training on a text, by shapes; None where unknown
 DeriveClient = Callable[[RunConfig], ClientCosts | None]  # a client's costs by shapes; None where unknown
 
 
@@ -154,7 +155,8 @@ DeriveClient = Callable[[RunConfig], ClientCosts | None]  # a client's costs by 
 class Request:
     """The part of a benchmark to show, with the available records; records of other scales are ignored.
 
-    derive, derive_client: derive what the paper's own encoder would send, and what a client's training costs.
+    derive, derive_client, derive_work: derive what the paper's own encoder would send, what a client's training costs,
+    and the operations of a text.
     """
 
     benchmark: Benchmark
@@ -165,6 +167,7 @@ class Request:
     score_at: str = "chosen"
     derive: Derive | None = None
     derive_client: DeriveClient | None = None
+    derive_work: DeriveWork | None = None
 
     @property
     def label(self) -> str:
@@ -256,9 +259,10 @@ def request_for(
     score_at: str = "chosen",
     derive: Derive | None = None,
     derive_client: DeriveClient | None = None,
+    derive_work: DeriveWork | None = None,
 ) -> Request:
     """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all."""
     run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     ids = {row.id for row in run_rows}
     corrections = tuple(row for row in benchmark.without_training if row.corrects in ids and row.id not in ids)
-    return Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client)
+    return Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client, derive_work)

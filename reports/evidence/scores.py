@@ -38,7 +38,7 @@ def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
         return record.by_round(score)
     except (KeyError, IndexError):
         answered = corrected(record, AS_ANSWERED)
-        if answered is not None and score.rpartition("/")[2] in answered.rounds[-1].scores.get("test", {}):
+        if answered is not None and score.rpartition("/")[2].partition("@")[0] in answered.rounds[-1].scores.get("test", {}):
             return answered.by_round(score)
         raise ReportError(
             f"record {record.file_name}: expected the score {score!r} of every round, found none. "
@@ -125,7 +125,7 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
     """
     count, sign = min((len(record.clients) for record in records), default=0), metric(score).sign
     late = [
-        [_whole_mean(round_scores(record, of_clients(score, f"client{client}"))[-LATE_ROUNDS:]) for record in records]
+        [_late_or_last(round_scores(record, of_clients(score, f"client{client}"))) for record in records]
         for client in range(count)
     ]
     if len(records) < 2 or any(None in values for values in late):
@@ -138,6 +138,12 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
         records[place].cell.seed: min(range(count), key=lambda client: sign * others[client])
         for place, others in places.items()
     }
+
+
+def _late_or_last(values: Sequence[float | None]) -> float | None:
+    """The mean of the late rounds, or the last value where one of them is unknown."""
+    whole = _whole_mean(values[-LATE_ROUNDS:])
+    return values[-1] if whole is None else whole
 
 
 def _whole_mean(values: Sequence[float | None]) -> float | None:

@@ -19,6 +19,8 @@ VIEWS = {
     "costs": "costs.CostTables",
     "resources": "resources.Resources",
     "split": "split.SplitCosts",
+    "clients": "clients.Clients",
+    "orders": "orders.Orders",
     "labels": "shares.LabelShares",
     "sizes": "shares.SizeShares",
 }
