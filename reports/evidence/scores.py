@@ -18,6 +18,7 @@ SCORE_AT = ("chosen", "last", "best")
 # every run has ENOUGH_ROUNDS, else the last round.
 PROTOCOL, LATE_ROUNDS, ENOUGH_ROUNDS = "protocol", 3, 6
 WORST = "worst"
+_KINDS_OF_CLIENTS = ("label-table", "sorted-by-score")  # schemes that describe each client
 # A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
 _ROUNDING = 1e-9
 
@@ -118,11 +119,13 @@ def scores_of(records: Sequence[RunResult], score: str, clients: Mapping[int, in
 
 
 def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
-    """Seed -> the client that scores worst in the late rounds of the other seeds' runs; {} below two seeds.
+    """Seed -> the client that scores worst in the late rounds of the other seeds' runs.
 
     The least of noisy scores is biased: it is of a client that had bad luck. A client that other seeds choose had no
-    worse luck in this one (docs/statistics.md).
+    worse luck in this one (docs/statistics.md). {} below two seeds, and where each seed draws all clients anew.
     """
+    if not all(map(keeps_clients, records)):
+        return {}
     count, sign = min((len(record.clients) for record in records), default=0), metric(score).sign
     late = [
         [_late_or_last(round_scores(record, of_clients(score, f"client{client}"))) for record in records]
@@ -138,6 +141,11 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
         records[place].cell.seed: min(range(count), key=lambda client: sign * others[client])
         for place, others in places.items()
     }
+
+
+def keeps_clients(record: RunResult) -> bool:
+    """Whether a client's number means the same client with every seed: the same examples, or the same kind of them."""
+    return record.cell.data_seed is not None or record.cell.partition["scheme"] in _KINDS_OF_CLIENTS
 
 
 def _late_or_last(values: Sequence[float | None]) -> float | None:

@@ -18,7 +18,7 @@ from benchmarks.run_config import JSON
 from reports.evidence.inference import confidence, resampled
 from reports.evidence.paired import difference, level, resplit_ratio, rule_for
 from reports.evidence.records import paired
-from reports.evidence.scores import PROTOCOL, WORST, scores_of, worst_clients
+from reports.evidence.scores import PROTOCOL, WORST, keeps_clients, scores_of, worst_clients
 from reports.evidence.statistics import Estimate
 from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
@@ -127,6 +127,12 @@ class Clients(TableView):
             f"Worst client of {self.baseline.name}: chosen in the same way, on {self.baseline.name}'s other seeds, and "
             "the same for all methods. Spread: standard deviation over clients within a run."
         )
+        every = [record for row in self.request.rows for at in self.columns for record in self.request.records_of(row, at)]
+        if not all(map(keeps_clients, every)):
+            yield (
+                "Each seed draws all clients anew, so no client is the same in two runs: the worst client is the least "
+                "within each run, which lies too low (for perplexity too high) by the noise of its test examples."
+            )
 
     def plot(self) -> Figure:
         """A panel for each task: mean and worst client of each method."""
