@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.errors import UserError
@@ -68,6 +70,31 @@ class Wire:
     name: str = "payload bytes"
     factor: float = 1.0
     message_bytes: float = 0.0
+
+
+WIRES = ("payload", "framed", "gzip")
+_MEASURED = Path(__file__).parent / "performance" / "measured" / "epyc" / "wire.json"
+
+
+def wire_of(name: str, codec: str) -> Wire:
+    """What a transport adds to a codec's payloads, as `make bench ARGS=wire` measured it on a demo run's.
+
+    Args:
+        name: "payload" for nothing; "framed" as Flower sends it: protobuf, gRPC and HTTP/2; "gzip" for that of
+            compressed payloads.
+        codec: Of the run.
+
+    Raises:
+        UserError: The name is unknown.
+    """
+    if name not in WIRES:
+        raise UserError(f"unknown wire {name!r}: expected one of {', '.join(WIRES)}")
+    if name == "payload":
+        return Wire()
+    measured = next(row for row in json.loads(_MEASURED.read_text(encoding="utf-8"))["rows"] if row["codec"] == codec)
+    factor = measured["frames_factor"] * (measured["gzip_factor"] if name == "gzip" else 1.0)
+    title = "framed by protobuf, gRPC and HTTP/2" + (", payloads by gzip" if name == "gzip" else "")
+    return Wire(title, factor, measured["message_bytes"])
 
 
 @dataclass(frozen=True)

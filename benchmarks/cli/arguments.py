@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.encoders.packages import PACKAGED
 from benchmarks.errors import UserError
+from benchmarks.networks import DEVICES, NETWORKS, WIRES
 from benchmarks.publication import SCALES
 from benchmarks.running.run_options import MOST_SEEDS, RunOptions
 from benchmarks.selection import Selection, part_of
@@ -45,6 +46,11 @@ COMMANDS = {
     "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include --backbone"),
     "plan": Command(
         "plan", "show cells, bytes and hours without training", f"id {CHOICE} --from-sweep --claims --tflops --json"
+    ),
+    "time": Command(
+        "durations",
+        "compute how long recorded runs take on a network and device",
+        f"id {CHOICE} --network --device --server --in-turn --stragglers --slowdown --wire",
     ),
     "run": Command("run", "compute unfinished cells, show the results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
     "sweep": Command(
@@ -112,6 +118,16 @@ def positive(text: str) -> int:
 def micro_batch(text: str) -> int | None:
     """A whole number above 0; None for "auto"."""
     return None if text == "auto" else int(_between(text, int, 1, math.inf, "auto, or a whole number above 0"))
+
+
+def share(text: str) -> float:
+    """A share from 0 to 1."""
+    return float(_between(text, float, 0, 1, "a share from 0 to 1, such as 0.1"))
+
+
+def slowdown(text: str) -> float:
+    """A factor of 1 or more."""
+    return float(_between(text, float, 1, 1e6, "a factor of 1 or more, such as 4"))
 
 
 def hours(text: str) -> float:
@@ -231,6 +247,14 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--records": several(
             "folder of records, repeatable (default: your own; site: and committed)", "FOLDER", folder
         ),
+        # time
+        "--network": option(f"of a client: {', '.join(NETWORKS)} (default: lte)", default="lte"),
+        "time --device": option(f"of a client: {', '.join(DEVICES)} (default: phone)", default="phone"),
+        "--server": option(f"the server's device: {', '.join(DEVICES)} (default: v100)", default="v100"),
+        "--in-turn": flag("one client after the other (default: all clients of a round at the same time)"),
+        "--stragglers": option("the share of clients that are slow in a round (default: 0)", type=share, default=0.0),
+        "--slowdown": option("how many times as long a slow client takes (default: 4)", type=slowdown, default=4.0),
+        "--wire": option(f"what the wire adds: {', '.join(WIRES)} (default: payload)", default="payload"),
         # plan and report
         "--claims": flag("what each claim of a paper still needs: cells, seeds (default: 5), hours"),
         "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),

@@ -28,7 +28,7 @@ from fedsim.split import encoder_layers
 from fedsim.train_config import TrainConfig
 
 SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have embeddings and head alone
-AT_SERVER = ("fedfreezebert_central",)  # methods that train at the server, on what clients sent
+AT_SERVER = ("central", "fedfreezebert_central")  # methods that train at the server, on all clients' texts
 MOMENTS = 2  # that AdamW keeps of each parameter
 # ClientCosts that are means over the trainings of clients.
 MEANS = (

@@ -40,6 +40,7 @@ PARTS: Mapping[str, str] = {
     "engine": "federations",
     "peers": "federations",
     "gpu": "training",
+    "wire": "wire",
 }
 REPEATS = 3
 BACKBONE = "all-MiniLM-L6-v2"

@@ -145,7 +145,7 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
 
 def keeps_clients(record: RunResult) -> bool:
     """Whether a client's number means the same client with every seed: the same examples, or the same kind of them."""
-    return record.cell.data_seed is not None or record.cell.partition["scheme"] in _KINDS_OF_CLIENTS
+    return record.cell.data_seed is not None or record.cell.partition.get("scheme") in _KINDS_OF_CLIENTS
 
 
 def _late_or_last(values: Sequence[float | None]) -> float | None:
