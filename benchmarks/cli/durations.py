@@ -46,8 +46,8 @@ def time_command(args: argparse.Namespace) -> int:
     if not table.rows:
         raise UserError(
             f"{chosen.benchmark.id} at scale {chosen.scale.id}: expected records of runs that train by batches, found "
-            f"none in {args.results_dir} or among the committed ones. Run `make {chosen.benchmark.id}` first, or choose "
-            "another --scale."
+            f"none in {args.results_dir} or among the committed ones. Run `make {chosen.benchmark.id}` first, or "
+            "choose another --scale."
         )
     Console(width=max(Console().width, 110)).print(table)
     print(*_notes(at, left_out, chosen), sep="\n")
@@ -96,7 +96,8 @@ def _notes(at: Deployment, left_out: Sequence[str], chosen: Selection) -> Iterat
     yield f"Clients {clients}{late}; {at.wire.name}. Network: {at.network.source}. Device: {at.device.source}."
     yield (
         f"Whole runs with their earlier ones, mean over seeds, without the one-time model; texts at their full length, "
-        f"{at.utilisation:.0%} of the device's peak, at the server {at.server.name}; each message waits half a round trip."
+        f"{at.utilisation:.0%} of the device's peak, at the server {at.server.name}; each message waits half a round "
+        "trip."
     )
     if left_out:
         named = ", ".join(left_out[:NAMED]) + (f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else "")

@@ -64,7 +64,7 @@ CLIENTS = replace(
     PRETRAINING,
     id="fedbfpt-clients",
     place="clients",
-    title="Perplexity of the worst client and its spread over 6 clients after further pre-training; no table of the paper",
+    title="Perplexity of the worst client and spread over 6 clients after further pre-training; no table of the paper",
     view=View("clients", {"baseline": BERT_FL.id}),
 )
 TABLE2 = another(
@@ -241,4 +241,15 @@ ABLATIONS_AND_DEPTHS = tuple(
     )
 )
 
-BENCHMARKS = (PRETRAINING, CLIENTS, SENTENCES, GENERAL, TABLE2, TABLE3, TABLE6, FIGURE4, *ABLATIONS_AND_DEPTHS, APPENDIX5)
+BENCHMARKS = (
+    PRETRAINING,
+    CLIENTS,
+    SENTENCES,
+    GENERAL,
+    TABLE2,
+    TABLE3,
+    TABLE6,
+    FIGURE4,
+    *ABLATIONS_AND_DEPTHS,
+    APPENDIX5,
+)

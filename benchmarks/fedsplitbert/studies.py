@@ -113,7 +113,9 @@ ORDERS = replace(
     "clients; no table of the paper",
     rows=tuple(replace(row, printed=False) for row in _METHODS),
     columns=tuple(  # by the primary scores of docs/protocol.md, which records hold after every round
-        replace(column, scores=(column.primary or column.averaged,), averaged=column.primary or column.averaged, beside=())
+        replace(
+            column, scores=(column.primary or column.averaged,), averaged=column.primary or column.averaged, beside=()
+        )
         for column in COLUMNS
     ),
     view=View("orders", {"megabytes": 100, "deployments": {"3g": "phone", "datacentre": "v100"}}),

@@ -40,13 +40,15 @@ class Recorded(Channel):
 
 
 def wire(repeats: int) -> Section:
-    """Framing and compression of FedAvg's payloads, for each codec. repeats: is without effect, as bytes do not vary."""
+    """Framing and compression of FedAvg's payloads, for each codec. repeats: without effect: bytes do not vary."""
     rows = []
     for codec in CODECS:
         messages = demo_messages(codec)
         raw = sum(len(array_of(tensor).tobytes()) for message in messages for tensor in message)
         framed = [framing_bytes(message) for message in messages]
-        packed = sum(len(gzip.compress(b"".join(array_of(each).tobytes() for each in message), LEVEL)) for message in messages)
+        packed = sum(
+            len(gzip.compress(b"".join(array_of(each).tobytes() for each in message), LEVEL)) for message in messages
+        )
         rows.append({
             "codec": codec,
             "messages": len(messages),

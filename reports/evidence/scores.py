@@ -39,7 +39,9 @@ def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
         return record.by_round(score)
     except (KeyError, IndexError):
         answered = corrected(record, AS_ANSWERED)
-        if answered is not None and score.rpartition("/")[2].partition("@")[0] in answered.rounds[-1].scores.get("test", {}):
+        if answered is not None and score.rpartition("/")[2].partition("@")[0] in answered.rounds[-1].scores.get(
+            "test", {}
+        ):
             return answered.by_round(score)
         raise ReportError(
             f"record {record.file_name}: expected the score {score!r} of every round, found none. "

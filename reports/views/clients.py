@@ -117,8 +117,8 @@ class Clients(TableView):
     def method(self) -> Iterator[str]:
         """What each number is."""
         yield (
-            f"Scores{in_units(self.columns)}, {over_clients(self.columns)} unless a line says of which clients: mean of "
-            "the last three rounds where all runs have six or more, else of the last round (docs/protocol.md); 95 % "
+            f"Scores{in_units(self.columns)}, {over_clients(self.columns)} unless a line says of which clients: mean "
+            "of the last three rounds where all runs have six or more, else of the last round (docs/protocol.md); 95 % "
             "intervals from three seeds on."
         )
         yield (
@@ -127,7 +127,9 @@ class Clients(TableView):
             f"Worst client of {self.baseline.name}: chosen in the same way, on {self.baseline.name}'s other seeds, and "
             "the same for all methods. Spread: standard deviation over clients within a run."
         )
-        every = [record for row in self.request.rows for at in self.columns for record in self.request.records_of(row, at)]
+        every = [
+            record for row in self.request.rows for at in self.columns for record in self.request.records_of(row, at)
+        ]
         if not all(map(keeps_clients, every)):
             yield (
                 "Each seed draws all clients anew, so no client is the same in two runs: the worst client is the least "
@@ -156,9 +158,7 @@ def late(records: Sequence[RunResult]) -> str:
     return rule_for(PROTOCOL, [(record, record) for record in records])
 
 
-def _levels(
-    records: Sequence[RunResult], base: Sequence[RunResult], score: str
-) -> Iterator[tuple[str, Estimate]]:
+def _levels(records: Sequence[RunResult], base: Sequence[RunResult], score: str) -> Iterator[tuple[str, Estimate]]:
     names = {MEAN: score, **{name: of_clients(score, name) for name in OF_CLIENTS}}
     for name, own in names.items():
         found = _defined(lambda at, own=own: level(records, own, at), late(records))

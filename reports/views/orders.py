@@ -204,7 +204,9 @@ class Orders(TableView):
         groups = []
         for column in self.columns:
             places = {
-                order.id: {row.id: (rank, found) for rank, (row, found) in enumerate(self.ranked[column.task, order.id], 1)}
+                order.id: {
+                    row.id: (rank, found) for rank, (row, found) in enumerate(self.ranked[column.task, order.id], 1)
+                }
                 for order in self.orders
             }
             lines = [
@@ -219,10 +221,12 @@ class Orders(TableView):
         """Where the orders differ, what follows, and how the numbers were obtained."""
         if self.columns:
             yield from self.conclusions()
-        times = "; ".join(f"{one.deployment.network.source}; {one.deployment.device.source}" for one in self.orders if one.deployment)
+        times = "; ".join(
+            f"{one.deployment.network.source}; {one.deployment.device.source}" for one in self.orders if one.deployment
+        )
         yield (
-            f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the table of clients. "
-            f"{self._within}: uplink of one client with all earlier runs, without the one-time "
+            f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the "
+            f"table of clients. {self._within}: uplink of one client with all earlier runs, without the one-time "
             "model; the mean of up to the last three rounds that fit. Time: the whole run, every round as long as its "
             "slowest client's download, computation, upload and half a round trip for each message; texts at their "
             f"full length, {Deployment.utilisation:.0%} of the device's peak ({times})."
@@ -244,10 +248,8 @@ class Orders(TableView):
         """Four sentences, computed from records."""
         pairs = sum(map(len, self.disagreements[MEAN].values()))
         worst, by_bytes = (self.disagreements[name] for name in (WORST, BYTES))
-        yield (
-            f"By mean, {len(self.disagreements[MEAN].get('same', ()))} of {pairs} pairs of methods are decided; by worst client "
-            f"{_counts(worst)}."
-        )
+        decided = len(self.disagreements[MEAN].get("same", ()))
+        yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client {_counts(worst)}."
         yield f"{self._within}, against the mean of whole runs: {_counts(by_bytes)}."
         slow, fast = (order for order in self.orders if order.deployment is not None)
         changed = [self._swapped(column, slow, fast) for column in self.columns]

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.costs import Parts, SplitTerms
 from benchmarks.experiment import Row
+from benchmarks.networks import Deployment, Device, Network, Turn
 from benchmarks.run_config import JSON, RunConfig
 from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request
@@ -32,7 +33,10 @@ EXACT = "to the byte"
 _FLOAT_BYTES, _HOUR = 4, 3600
 # The timed parts of a batch, by party.
 _PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
-_BANDWIDTHS = {"100 Mbit/s": 100e6 / 8, "1 Gbit/s": 1e9 / 8}  # bytes a second
+_LINKS = tuple(
+    Network(name, rate, rate, 0.0, "no latency") for name, rate in (("100 Mbit/s", 1e8 / 8), ("1 Gbit/s", 1e9 / 8))
+)
+_MEASURED = Device("as timed", 1.0, "operations are seconds")
 _CLOSED, _COUNTED = "closed form", "wire, measured"
 _SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
 
@@ -137,10 +141,14 @@ class SplitCosts(Quantities):
                 continue
             tokens = self.options["blocks"] / cell.clients * cell.training.max_length
             client, server, whole = (seconds[party] * tokens / seconds["tokens"] for party in TIMED)
-            for label, bandwidth in _BANDWIDTHS.items():
-                alone = client + server + 4 * terms.pL / bandwidth
-                times = whole + 2 * terms.W / bandwidth, cell.clients * alone, max(alone, cell.clients * server)
-                found[name, label] = dict(zip(WAYS, times, strict=True))
+            model = [Turn(terms.W, terms.W, operations=whole)] * cell.clients
+            split = [Turn(2 * terms.pL, 2 * terms.pL, operations=client, server_operations=server)] * cell.clients
+            for link in _LINKS:
+                together = Deployment(link, _MEASURED, _MEASURED, utilisation=1.0)
+                in_turn = replace(together, parallel=False)
+                ways = (together, model), (in_turn, split), (together, split)
+                times = [at.round_seconds(turns) for at, turns in ways]
+                found[name, link.name] = dict(zip(WAYS, times, strict=True))
         return found
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The worst client: its number is the same one in other runs, and its bias is the one that docs/statistics.md states."""
+"""The worst client: how it is chosen, and its error rates, which docs/statistics.md states."""
 
 import math
 from dataclasses import replace
