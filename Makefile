@@ -67,7 +67,7 @@ make <benchmark>      run a table or figure, e.g. make fedsplitbert-table3 SCALE
 make <paper>          run all of its tables and figures, e.g. make fedfreezebert SCALE=lite
 make data             list datasets: found in DATA_DIR, or where to download them
 make sweep-<benchmark>  tune settings on validation data; ARGS=--adopt saves the best as the
-                      table's defaults; ARGS="--grid …", ARGS="--range …": other values
+                      table's defaults; ARGS="--grid …": other values
 make campaign         run the evidence campaign (docs/protocol.md); resumes; ARGS="--hours 2"
 make report           show what has been run; ARGS=--tables: with all tables
 make site             write everything as web pages: results/site/index.html

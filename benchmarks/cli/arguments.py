@@ -50,7 +50,7 @@ COMMANDS = {
     "sweep": Command(
         "sweep",
         "tune settings on validation data",
-        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --adopt",
+        f"id {CHOICE} {MACHINE} --grid --trials --rungs --adopt",
     ),
     "campaign": Command(
         "campaign",
@@ -273,7 +273,6 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--repeats": option("repetitions of each timing (default: 3)", type=positive, default=3),
         # sweep
         "--grid": several("try these values of a field; repeated: all combinations", "FIELD=V1,V2,…"),
-        "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),
         "--trials": option("at most this many trials per method and task (default: all)", type=positive),
         "--rungs": option("prune all but the best quarter after these rounds, such as 1,2, or none", type=rungs),
         "--adopt": flag("save the best values as the definition's defaults, where it has a file"),
