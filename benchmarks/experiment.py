@@ -33,12 +33,9 @@ class Row:
     begins: str = ""
     backbone: str = ""  # the row's encoder, which `base` reads; "" for the scale's
     scales: tuple[str, ...] = SCALES  # at which the row exists
-<<<<<<< HEAD
     corrects: str = ""
     correction: str = ""
-=======
     yardstick: Yardstick | None = None  # what must hold for its scores to be evidence; None: the table's
->>>>>>> b2e4dc52 (Rows over a frozen encoder have a validity check of their own: a probe on it above TF-IDF)
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
         """The row with further changes, which replace those of the same fields, and other attributes."""
