@@ -37,6 +37,7 @@ from fedsim.wire import Channel
 
 Amounts = Mapping[Hashable, int]  # what is counted -> how much: "flops", or the direction and kind of bytes
 ONE = np.zeros(1, dtype=np.int64)  # the index of one text
+SINGLE = Precision(META, "fp32")
 aten = torch.ops.aten
 _KNOWN: dict[Hashable, int] = {}
 
@@ -193,7 +194,9 @@ def architecture_of(model: Model) -> Hashable:
     return frozenset(shapes), type(model.network.encoder), type(model.network.head), type(objective).__name__
 
 
-def meta_workload(cell: RunConfig, backbone: str, training: LocalTraining, features: FeatureCache) -> Workload:
+def meta_workload(
+    cell: RunConfig, backbone: str, training: LocalTraining, features: FeatureCache, precision: Precision = SINGLE
+) -> Workload:
     """The workload of a run with its model on the `meta` device; UserError without the encoder's configuration."""
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, words = task(cell.task), int(config.get("vocab_size", 30522))
@@ -203,7 +206,7 @@ def meta_workload(cell: RunConfig, backbone: str, training: LocalTraining, featu
     def load_model() -> Model:
         with META:
             model = with_head(encoder_from_config(config), objective.outputs, cell.seed, head=cell.head)
-        return Model(model, Precision(META, "fp32"), objective)
+        return Model(model, precision, objective, cell.training.kernels)
 
     return Workload(
         load_model,
@@ -224,9 +227,16 @@ def client_of(number: int, size: int) -> Client:
 class DryRun:
     """The rounds of a run without values."""
 
-    def __init__(self, cell: RunConfig, backbone: str, training: DryTraining, features: FeatureCache) -> None:
+    def __init__(
+        self,
+        cell: RunConfig,
+        backbone: str,
+        training: DryTraining,
+        features: FeatureCache,
+        precision: Precision = SINGLE,
+    ) -> None:
         self.cell, self.meter = cell, training.meter
-        self.workload = meta_workload(cell, backbone, training, features)
+        self.workload = meta_workload(cell, backbone, training, features, precision)
         self.algorithm = build_algorithm(cell.algorithm, self.workload, cell.options)
         self.setup = Channel(cell.codec)
 

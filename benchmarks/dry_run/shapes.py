@@ -6,14 +6,14 @@ A key holds everything that decides an answer; a damaged file is ignored and der
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
+from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import included_code
@@ -21,6 +21,9 @@ from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
 from fedsim.files import read_json
+
+if TYPE_CHECKING:
+    from fedsim.data import Client
 
 LIBRARIES = ("torch", "transformers")
 Answer = TypeVar("Answer")
@@ -136,6 +139,29 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
 def derive_flops(cell: RunConfig) -> float | None:
     """FLOPs of one client's training on a text; None where shapes do not give them."""
     return _answer(key_of("flops", cell), lambda: _dry_run().client_flops(cell), float, float)
+
+
+def derive_fit(cell: RunConfig, memory: int, precision: str) -> Fit:
+    """The part of a run's batches that fits a GPU with so many bytes; see `memory.fit`."""
+
+    def derive() -> Fit:
+        from benchmarks.dry_run.memory import fit  # loads torch
+
+        return fit(cell, memory, precision)
+
+    def read(value: JSON) -> Fit:
+        return Fit(value["part"], HeldBytes(**value["held"]), HeldBytes(**value["whole"]))
+
+    answer = _answer(key_of(f"fit-{memory >> 30}-{precision}", cell), derive, asdict, read)
+    assert answer is not None
+    return answer
+
+
+def derive_cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
+    """FLOPs of a run's training on clients with so many texts; see `client_costs.cell_flops`."""
+    sizes = [[len(each.train), *sorted(map(len, each.evaluation.values()))] for each in clients]
+    key = f"{key_of('cell-flops', cell)}-{digest(sizes)}"
+    return _answer(key, lambda: _dry_run().cell_flops(cell, clients), int, int) or 0
 
 
 def _dry_run() -> ModuleType:
