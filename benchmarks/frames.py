@@ -171,8 +171,9 @@ def _scored(record: RunResult, keys: dict[str, JSON]) -> Iterator[tuple[str, str
     """Each score of a record: its name, evaluation, and the columns; "pooled" is all clients' test examples."""
     last = record.rounds[-1] if record.rounds else None
     scored = {**last.scores, POOLED: last.pooled_scores.get("test", {})} if last else {}
+    extra = last.of_clients if last else {}
     for evaluation, metrics in scored.items():
-        for name in metrics:
+        for name in (*metrics, *extra.get(evaluation, ())):
             yield f"{evaluation}/{name}", evaluation, {**keys, "evaluation": evaluation, "metric": name}
 
 

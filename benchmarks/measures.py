@@ -6,9 +6,11 @@ metrics.py computes them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import pstdev
+from typing import Any, Literal
 
 from benchmarks.errors import UserError
 
@@ -22,6 +24,8 @@ class Metric:
 
     label: as tables print it. unit: "%" for a fraction, "" for a plain number. over_clients: the "mean" over clients,
     or the "geometric" mean for an exponential such as perplexity. least, most: the limits of a score, as recorded.
+    of_clients: of which clients, in place of the mean: a name of `OF_CLIENTS`, or "client2" for the client of that
+    number.
     """
 
     name: str
@@ -31,6 +35,7 @@ class Metric:
     over_clients: Literal["mean", "geometric"] = "mean"
     least: float = 0.0
     most: float = 1.0
+    of_clients: str = ""
 
     @property
     def factor(self) -> int:
@@ -40,7 +45,7 @@ class Metric:
     @property
     def is_exponential(self) -> bool:
         """Whether ratios are more meaningful than differences, so that an axis is logarithmic."""
-        return self.over_clients == "geometric"
+        return self.over_clients == "geometric" and self.of_clients != "spread"
 
     @property
     def sign(self) -> int:
@@ -78,11 +83,54 @@ class Metric:
         defined = [value for value in values if value is not None]
         if not defined or len(defined) < len(values):
             return None
+        if self.of_clients:
+            return self._of_clients(defined)
         if self.is_exponential:
             return math.exp(math.fsum(math.log(value) for value in defined) / len(defined))
         import numpy as np
 
         return float(np.mean(defined))
+
+    def _of_clients(self, scores: Sequence[float]) -> float | None:
+        number = client_number(self.of_clients)
+        if number is not None:
+            return scores[number] if number < len(scores) else None
+        ranked = sorted(scores, key=lambda score: self.sign * score)
+        return OF_CLIENTS[self.of_clients].combine(ranked)
+
+
+@dataclass(frozen=True)
+class OfClients:
+    """A number of all clients' scores that is no mean. combine: gets them ranked, the worst first."""
+
+    label: str
+    combine: Callable[[Sequence[float]], float | None]
+    changes: Mapping[str, Any] = field(default_factory=dict)  # of the metric's fields
+
+
+def _tenth(ranked: Sequence[float]) -> float | None:
+    """The mean of the lowest tenth; None below ten clients."""
+    lowest = ranked[: len(ranked) // 10]
+    return math.fsum(lowest) / len(lowest) if lowest else None
+
+
+def _spread(ranked: Sequence[float]) -> float | None:
+    """The standard deviation over clients, all of them; None for one client."""
+    return pstdev(ranked) if len(ranked) > 1 else None
+
+
+OF_CLIENTS = {
+    "worst": OfClients("worst client", lambda ranked: ranked[0]),
+    "tenth": OfClients("lowest tenth of clients", _tenth),
+    "spread": OfClients("sd over clients", _spread, {"higher_is_better": False, "least": 0.0}),
+}
+_CLIENT = re.compile(r"client(\d+)", re.ASCII)
+
+
+def client_number(of_clients: str) -> int | None:
+    """The number of the one client that "client2" names; None for another text."""
+    match = _CLIENT.fullmatch(of_clients)
+    return int(match[1]) if match else None
 
 
 METRICS = {
@@ -106,8 +154,24 @@ METRICS = {
 
 
 def metric(name: str) -> Metric:
-    """The metric of a name ("f1"), or of a score ("test/f1"); UserError if there is none."""
+    """The metric of a name ("f1"), of a score ("test/f1") or of some clients' scores ("test/f1@worst").
+
+    UserError if there is none.
+    """
     short = name.rpartition("/")[2]
-    if short not in METRICS:
+    base, _, of_clients = short.partition("@")
+    if base not in METRICS:
         raise UserError(f"unknown metric {name!r}: expected one of {', '.join(METRICS)}")
-    return METRICS[short]
+    if short == base:
+        return METRICS[base]
+    number, of = client_number(of_clients), OF_CLIENTS.get(of_clients)
+    if number is None and of is None:
+        raise UserError(f"unknown clients in {name!r}: expected one of {', '.join(OF_CLIENTS)}, or such as client0")
+    label = of.label if of else f"client {number}"
+    changes = of.changes if of else {}
+    return replace(METRICS[base], name=short, label=f"{METRICS[base].label}, {label}", of_clients=of_clients, **changes)
+
+
+def of_clients(score: str, name: str) -> str:
+    """The score of some clients: "test/f1" and "worst" -> "test/f1@worst"."""
+    return f"{score}@{name}"

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from benchmarks.errors import UserError
-from benchmarks.measures import TRAIN_LOSS, metric
+from benchmarks.measures import OF_CLIENTS, TRAIN_LOSS, metric
 from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
 from fedsim.files import parse_json, read_text, write_bytes
 from fedsim.strict import from_json, later, strict, to_plain
@@ -55,6 +55,34 @@ class RoundRecord:
     up_bytes: Count
     down_bytes: Count
     pooled_scores: Scores = _absent(dict)  # on all clients' examples together
+
+    def score(self, name: str) -> float | None:
+        """A score: "test/f1" combined over clients, "test/f1@worst" of some of them, "pooled/f1", or TRAIN_LOSS.
+
+        None where it is undefined, where the round lacks its evaluation, or an old record lacks pooled scores;
+        KeyError for an unknown name.
+        """
+        if name == TRAIN_LOSS:
+            return self.train_loss
+        evaluation, measured = name.split("/")
+        if evaluation == POOLED:
+            return self.pooled_scores["test"][measured] if self.pooled_scores else None
+        if self.scores and evaluation not in self.scores:
+            return None
+        base, at, _ = measured.partition("@")
+        if not at:
+            return self.scores[evaluation][base]
+        return metric(name).combined([scores[evaluation][base] for scores in self.client_scores])
+
+    @property
+    def of_clients(self) -> dict[str, dict[str, float | None]]:
+        """Evaluation -> "f1@worst" -> its score, for every number of clients that is no mean and is defined."""
+        names = ((part, f"{name}@{of}") for part in self.scores for name in self.scores[part] for of in OF_CLIENTS)
+        found: dict[str, dict[str, float | None]] = {}
+        for part, name in names if len(self.client_scores) > 1 else ():
+            if (value := self.score(f"{part}/{name}")) is not None:
+                found.setdefault(part, {})[name] = value
+        return found
 
 
 def chosen_round(scores: Sequence[Mapping[str, Mapping[str, float | None]]], by: str) -> int:
@@ -113,20 +141,8 @@ class RunResult:
         return value
 
     def by_round(self, name: str) -> tuple[float | None, ...]:
-        """A score after every round: "test/f1" combined over clients, "pooled/f1" on all their examples, or TRAIN_LOSS.
-
-        None where it is undefined, where the run's data lack its evaluation, or an old record lacks pooled scores;
-        KeyError for an unknown name.
-        """
-        if name == TRAIN_LOSS:
-            return tuple(entry.train_loss for entry in self.rounds)
-        evaluation, measured = name.split("/")
-        if evaluation == POOLED:
-            pooled = [entry.pooled_scores for entry in self.rounds]
-            return tuple(scores["test"][measured] if scores else None for scores in pooled)
-        if self.rounds and self.rounds[0].scores and evaluation not in self.rounds[0].scores:
-            return (None,) * len(self.rounds)
-        return tuple(entry.scores[evaluation][measured] for entry in self.rounds)
+        """A score after every round; see `RoundRecord.score`. KeyError for an unknown name."""
+        return tuple(entry.score(name) for entry in self.rounds)
 
     def score(self, name: str, at: str = "last") -> float | None:
         """A score of `by_round` at the "last", "best" or "chosen" round; None where training diverged."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.costs import ClientCosts
+from benchmarks.costs import ClientCosts, Work
 from benchmarks.dry_run.rounds import (
     ONE,
     Amounts,
@@ -37,6 +37,7 @@ from fedsim.split import encoder_layers
 from fedsim.train_config import TrainConfig
 
 SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have embeddings and head alone
+AT_SERVER = ("fedfreezebert_central",)  # methods that train at the server, on what clients sent
 MOMENTS = 2  # that AdamW keeps of each parameter
 # ClientCosts that are means over the trainings of clients.
 MEANS = (
@@ -87,7 +88,7 @@ def cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
     if not trains(cell.algorithm):
         return 0
     if cell.algorithm in SPLIT:
-        return _split_flops(cell, clients)
+        return _split_run_flops(cell, clients)
     run = FlopRun(cell)
     rounds = run.rounds([client_of(each.id, len(each.train)) for each in clients])
     # Clients may be scored on one common subset.
@@ -95,7 +96,7 @@ def cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
     return sum(amounts["flops"] for amounts in rounds) + run.feature_flops * sum(texts.values())
 
 
-def _split_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
+def _split_run_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
     """FLOPs of split training, in which every text costs the same."""
     once = replace(cell.training, local_epochs=1, participation=1.0, stop=1)
     (one,) = FlopRun(replace(cell, clients=1, training=once)).rounds([client_of(0, 1)])
@@ -168,10 +169,32 @@ def client_flops(cell: RunConfig) -> float | None:
 
     None for other methods with another training loop.
     """
-    if cell.algorithm not in SPLIT:
-        costs = client_costs(cell)
-        return None if costs is None else costs.flops
-    run = FlopRun(cell)
+    if cell.algorithm in SPLIT:
+        return _split_flops(FlopRun(cell))[0]
+    costs = client_costs(cell)
+    return None if costs is None else costs.flops
+
+
+def work(cell: RunConfig) -> Work | None:
+    """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
+    if cell.algorithm in SPLIT:
+        at_client, whole = _split_flops(FlopRun(cell))
+        return Work(at_client, whole - at_client)
+    costs = client_costs(cell)
+    if costs is None:
+        return None
+    sides = (0.0, costs.flops) if cell.algorithm in AT_SERVER else (costs.flops, 0.0)
+    return Work(*sides, features=_features(FlopRun(cell)))
+
+
+def _features(run: FlopRun) -> float:
+    """Operations of one text's features; 0 for a method that reads none."""
+    run.rounds([client_of(number, 1) for number in range(run.cell.clients)])
+    return float(run.feature_flops)
+
+
+def _split_flops(run: FlopRun) -> tuple[float, float]:
+    """Operations of split training on a text: of the client's side, and of both."""
     model = run.workload.model
     model.set_trained(model.parameters)
     model.network.train()
@@ -181,7 +204,7 @@ def client_flops(cell: RunConfig) -> float | None:
     names = {id(module): name for name, module in model.network.encoder.named_modules()}
     root, counts = type(model.network.encoder).__name__, counter.get_flop_counts()
     layers = sum(sum(counts[f"{root}.{names[id(layer)]}"].values()) for layer in encoder_layers(model))
-    return float(counter.get_total_flops() - layers)
+    return float(counter.get_total_flops() - layers), float(counter.get_total_flops())
 
 
 def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan
+from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan, Work
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import included_code
@@ -162,6 +162,11 @@ def derive_cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
     sizes = [[len(each.train), *sorted(map(len, each.evaluation.values()))] for each in clients]
     key = f"{key_of('cell-flops', cell)}-{digest(sizes)}"
     return _answer(key, lambda: _dry_run().cell_flops(cell, clients), int, int) or 0
+
+
+def derive_work(cell: RunConfig) -> Work | None:
+    """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
+    return _answer(key_of("work", cell), lambda: _dry_run().work(cell), asdict, lambda value: Work(**value))
 
 
 def _dry_run() -> ModuleType:

@@ -24,7 +24,7 @@ from benchmarks.errors import UserError
 from benchmarks.executors import executor_for, run_jobs
 from benchmarks.executors.jobs import Job
 from benchmarks.measures import metric
-from benchmarks.results import POOLED, RoundRecord, stage_bytes
+from benchmarks.results import RoundRecord, stage_bytes
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellPruned, CellStarted, Event, RoundFinished, Sink
 from benchmarks.running.run_options import RunOptions
@@ -199,10 +199,8 @@ class _Rungs:
 
     def _score(self, rounds: Sequence[RoundRecord]) -> float | None:
         """The score of a cell that is stopped after these rounds, as its record would have it."""
-        evaluation, name = self._job.score.split("/")
-        scored = [{**entry.scores, POOLED: entry.pooled_scores.get("test", {})} for entry in rounds]
-        values = [scores[evaluation][name] for scores in scored]
-        return values[-1] if scored_at(self._job.cell) == "last" else metric(name).best(values)
+        values = [entry.score(self._job.score) for entry in rounds]
+        return values[-1] if scored_at(self._job.cell) == "last" else metric(self._job.score).best(values)
 
 
 def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, names: dict[str, str]) -> None:

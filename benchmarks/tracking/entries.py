@@ -91,6 +91,8 @@ def round_points(rounds: Iterable[RoundRecord], earlier: RunBytes | None) -> Poi
             "bytes/uplink_per_round": entry.up_bytes,
             "bytes/downlink_per_round": entry.down_bytes,
             **_by_name({**entry.scores, POOLED: entry.pooled_scores.get("test", {})}),
+            # MLflow's names have no "@".
+            **{name.replace("@", "-"): value for name, value in _by_name(entry.of_clients).items()},
         }
         if earlier is not None:
             values |= {"bytes/uplink": earlier.up + up, "bytes/downlink": earlier.down + down}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.experiment import Column
-from benchmarks.measures import Metric, metric
+from benchmarks.measures import Metric, metric, of_clients
 from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.corrections import AS_ANSWERED, corrected
@@ -16,6 +17,7 @@ SCORE_AT = ("chosen", "last", "best")
 # The campaign's rule (docs/protocol.md), for both sides of a comparison: the mean of the last LATE_ROUNDS rounds where
 # every run has ENOUGH_ROUNDS, else the last round.
 PROTOCOL, LATE_ROUNDS, ENOUGH_ROUNDS = "protocol", 3, 6
+WORST = "worst"
 # A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
 _ROUNDING = 1e-9
 
@@ -100,12 +102,42 @@ class Scores:
         return tuple(mean(values) if values else None for values in self.by_round)
 
 
-def scores_of(records: Sequence[RunResult], score: str) -> Scores:
-    """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError where one does not hold it."""
-    values = tuple(round_scores(record, score) for record in records)
+def scores_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Scores:
+    """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError where one does not hold it.
+
+    clients: seed -> the client whose score it is. Of the worst client ("test/f1@worst") the default is `worst_clients`.
+    """
+    base, _, of = score.partition("@")
+    if of == WORST and clients is None:
+        clients = worst_clients(records, base)
+    names = [of_clients(base, f"client{clients[one.cell.seed]}") if clients else score for one in records]
+    values = tuple(map(round_scores, records, names))
     sampling = tuple(record.sampling_error(score) for record in records)
     seeds, chosen = tuple(record.cell.seed for record in records), tuple(record.chosen_round for record in records)
     return Scores(score, metric(score), seeds, values, sampling, chosen)
+
+
+def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
+    """Seed -> the client that scores worst in the late rounds of the other seeds' runs; {} below two seeds.
+
+    The least of noisy scores is biased: it is of a client that had bad luck. A client that other seeds choose had no
+    worse luck in this one (docs/statistics.md).
+    """
+    count, sign = min((len(record.clients) for record in records), default=0), metric(score).sign
+    late = [
+        [_whole_mean(round_scores(record, of_clients(score, f"client{client}"))[-LATE_ROUNDS:]) for record in records]
+        for client in range(count)
+    ]
+    if len(records) < 2 or any(None in values for values in late):
+        return {}
+    places = {
+        place: [math.fsum(known(values[:place] + values[place + 1 :])) for values in late]
+        for place in range(len(records))
+    }
+    return {
+        records[place].cell.seed: min(range(count), key=lambda client: sign * others[client])
+        for place, others in places.items()
+    }
 
 
 def _whole_mean(values: Sequence[float | None]) -> float | None:

@@ -8,24 +8,59 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import pandas as pd
 
-from benchmarks.costs import ModelSizes
+from benchmarks.costs import ModelSizes, Work
 from benchmarks.experiment import Benchmark, Column, Row
+from benchmarks.networks import ACCOMPANYING, Turn
 from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 
 
+def sent_by_round(record: RunResult, directions: Sequence[str] = ("up",)) -> list[int]:
+    """Payload bytes of all clients before the first round and after each one, summed, without set-up."""
+    sizes = (sum(getattr(entry, f"{way}_bytes") for way in directions) for entry in record.rounds)
+    return list(accumulate(sizes, initial=0))
+
+
 def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
     """Payload bytes of the first rounds of all clients, without set-up."""
-    return sum(getattr(entry, f"{way}_bytes") for entry in record.rounds[:rounds] for way in directions)
+    return sent_by_round(record, directions)[rounds]
 
 
 def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
     """Numbers sent in the first rounds, before the codec; without set-up."""
     return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
+
+
+def turns_of(record: RunResult, work: Work) -> list[list[Turn]]:
+    """What each client exchanged and computed in each round, by the ledger and by shapes; without set-up.
+
+    Where a round exchanges activations, the clients that send them train; elsewhere all of its cohort do.
+    """
+    sums: dict[int, dict[int, Counter[str]]] = {entry.round: {} for entry in record.rounds}
+    splits = {(row.round, row.client) for row in record.ledger if row.kind == "activations"}
+    for row in record.ledger:
+        if row.round in sums:
+            one = sums[row.round].setdefault(row.client, Counter())
+            one[row.direction] += row.bytes
+            one["messages"] += 0 if row.kind in ACCOMPANYING else row.messages
+    epochs, rounds = record.cell.training.local_epochs, list[list[Turn]]()
+    for entry in record.rounds:
+        learners = {client for number, client in splits if number == entry.round} or set(entry.cohort)
+        turns = list[Turn]()
+        for client in sorted(sums[entry.round].keys() | learners):
+            sent, texts = sums[entry.round].get(client, Counter()), 0
+            if client in learners:
+                texts = int(record.clients[client]["train"])
+            once = work.features * texts if entry.round == 1 else 0.0
+            operations = (epochs * texts * work.client + once, epochs * texts * work.server)
+            turns.append(Turn(sent["down"], sent["up"], sent["messages"], *operations))
+        rounds.append(turns)
+    return rounds
 
 
 def carried(record: RunResult) -> Iterator[LedgerEntry]:

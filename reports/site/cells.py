@@ -90,6 +90,7 @@ def score_names(record: RunResult) -> tuple[str, ...]:
     first = record.rounds[0]
     order = sorted(first.scores, key=lambda evaluation: (evaluation != "test", evaluation))
     names = [f"{evaluation}/{name}" for evaluation in order for name in first.scores[evaluation]]
+    names += [f"test/{name}" for name in first.of_clients.get("test", ())]
     names += [f"{POOLED}/{name}" for name in first.pooled_scores.get("test", {})]
     return (*names, *([TRAIN_LOSS] if first.train_loss is not None else []))
 

@@ -11,7 +11,8 @@ import sklearn.metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.measures import METRICS, OF_LOGITS, TRAIN_LOSS
+from benchmarks.errors import UserError
+from benchmarks.measures import METRICS, OF_LOGITS, TRAIN_LOSS, metric
 from benchmarks.running import scoring
 from benchmarks.tasks import task
 from fedsim.data import IGNORED as NO
@@ -234,3 +235,19 @@ def test_errors_of_a_mean_by_hand():
     assert scoring.combine_errors([3.0, 4.0]) == 2.5  # sqrt(9 + 16) / 2
     assert scoring.combine_errors([3.0, None]) is None
     assert scoring.combine_errors([]) is None
+
+
+def test_scores_of_some_clients_by_hand():
+    scores = [0.5, 0.9, 0.7]
+    assert metric("test/accuracy@worst").combined(scores) == 0.5
+    assert metric("accuracy@client1").combined(scores) == 0.9
+    assert metric("accuracy@client3").combined(scores) is None
+    assert metric("accuracy@spread").combined(scores) == pytest.approx((0.08 / 3) ** 0.5)
+    assert metric("accuracy@spread").combined([0.5]) is None
+    assert not metric("accuracy@spread").higher_is_better
+    assert metric("perplexity@worst").combined([30.0, 50.0]) == 50.0
+    assert metric("accuracy@tenth").combined([0.5] * 9) is None
+    assert metric("accuracy@tenth").combined([i / 20 for i in range(20)]) == pytest.approx(0.025)
+    assert metric("accuracy@worst").combined([0.5, None]) is None
+    with pytest.raises(UserError, match="worst, tenth, spread"):
+        metric("accuracy@best")

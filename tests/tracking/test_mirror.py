@@ -42,6 +42,8 @@ def test_a_run_shows_its_method_changes_command_and_rounds(store):
     assert {name: points.pop(name) for name in list(points) if not name.startswith(("z_", "timing"))} == {
         "train_loss": [(1, 1.0), (2, 0.5)],
         "test/f1": [(1, 0.1), (2, 0.2)],
+        "test/f1-worst": [(1, 0.1), (2, 0.2)],
+        "test/f1-spread": [(1, 0.0625), (2, 0.0625)],
         **{f"bytes/uplink{stage}": [(1, 100), (2, 300)] for stage in ("", "_stage")},
         **{f"bytes/downlink{stage}": [(1, 10), (2, 20)] for stage in ("", "_stage")},
         "bytes/uplink_per_round": [(1, 100), (2, 200)],

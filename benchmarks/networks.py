@@ -1,0 +1,176 @@
+"""How long runs would take on stated networks and devices: arithmetic on bytes, messages and operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from benchmarks.errors import UserError
+
+MEGABIT = 1e6 / 8  # bytes
+Preset = TypeVar("Preset")
+# Kinds of payload that travel in another one's message: a mask with its activations, labels with their features.
+ACCOMPANYING = ("masks", "labels")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A client's link: bytes a second in each direction, and the seconds of a round trip."""
+
+    name: str
+    down: float
+    up: float
+    latency: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """A machine that trains: its peak in operations a second; a multiplication and an addition are two."""
+
+    name: str
+    peak: float
+    source: str
+
+
+_WEBPAGETEST = "WebPageTest's connection profile"
+NETWORKS = {
+    "3g": Network("3G", 1.6 * MEGABIT, 0.768 * MEGABIT, 0.3, f'{_WEBPAGETEST} "3G": 1.6 and 0.768 Mbit/s, 300 ms'),
+    "lte": Network("LTE", 12 * MEGABIT, 12 * MEGABIT, 0.07, f'{_WEBPAGETEST} "LTE": 12 and 12 Mbit/s, 70 ms'),
+    "fibre": Network(
+        "home fibre",
+        2488 / 32 * MEGABIT,
+        1244 / 32 * MEGABIT,
+        0.004,
+        "GPON (ITU-T G.984.2: 2488 and 1244 Mbit/s) shared by 32 homes; 4 ms as WebPageTest's FIOS",
+    ),
+    "datacentre": Network(
+        "data centre",
+        10_000 * MEGABIT,
+        10_000 * MEGABIT,
+        0.0005,
+        "10-gigabit Ethernet (IEEE 802.3ae); 0.5 ms inside a data centre (Dean, LADIS 2009)",
+    ),
+}
+DEVICES = {
+    "phone": Device("phone", 154e9, "4 Arm Cortex-A78 at 2.4 GHz, 2 pipes of 4 fp32 multiply-adds a cycle"),
+    "laptop": Device("laptop", 358e9, "4 x86 cores at 2.8 GHz, 2 AVX2 pipes of 8 fp32 multiply-adds a cycle"),
+    "v100": Device("V100", 15.7e12, "NVIDIA V100 SXM2, fp32, by its data sheet"),
+}
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What a transport makes of payloads: so many times the bytes, and so many more with every message."""
+
+    name: str = "payload bytes"
+    factor: float = 1.0
+    message_bytes: float = 0.0
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One client's part of a round.
+
+    messages: in both directions; those that another one carries do not count. operations, server_operations: of the
+    client and of the server for this client.
+    """
+
+    down_bytes: float = 0.0
+    up_bytes: float = 0.0
+    messages: float = 0.0
+    operations: float = 0.0
+    server_operations: float = 0.0
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Where a run takes place.
+
+    utilisation: the share of a device's peak that training keeps. parallel: whether the clients of a round work at the
+    same time, each on its link and device, with the one server. stragglers: the probability that a client takes
+    `slowdown` times as long in a round.
+    """
+
+    network: Network
+    device: Device
+    server: Device = DEVICES["v100"]
+    utilisation: float = 0.3
+    parallel: bool = True
+    stragglers: float = 0.0
+    slowdown: float = 4.0
+    wire: Wire = Wire()
+
+    def __post_init__(self) -> None:
+        links = (self.network.down, self.network.up, self.device.peak, self.server.peak, self.utilisation)
+        if not all(0 < each < math.inf for each in links) or not 0 <= self.network.latency < math.inf:
+            raise UserError(f"deployment: expected rates above 0 and a latency of 0 or more, found {self}")
+        if not 0 <= self.stragglers <= 1 or not 1 <= self.slowdown < math.inf:
+            raise UserError(
+                "stragglers: expected a share from 0 to 1 and a slowdown of 1 or more, found "
+                f"{self.stragglers} and {self.slowdown}"
+            )
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        return f"{self.device.name} on {self.network.name}"
+
+    def client_seconds(self, turn: Turn) -> float:
+        """A client's own transfers and computation; every message waits half a round trip."""
+        transfer = turn.down_bytes / self.network.down + turn.up_bytes / self.network.up
+        return (
+            self.wire.factor * transfer
+            + turn.messages * (self.network.latency / 2 + self._framing)
+            + turn.operations / (self.utilisation * self.device.peak)
+        )
+
+    @property
+    def _framing(self) -> float:
+        """Seconds of a message's framing, by the mean of both directions."""
+        return self.wire.message_bytes * (1 / self.network.down + 1 / self.network.up) / 2
+
+    def server_seconds(self, turn: Turn) -> float:
+        """The server's computation for one client."""
+        return turn.server_operations / (self.utilisation * self.server.peak)
+
+    def round_seconds(self, turns: Sequence[Turn]) -> float:
+        """The expected time of a round: the slowest client's, or the server's for all clients if that is longer.
+
+        One client after the other: the sum.
+        """
+        served = [self.server_seconds(turn) for turn in turns]
+        each = [self.client_seconds(turn) for turn in turns]
+        if not self.parallel:
+            return math.fsum(each) * (1 + self.stragglers * (self.slowdown - 1)) + math.fsum(served)
+        normal = [own + at_server for own, at_server in zip(each, served, strict=True)]
+        slow = [self.slowdown * own + at_server for own, at_server in zip(each, served, strict=True)]
+        return _expected_maximum(normal, slow, self.stragglers, math.fsum(served))
+
+    def run_seconds(self, rounds: Iterable[Sequence[Turn]]) -> float:
+        """The expected time of all rounds, one after the other."""
+        return math.fsum(map(self.round_seconds, rounds))
+
+
+def _expected_maximum(normal: Sequence[float], slow: Sequence[float], share: float, least: float) -> float:
+    """The mean of the largest of independent times, each of which is the slow one with this probability."""
+    if share in (0, 1):
+        return max(*(slow if share else normal), least)
+    times = sorted({max(time, least) for time in (*normal, *slow)})
+    expected = below = 0.0
+    for time in times:
+        reached = math.prod(
+            (1 - share) * (usual <= time) + share * (late <= time) for usual, late in zip(normal, slow, strict=True)
+        )
+        expected += time * (reached - below)
+        below = reached
+    return expected
+
+
+def preset(what: str, presets: Mapping[str, Preset], name: str) -> Preset:
+    """The preset of a name; UserError for an unknown one. what: "network", "device" or "wire"."""
+    if name not in presets:
+        raise UserError(f"unknown {what} {name!r}: expected one of {', '.join(presets)}")
+    return presets[name]
