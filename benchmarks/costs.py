@@ -209,7 +209,7 @@ class HeldBytes:
 class Fit:
     """How a run's batches fit a GPU.
 
-    part: texts of a batch that go through the model at once. held, whole: what the run then needs, and with all at once.
+    part: texts of a batch that go through the model at once. held, whole: what the run needs with it, and with all.
     """
 
     part: int
