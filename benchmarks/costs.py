@@ -209,8 +209,7 @@ class HeldBytes:
 class Fit:
     """How a run's batches fit a GPU.
 
-    part: texts of a batch that go through the model at once. held, whole: what the run then needs, and with the whole
-    batch at once.
+    part: texts of a batch that go through the model at once. held, whole: what the run needs with it, and with all.
     """
 
     part: int
@@ -236,18 +235,6 @@ GPUS = {  # NVIDIA's data sheets: dense products on tensor cores, of the SXM boa
     "h100": Gpu("H100", 80 * 2**30, 989, "bf16"),
 }
 GPU_USED = 0.3  # of a GPU's peak rate, by training of encoders of this size: an assumption
-
-
-@dataclass(frozen=True)
-class Work:
-    """Operations by shapes, with texts of the full length: of training on a text at the client and at the server.
-
-    features: of reading a text's features at the client, which happens once.
-    """
-
-    client: float
-    server: float = 0.0
-    features: float = 0.0
 
 
 @dataclass(frozen=True)

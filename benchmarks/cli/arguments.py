@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from benchmarks.costs import GPUS
 from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.encoders.packages import PACKAGED
 from benchmarks.errors import UserError
@@ -44,7 +45,9 @@ COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
     "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include --backbone"),
     "plan": Command(
-        "plan", "show cells, bytes and hours without training", f"id {CHOICE} --from-sweep --claims --tflops --json"
+        "plan",
+        "show cells, bytes and hours without training",
+        f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
     ),
     "run": Command("run", "compute unfinished cells, show the results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
     "sweep": Command(
@@ -234,6 +237,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         # plan and report
         "--claims": flag("what each claim of a paper still needs: cells, seeds (default: 5), hours"),
         "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),
+        "--gpu": option("say what runs need of this GPU (default: this machine's, if it has one)", choices=tuple(GPUS)),
         "--json": flag("print the plan as JSON, with bytes as integers"),
         "--tables": flag("also print tables, and every claim"),
         "--notes": flag("also print the notes under the tables"),

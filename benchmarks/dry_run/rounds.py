@@ -32,6 +32,7 @@ from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Objective, Vocabulary, build_objective
 from fedsim.plan import ExchangePlan
 from fedsim.precision import Precision
+from fedsim.split import encoder_layers
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
@@ -305,6 +306,8 @@ def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[i
     padded = replace(budget, padding="fixed" if of_one_length else "longest")
     training = DryTraining(padded, cell.seed, is_counted=examples is not None)
     run = DryRun(cell, backbone or cell.backbone, training, Features(examples is not None))
+    for layer in encoder_layers(run.workload.model) if examples is not None else ():
+        layer.forward = lambda states, *_, **__: states  # what crosses has the same shape before and behind a layer
     rounds: list[Any] = [
         {key: size for key, size in amounts.items() if key != "flops"}
         for amounts in run.rounds([client_of(number, size) for number, size in enumerate(sizes)])
