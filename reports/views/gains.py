@@ -57,7 +57,6 @@ class Gains(TableView):
         *(*KEYS, "score", "status", "ours", "gain", "gain_low", "gain_high", "n_gain"),
         *("beyond", "beyond_low", "beyond_high", "n_beyond", "share"),
     )
-    integers = ("n_gain", "n_beyond")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
