@@ -238,6 +238,18 @@ GPU_USED = 0.3  # of a GPU's peak rate, by training of encoders of this size: an
 
 
 @dataclass(frozen=True)
+class Work:
+    """Operations by shapes, with texts of the full length: of training on a text at the client and at the server.
+
+    features: of reading a text's features at the client, which happens once.
+    """
+
+    client: float
+    server: float = 0.0
+    features: float = 0.0
+
+
+@dataclass(frozen=True)
 class WorkForm:
     """A paper's formula of a client's computation up to a factor, for ratios of two clients."""
 

@@ -172,7 +172,7 @@ def derive_cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
 
 def derive_work(cell: RunConfig) -> Work | None:
     """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
-    return _answer(key_of("work", cell), lambda: _dry_run().work(cell), asdict, lambda value: Work(**value))
+    return kept(key_of("work", cell), lambda: _dry_run().work(cell), asdict, lambda value: Work(**value))
 
 
 def _dry_run() -> ModuleType:
