@@ -10,6 +10,7 @@ import pytest
 from benchmarks.corrections import CORRECTIONS, PRIOR, STRENGTH, THRESHOLD
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult, read_folders
+from reports import ReportError
 from reports.evidence.corrections import Answers, corrected, ece, log_ratios, nll, strength, thresholds
 from reports.evidence.records import request_for
 from reports.evidence.scores import scores_of
@@ -91,6 +92,10 @@ def test_uncorrected_answers_have_the_scores_that_the_run_recorded(fedavg):
         assert answered.by_round(name)[-1] == pytest.approx(fedavg.by_round(name)[-1])
     assert answered.by_round("test/accuracy")[0] is None  # no answers of the first round were kept
     assert scores_of([fedavg], "test/nll").at("last")[0] > 0  # a score that the run did not record
+    without = dataclasses.replace(fedavg, predictions={})
+    assert scores_of([without], "test/nll").at("last") == (None,)
+    with pytest.raises(ReportError, match="expected the score 'test/pearson' of every round, found none"):
+        scores_of([without], "test/pearson")
 
 
 def test_every_row_without_training_has_a_score_of_every_seed(records):
