@@ -21,6 +21,13 @@ HEADERS = (
     "Effect, 90 % interval",
     "Smallest effect seen",
 )
+POOLED = "(pooled)"  # in the label of a score over all clients' examples together
+BESIDE = (
+    "In brackets after a correlation: the same difference by accuracy, and by the correlation over all clients' "
+    "examples together (pooled). They may point in opposite directions. A correlation within each client ignores that "
+    "clients differ in how common a label is; accuracy and the pooled correlation reward a method that knows it. "
+    "Accuracy enters means over tasks."
+)
 RULE = (
     "Rule (docs/statistics.md explains it). Published numbers: exact arithmetic on them, or on the paper's equations "
     "with its published parameters. Verdict: differences A − B are paired by seed, in the round that is best on "
@@ -88,6 +95,7 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
         "How the claims are read and judged": [*readings, RULE],
     }
     parts = [f"{'#' * level} {escape(_heading(judgements))}", summary(judgements), "\n".join(table)]
+    parts += [BESIDE] if any(POOLED in each.effect for each in judgements) else []
     for title, texts in folded.items():
         listed = "\n".join(f"- {escape(text)}" for text in texts)
         parts.append(f"<details><summary>{title}</summary>\n\n{listed}\n\n</details>")
