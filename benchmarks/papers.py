@@ -21,6 +21,7 @@ from reports.claims import wording
 from reports.claims.cells import Runs
 from reports.claims.decisive import Deciding
 from reports.claims.judge import Judgement, judge, measured_word
+from reports.evidence.inference import CONFIDENCE
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import PAPER, request_for
 from reports.evidence.scores import PROTOCOL
@@ -116,7 +117,7 @@ def standings_at(
         for table in (table for table in tables if table.id in at and has_finding(table)):
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
-                numbers = f"{numbers}; 95 % intervals, (n)"
+                numbers = f"{numbers}; {CONFIDENCE} intervals, (n)"
                 studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
         cells, additions = cells_at(scale, tables, records)
         verdicts = judged(paper, next(iter(at.values())), records), audited(paper, records)
