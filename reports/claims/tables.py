@@ -73,7 +73,12 @@ def _line(judgement: Judgement) -> str:
         (claim.id,),
         (f"“{claim.quotation}”", claim.place),
         (judgement.published_word,),
-        (judgement.result, judgement.counts, *(f"{name}: {word}{effect}" for name, word, effect in judgement.readings)),
+        (
+            judgement.result,
+            judgement.counts,
+            judgement.caveat,
+            *(f"{name}: {word}{effect}" for name, word, effect in judgement.readings),
+        ),
         (judgement.evidence,),
         (judgement.effect, judgement.over_tasks),
         (judgement.smallest,),
@@ -90,7 +95,7 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     readings = [f"{each.claim.id}: {each.claim.reading}" for each in judgements if each.claim.reading]
     remarks = [f"{each.claim.id}: {each.remarks}" for each in judgements if each.remarks]
     folded = {
-        "Why claims are open, and caveats": remarks,
+        "Why claims are open": remarks,
         "All numbers": numbers,
         "How the claims are read and judged": [*readings, RULE],
     }
@@ -112,7 +117,14 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
         claim, word = judgement.claim, judgement.published_word
         console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
         console.print(Text(f"published numbers: {word}; verdict: {judgement.verdict}", style="bold"))
-        found = judgement.counts, judgement.effect, judgement.over_tasks, judgement.elsewhere, judgement.remarks
+        found = (
+            judgement.counts,
+            judgement.caveat,
+            judgement.effect,
+            judgement.over_tasks,
+            judgement.elsewhere,
+            judgement.remarks,
+        )
         console.print(Text("\n".join(filter(None, (*found, *judgement.numbers))), style="dim"))
     console.print(Text(f"\n{RULE}"))
     console.print(Text(summary(judgements), style="bold"))
