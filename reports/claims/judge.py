@@ -177,8 +177,7 @@ class Judgement:
         for name, (theirs, ours) in self.otherwise.items():
             published = f"published {published_word(theirs)} ({wording.numbers(theirs)}{note})"
             texts.append(f"read as {name}: {published}; measured {measured_word(ours)} ({wording.numbers(ours)})")
-        earlier = [self.earlier_runs] if self.exploratory else []
-        return [*texts, *earlier, *wording.full_reasons(self.measured)]
+        return [*texts, *wording.full_reasons(self.measured)]
 
     @property
     def readings(self) -> list[tuple[str, str, str]]:

@@ -141,7 +141,7 @@ def _state(
     readings: dict[str, list[str]] = {}
     for each in judged:
         for name, word, _ in () if each.measured.is_decided else each.readings:
-            readings.setdefault(f"{word} {name}", []).append(each.claim.id)
+            readings.setdefault(f"{word}, {name}", []).append(each.claim.id)
     if readings:
         listed = "\n".join(f"- {', '.join(ids)}: {escape(reading)}" for reading, ids in readings.items())
         parts += ["**Open claims that another reading decides**", listed]

@@ -48,7 +48,7 @@ def test_a_reading_that_decides_an_open_claim_stands_on_the_readme(table3, tmp_p
     readme.write_text(f"{BEGIN}{END}")
     shown = page(request_for(table3, table3.scale("lite"), []))
     write_paper(readme, [shown], {}, [[found]], [])
-    told = "supported read as the same ordering on SST-2, a column of ours"
+    told = "supported, read as the same ordering on SST-2, a column of ours"
     assert f"- 1: {told}" in readme.read_text().splitlines()
     line = next(
         line for line in (tmp_path / "pages" / "claims.md").read_text().splitlines() if line.startswith("| 1 |")
