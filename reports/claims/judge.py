@@ -145,6 +145,11 @@ class Judgement:
         return wording.effect(self.seen)
 
     @property
+    def caveat(self) -> str:
+        """What to know when reading the result at this scale."""
+        return self.claim.caveats.get(self.scale.id, "")
+
+    @property
     def over_tasks(self) -> str:
         return wording.over_tasks(self.seen)
 
@@ -172,8 +177,7 @@ class Judgement:
         for name, (theirs, ours) in self.otherwise.items():
             published = f"published {published_word(theirs)} ({wording.numbers(theirs)}{note})"
             texts.append(f"read as {name}: {published}; measured {measured_word(ours)} ({wording.numbers(ours)})")
-        earlier = [self.earlier_runs] if self.exploratory else []
-        return [*texts, *earlier, *wording.full_reasons(self.measured)]
+        return [*texts, *wording.full_reasons(self.measured)]
 
     @property
     def readings(self) -> list[tuple[str, str, str]]:
@@ -209,11 +213,10 @@ class Judgement:
 
     @property
     def remarks(self) -> str:
-        """What keeps the claim open, caveats, seeds that would decide, earlier runs."""
+        """What keeps the claim open, tasks in place of others, seeds that would decide, earlier runs."""
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
-        caveat = self.claim.caveats.get(self.scale.id, "")
         more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
-        parts = wording.why(self.measured), judged_on, caveat, more, self.earlier_runs
+        parts = wording.why(self.measured), judged_on, more, self.earlier_runs
         return "; ".join(filter(None, parts))
 
     @property

@@ -21,6 +21,13 @@ HEADERS = (
     "Effect, 90 % interval",
     "Smallest effect seen",
 )
+POOLED = "(pooled)"  # in the label of a score over all clients' examples together
+BESIDE = (
+    "In brackets after a correlation: the same difference by accuracy, and by the correlation over all clients' "
+    "examples together (pooled). They may point in opposite directions. A correlation within each client ignores that "
+    "clients differ in how common a label is; accuracy and the pooled correlation reward a method that knows it. "
+    "Accuracy enters means over tasks."
+)
 RULE = (
     "Rule (docs/statistics.md explains it). Published numbers: exact arithmetic on them, or on the paper's equations "
     "with its published parameters. Verdict: differences A − B are paired by seed, in the round that is best on "
@@ -66,7 +73,12 @@ def _line(judgement: Judgement) -> str:
         (claim.id,),
         (f"“{claim.quotation}”", claim.place),
         (judgement.published_word,),
-        (judgement.result, judgement.counts, *(f"{name}: {word}{effect}" for name, word, effect in judgement.readings)),
+        (
+            judgement.result,
+            judgement.counts,
+            judgement.caveat,
+            *(f"{name}: {word}{effect}" for name, word, effect in judgement.readings),
+        ),
         (judgement.evidence,),
         (judgement.effect, judgement.over_tasks),
         (judgement.smallest,),
@@ -83,11 +95,12 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     readings = [f"{each.claim.id}: {each.claim.reading}" for each in judgements if each.claim.reading]
     remarks = [f"{each.claim.id}: {each.remarks}" for each in judgements if each.remarks]
     folded = {
-        "Why claims are open, and caveats": remarks,
+        "Why claims are open": remarks,
         "All numbers": numbers,
         "How the claims are read and judged": [*readings, RULE],
     }
     parts = [f"{'#' * level} {escape(_heading(judgements))}", summary(judgements), "\n".join(table)]
+    parts += [BESIDE] if any(POOLED in each.effect for each in judgements) else []
     for title, texts in folded.items():
         listed = "\n".join(f"- {escape(text)}" for text in texts)
         parts.append(f"<details><summary>{title}</summary>\n\n{listed}\n\n</details>")
@@ -104,7 +117,14 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
         claim, word = judgement.claim, judgement.published_word
         console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
         console.print(Text(f"published numbers: {word}; verdict: {judgement.verdict}", style="bold"))
-        found = judgement.counts, judgement.effect, judgement.over_tasks, judgement.elsewhere, judgement.remarks
+        found = (
+            judgement.counts,
+            judgement.caveat,
+            judgement.effect,
+            judgement.over_tasks,
+            judgement.elsewhere,
+            judgement.remarks,
+        )
         console.print(Text("\n".join(filter(None, (*found, *judgement.numbers))), style="dim"))
     console.print(Text(f"\n{RULE}"))
     console.print(Text(summary(judgements), style="bold"))

@@ -19,6 +19,7 @@ from reports.evidence.inference import (
     smallest_effect,
     smallest_margin,
 )
+from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 
 LISTED = 3  # comparisons that a table shows of a claim
@@ -94,10 +95,10 @@ def over_tasks(verdict: Verdict) -> str:
 
     Of several rivals, the nearest of those with the most tasks. "" below three tasks with an interval.
     """
-    by_rows: dict[str, dict[tuple[str, ...], Evidence]] = {}
+    by_rows: dict[str, dict[tuple[str, ...], Estimate]] = {}
     for one, _ in verdict.comparisons:
         if one.rows and one.judged is not None and one.judged.interval is not None:
-            by_rows.setdefault(one.rows, {}).setdefault(one.tasks, one.judged)
+            by_rows.setdefault(one.rows, {}).setdefault(one.tasks, one.judged.in_mean or one.judged)
     averages = []
     for rows, each in by_rows.items():
         whole, beyond = average_of(list(each.values())), another(list(each.values()))

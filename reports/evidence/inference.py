@@ -22,6 +22,7 @@ from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
 MOST_SEEDS = 100  # the most that is advised to run
 LEVEL = 0.05  # of wrong verdicts, at most
+CONFIDENCE = f"{100 * (1 - 2 * LEVEL):g} %"  # of every interval that is shown: its ends are two one-sided bounds
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
 
@@ -198,7 +199,7 @@ def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
 
 
 def confidence(
-    found: Sequence[Estimate], limits: Sequence[tuple[float, float]], level: float = 0.025, fewest: int = 3
+    found: Sequence[Estimate], limits: Sequence[tuple[float, float]], level: float = LEVEL, fewest: int = 3
 ) -> tuple[float, float] | None:
     """The interval of the mean of estimates, at that level on each side, within what each can be.
 

@@ -138,6 +138,13 @@ def _state(
     for title, words in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
         if found := [each for each in judged if each.word in words]:
             parts += [f"**{title}**", "\n".join(map(_claim_line, found))]
+    readings: dict[str, list[str]] = {}
+    for each in judged:
+        for name, word, _ in () if each.measured.is_decided else each.readings:
+            readings.setdefault(f"{word}, {name}", []).append(each.claim.id)
+    if readings:
+        listed = "\n".join(f"- {', '.join(ids)}: {escape(reading)}" for reading, ids in readings.items())
+        parts += ["**Open claims that another reading decides**", listed]
     if judged:
         counts = ", ".join(f"{count} {word}" for word, count in counted(judged).items())
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
