@@ -39,7 +39,7 @@ class Command(NamedTuple):
 PLACES = "--data-dir --results-dir"
 CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
 WORKERS = "--workers --client-workers --executor --ray-address --slurm"
-MACHINE = f"{WORKERS} --threads --device --micro-batch --lenient --no-tracking"
+MACHINE = f"{WORKERS} --threads --device --micro-batch --checkpoint-activations --lenient --no-tracking"
 
 COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
@@ -267,6 +267,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
             "texts of a batch that train at once, or auto: all on a CPU, what fits on a GPU (default: auto)",
             type=micro_batch,
         ),
+        "--checkpoint-activations": flag("keep the inputs of layers alone, and compute the rest twice: less memory"),
         "--lenient": flag("skip and count malformed rows, accept missing files"),
         "--no-tracking": flag("keep records only, without MLflow"),
         "--hours": option("stop after this many hours (default: run to the end)", type=hours),

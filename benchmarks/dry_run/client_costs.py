@@ -31,9 +31,8 @@ from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState
 from fedsim.models.families import FAMILIES
-from fedsim.models.model import Model
+from fedsim.models.model import Model, encoder_layers
 from fedsim.objectives import Objective
-from fedsim.split import encoder_layers
 from fedsim.train_config import TrainConfig
 
 SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have embeddings and head alone

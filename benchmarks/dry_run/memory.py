@@ -29,10 +29,9 @@ from benchmarks.run_config import RunConfig
 from fedsim.algorithms import Workload
 from fedsim.data import Batch, ExampleSet, Subset
 from fedsim.micro_batches import MicroBatches
-from fedsim.models.model import Model
+from fedsim.models.model import Model, encoder_layers
 from fedsim.objectives import Objective
 from fedsim.precision import DTYPES, Precision
-from fedsim.split import encoder_layers
 from fedsim.training import LocalTraining
 
 RESERVED = 0.1  # share of a GPU's memory for its context, its libraries and gaps between tensors

@@ -213,7 +213,7 @@ def build_federation(
         encoder = build_encoder(inputs.backbone)
         folder = inputs.backbone.folder if inputs.backbone.heads else None
         network = with_head(encoder, objective.outputs, cell.seed, folder, cell.head)
-        model = Model(network, precision, objective, cell.training.kernels)
+        model = Model(network, precision, objective, cell.training.kernels, settings.checkpoint_activations)
         if inputs.initial is not None:
             model.write(initial_weights(inputs.initial, model))
         return model
