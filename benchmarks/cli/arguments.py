@@ -49,6 +49,9 @@ COMMANDS = {
         "show cells, bytes and hours without training",
         f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
     ),
+    "rehearse": Command(
+        "rehearse", "a step of each method and model of the paper scale on random texts", "ids --include"
+    ),
     "run": Command("run", "compute unfinished cells, show the results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
     "sweep": Command(
         "sweep",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -195,18 +195,27 @@ def architecture_of(model: Model) -> Hashable:
     return frozenset(shapes), type(model.network.encoder), type(model.network.head), type(objective).__name__
 
 
-def meta_workload(
-    cell: RunConfig, backbone: str, training: LocalTraining, features: FeatureCache, precision: Precision = SINGLE
+def shaped_workload(
+    cell: RunConfig,
+    backbone: str,
+    training: LocalTraining,
+    features: FeatureCache,
+    precision: Precision = SINGLE,
+    build: Callable[[], nn.Module] | None = None,
 ) -> Workload:
-    """The workload of a run with its model on the `meta` device; UserError without the encoder's configuration."""
+    """The workload of a run whose words are numbers; UserError without the encoder's configuration.
+
+    precision: with the device, by default `meta`. build: the encoder; by default one with random weights.
+    """
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, words = task(cell.task), int(config.get("vocab_size", 30522))
-    vocabulary = Vocabulary(words, np.zeros(1, dtype=np.int64), mask_id=0)
+    vocabulary = Vocabulary(words, np.arange(words), mask_id=0)
     objective = build_objective(of.objective, of.classes, vocabulary, of.objective_options)
 
     def load_model() -> Model:
-        with META:
-            model = with_head(encoder_from_config(config), objective.outputs, cell.seed, head=cell.head)
+        with precision.device:
+            encoder = build() if build else encoder_from_config(config)
+            model = with_head(encoder, objective.outputs, cell.seed, head=cell.head)
         return Model(model, precision, objective, cell.training.kernels)
 
     return Workload(
@@ -237,7 +246,7 @@ class DryRun:
         precision: Precision = SINGLE,
     ) -> None:
         self.cell, self.meter = cell, training.meter
-        self.workload = meta_workload(cell, backbone, training, features, precision)
+        self.workload = shaped_workload(cell, backbone, training, features, precision)
         self.algorithm = build_algorithm(cell.algorithm, self.workload, cell.options)
         self.setup = Channel(cell.codec)
 

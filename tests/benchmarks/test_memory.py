@@ -33,13 +33,12 @@ def cell_of(table: str, row: str, clients: int, batch: int, scale: str = "demo")
     return replace(cell, clients=clients, training=replace(config, kernels="reference", optimizer="fresh"))
 
 
-def measured(cell: RunConfig, texts: int, monkeypatch: pytest.MonkeyPatch) -> int:
+def measured(cell: RunConfig, texts: int) -> int:
     """The peak that PyTorch's allocator reports for the first rounds of a run on the CPU, with the library's layers."""
     cpu = torch.device("cpu")
     training = LocalTraining(cell.training, cell.seed, micro_batches=MicroBatches(texts))
-    monkeypatch.setattr(rounds, "META", cpu)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        work = rounds.meta_workload(cell, cell.backbone, training, FeatureCache(), Precision(cpu, "fp32"))
+        work = rounds.shaped_workload(cell, cell.backbone, training, FeatureCache(), Precision(cpu, "fp32"))
         text = OneText(cell.training.max_length, work.objective)
         batch = Subset(text, np.zeros(2 * cell.training.batch_size, dtype=np.int64))
         clients = [Client(number, batch, {}) for number in range(cell.clients)]
@@ -61,10 +60,10 @@ def measured(cell: RunConfig, texts: int, monkeypatch: pytest.MonkeyPatch) -> in
         ("fedsplitbert-table3", "fedsplitbert", 2, 32, 16),  # lower layers exchanged, the others kept
     ],
 )
-def test_estimates_are_what_the_allocator_hands_out(table, row, clients, batch, texts, monkeypatch):
+def test_estimates_are_what_the_allocator_hands_out(table, row, clients, batch, texts):
     cell = cell_of(table, row, clients, batch)
     estimate = Memory(cell, "cpu").of(texts)
-    assert estimate.client + estimate.server == pytest.approx(measured(cell, texts, monkeypatch), rel=0.25)
+    assert estimate.client + estimate.server == pytest.approx(measured(cell, texts), rel=0.25)
 
 
 def test_parts_fit_and_are_even():
