@@ -22,7 +22,7 @@ SHELL := /bin/sh
 # Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
 # They are named from the command line and not by a pattern rule, which would also try to make this file
 # and every other file that is a prerequisite.
-TARGETS := help setup encoder data campaign demo test test-all lint format bench ui report site readme lock
+TARGETS := help setup encoder data campaign demo rehearse test test-all lint format bench ui report site readme lock
 FILES := environment.yml requirements.lock $(VENV)/%
 IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
 SWEEPS := $(filter sweep-%,$(IDS))
@@ -67,8 +67,9 @@ make <benchmark>      run a table or figure, e.g. make fedsplitbert-table3 SCALE
 make <paper>          run all of its tables and figures, e.g. make fedfreezebert SCALE=lite
 make data             list datasets: found in DATA_DIR, or where to download them
 make sweep-<benchmark>  tune settings on validation data; ARGS=--adopt saves the best as the
-                      table's defaults; ARGS="--grid …", ARGS="--range …": other values
+                      table's defaults; ARGS="--grid …": other values
 make campaign         run the evidence campaign (docs/protocol.md); resumes; ARGS="--hours 2"
+make rehearse         a step of each method and model of SCALE=paper on random texts: minutes
 make report           show what has been run; ARGS=--tables: with all tables
 make site             write everything as web pages: results/site/index.html
 make ui               open the runs in MLflow
@@ -159,6 +160,9 @@ demo: $(INSTALLED)
 	$(if $(filter-out demo,$(SCALE)),$(error the demo is the demo scale: for SCALE=$(SCALE) use make fedsplitbert-table3))
 	@$(CLI) run fedsplitbert-table3 --scale demo $(DEMO) $(OPTIONS)
 	@echo "Look at every run, round by round: make ui"
+
+rehearse: $(INSTALLED)
+	@$(CLI) rehearse $(ARGS)
 
 report: $(INSTALLED)
 	@$(CLI) report $(call flag,--scale,SCALE) $(SELECTION) $(ARGS)

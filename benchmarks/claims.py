@@ -250,6 +250,37 @@ class Decisive:
     best_of: tuple[At, ...] = ()
 
 
+@dataclass(frozen=True)
+class Study:
+    """A question that no paper asks: a comparison that was fixed before its runs, and what is shown next to it.
+
+    Rows are named by their ids in the table of the primary comparison.
+
+    Args:
+        page: The document that reports it, from the project's folder.
+        primary: The comparison that answers it.
+        rows: Those whose scores are shown, with their names there. The first is the reference.
+        secondary: A row and another one, whose difference is shown and decides nothing.
+        controls: The same, on clients for which the effect has to vanish.
+        control_steps: The campaign's steps that run the controls.
+        control_seeds: Task -> the seeds that count there.
+        earlier: Tables with runs that were looked at before, of the study and of its controls.
+        earlier_seeds: Of those runs.
+        earlier_rows: A row's id -> its id in those tables, where it is another one.
+    """
+
+    page: str
+    primary: Decisive
+    rows: Mapping[str, str]
+    secondary: tuple[tuple[str, str], ...]
+    controls: tuple[tuple[str, str], ...]
+    control_steps: tuple[int, ...]
+    control_seeds: Mapping[str, range]
+    earlier: tuple[str, str]
+    earlier_seeds: range
+    earlier_rows: Mapping[str, str]
+
+
 def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:
     """Each row is better than the one before it."""
     return tuple(Better((high,), (low,), tasks=tasks, scores=scores) for low, high in pairwise(rows))

@@ -187,6 +187,57 @@ class ClientCosts:
 
 
 @dataclass(frozen=True)
+class HeldBytes:
+    """The peak of the tensors' bytes in one process of a run.
+
+    client: of the client that trains: weights, gradients, the optimiser's moments, activations and logits. server: the
+    server's weights and means, and what other clients keep on the device; in split training, the layers with their
+    activations. scoring: of everything while a batch is scored.
+    """
+
+    client: int
+    server: int
+    scoring: int
+
+    @property
+    def total(self) -> int:
+        """What the process needs: client and server train at the same time."""
+        return max(self.client + self.server, self.scoring)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a run's batches fit a GPU.
+
+    part: texts of a batch that go through the model at once. held, whole: what the run needs with it, and with all.
+    """
+
+    part: int
+    held: HeldBytes
+    whole: HeldBytes
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU. tflops: its peak for matrix products in `precision`, in 10^12 operations a second."""
+
+    name: str
+    memory: int  # in bytes
+    tflops: float
+    precision: str
+
+
+GPUS = {  # NVIDIA's data sheets: dense products on tensor cores, of the SXM boards where there are several
+    "v100-16": Gpu("V100 16 GB", 16 * 2**30, 125, "fp16"),
+    "v100-32": Gpu("V100 32 GB", 32 * 2**30, 125, "fp16"),
+    "a6000": Gpu("RTX A6000", 48 * 2**30, 155, "bf16"),
+    "a100-40": Gpu("A100 40 GB", 40 * 2**30, 312, "bf16"),
+    "h100": Gpu("H100", 80 * 2**30, 989, "bf16"),
+}
+GPU_USED = 0.3  # of a GPU's peak rate, by training of encoders of this size: an assumption
+
+
+@dataclass(frozen=True)
 class Work:
     """Operations by shapes, with texts of the full length: of training on a text at the client and at the server.
 

@@ -35,6 +35,7 @@ class Row:
     scales: tuple[str, ...] = SCALES  # at which the row exists
     corrects: str = ""
     correction: str = ""
+    yardstick: Yardstick | None = None  # what must hold for its scores to be evidence; None: the table's
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
         """The row with further changes, which replace those of the same fields, and other attributes."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import pstdev
-from typing import Literal
+from typing import Any, Literal
 
 from benchmarks.errors import UserError
 
@@ -105,7 +105,7 @@ class OfClients:
 
     label: str
     combine: Callable[[Sequence[float]], float | None]
-    changes: Mapping[str, bool | float] = field(default_factory=dict)  # of the metric's fields
+    changes: Mapping[str, Any] = field(default_factory=dict)  # of the metric's fields
 
 
 def _tenth(ranked: Sequence[float]) -> float | None:

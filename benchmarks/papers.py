@@ -21,6 +21,7 @@ from reports.claims import wording
 from reports.claims.cells import Runs
 from reports.claims.decisive import Deciding
 from reports.claims.judge import Judgement, judge, measured_word
+from reports.evidence.inference import CONFIDENCE
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import PAPER, request_for
 from reports.evidence.scores import PROTOCOL
@@ -116,7 +117,7 @@ def standings_at(
         for table in (table for table in tables if table.id in at and has_finding(table)):
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
-                numbers = f"{numbers}; 95 % intervals, (n)"
+                numbers = f"{numbers}; {CONFIDENCE} intervals, (n)"
                 studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
         cells, additions = cells_at(scale, tables, records)
         verdicts = judged(paper, next(iter(at.values())), records), audited(paper, records)
@@ -140,7 +141,11 @@ def claims_frame(paper: str, scale: str, records: Sequence[RunResult]) -> pd.Dat
             "ours": judgement.word,
             "verdict": judgement.verdict,
             "numbers": wording.numbers(judgement.measured),
+            "evidence": judgement.evidence,
+            "tasks": judgement.counts,
             "effect": judgement.effect,
+            "over_tasks": judgement.over_tasks,
+            "smallest_effect": judgement.smallest,
             "seeds": judgement.n,
             "why": wording.why(judgement.measured),
             "without": wording.without(judgement.measured),

@@ -106,6 +106,7 @@ class Yardstick:
     fails: str
     evaluation: str = ""
     least: str = ""
+    of: str = ""  # of which rows, where it is not the table's
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class RunConfig:
     source: str  # "generated", or the family of the real dataset, such as "glue"
     backbone: str
     clients: Annotated[int, Field(gt=0)]
-    partition: Mapping[str, JSON]  # as `partitions.describe` gives it
+    partition: Mapping[str, JSON]  # as `partitions.from_description` reads it
     algorithm: Name
     options: Mapping[str, JSON]  # the algorithm's
     training: TrainConfig

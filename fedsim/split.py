@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from fedsim.algorithms import Workload
 from fedsim.data import Batch, Client
 from fedsim.engine import FederationState
 from fedsim.errors import FederationError
-from fedsim.models.model import LAYER, Model
+from fedsim.models.model import Model, encoder_layers
 from fedsim.rng import TorchStream
 from fedsim.server import Moments
 from fedsim.store import ClientStore
@@ -200,9 +200,3 @@ def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> I
         yield
     finally:
         hook.remove()
-
-
-def encoder_layers(model: Model) -> list[nn.Module]:
-    """The encoder's layers from the bottom."""
-    names = [(f".{name}.", module) for name, module in model.network.encoder.named_modules()]
-    return [module for name, module in names if (match := LAYER.search(name)) and match.end() == len(name)]

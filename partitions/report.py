@@ -6,12 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from partitions.checks import PartitionError
 from partitions.splits import Overlap
-
-# The metadata of a field that a scheme got later: a description leaves it out at its default, so that earlier
-# descriptions stay what they were.
-LATER = {"later": True}
 
 
 @dataclass(frozen=True)
@@ -80,25 +75,6 @@ class PartitionReport:
             **({"cut": cut} if cut else {}),
         }
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "PartitionReport":
-        """The report that `to_json` wrote; PartitionError if `data` is incomplete or contradicts itself."""
-        try:
-            names = ("scheme", "n_examples", "sizes", "label_ids", "requested_shares", "obtained_counts", "notes")
-            report = cls(
-                **{name: tuples(data[name]) for name in names},
-                scores=data["scores"] and tuple(ScoreSummary(*row) for row in data["scores"]),
-                overlap={name: Overlap(**found) for name, found in data.get("overlap", {}).items()},
-                cut={name: tuple(counts) for name, counts in data.get("cut", {}).items()},
-            )
-            written = report.to_json()
-        except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
-            raise PartitionError(f"not a partition report, {type(error).__name__}: {error}") from error
-        if written != dict(data):
-            wrong = sorted(key for key in written.keys() | data.keys() if written.get(key) != data.get(key))
-            raise PartitionError(f"a partition report that contradicts itself or has unknown fields: {wrong}")
-        return report
-
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -114,7 +90,7 @@ class Partition:
 class Partitioner(Protocol):
     """A frozen dataclass of plain JSON values that shares examples among clients.
 
-    Being plain data it can be hashed into an experiment's identity (see `partitions.describe`).
+    Being plain data, its description can be part of an experiment's identity (see `partitions.from_description`).
     """
 
     scheme: ClassVar[str]

@@ -25,13 +25,10 @@ Parsed = TypeVar("Parsed")
 class TableView:
     """A benchmark's records as a frame, tables, notes and a figure.
 
-    fields: the frame's columns, of which some are integers or floats where they have a value. ranks: whether it shows
-    the methods' scores, so that one method is the best.
+    fields: the frame's columns. ranks: whether it shows the methods' scores, so that one method is the best.
     """
 
     fields: ClassVar[Sequence[str]]
-    integers: ClassVar[Sequence[str]] = ()
-    floats: ClassVar[Sequence[str]] = ()
     ranks: ClassVar[bool] = True
 
     def __init__(self, request: Request) -> None:
@@ -43,7 +40,7 @@ class TableView:
 
     def frame(self) -> pd.DataFrame:
         """The long form of everything that the tables show."""
-        return long_form(self.lines(), self.fields, {"Int64": self.integers, "Float64": self.floats})
+        return long_form(self.lines(), self.fields)
 
     def grids(self) -> Iterable[Grid]:
         """The tables."""

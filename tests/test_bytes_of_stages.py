@@ -82,6 +82,14 @@ def test_tables_csv_and_terminal(results, capsys):
     assert f"uplink {FEDAVG / 1e3:.1f} kB" in out  # of all runs together: FedAvg's once
 
 
+def test_a_row_without_training_is_named_as_any_other_and_runs_what_it_corrects(results, capsys):
+    options = ["--methods", "fedavg-prior", "--workers", "1", "--device", "cpu", "--no-tracking"]
+    before = sorted(results.glob("records/*"))
+    assert main(["run", *CHOICE, *options, "--results-dir", str(results)]) == 0
+    assert "FedAvg + prior †" in capsys.readouterr().out
+    assert sorted(results.glob("records/*")) == before
+
+
 def test_site(records):
     find = among(records.values())
     costs = [list(_costs(records[name], find))[:2] for name in METHODS]

@@ -119,10 +119,13 @@ def test_every_table_compiles_without_an_overfull_box(reported, latex_complaints
 
 
 @pytest.mark.slow
-def test_the_first_page_says_what_the_records_say(tmp_path):
-    copy = tmp_path / "README.md"
-    shutil.copy(ROOT / "README.md", copy)
-    words = ["--readme", str(copy), "--picture", str(tmp_path / "docs" / "pictures" / "front.png")]
+def test_the_first_page_and_the_study_say_what_the_records_say(tmp_path):
+    pages = "README.md", "docs/label-prior.md"
+    (tmp_path / "docs").mkdir()
+    for page in pages:
+        shutil.copy(ROOT / page, tmp_path / page)
+    words = ["--readme", str(tmp_path / "README.md"), "--picture", str(tmp_path / "docs" / "pictures" / "front.png")]
     found = [word for records in FOLDERS for word in ("--records", str(records))]
     assert main(["front", "--scale", "lite", *found, *words]) == 0
-    assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")  # else: make readme
+    for page in pages:
+        assert (tmp_path / page).read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # make readme

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.claims import At, AverageBetter, Better, Decisive
+from benchmarks.claims import At, AverageBetter, Better, Decisive, Study
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.measures import metric
@@ -138,3 +138,11 @@ def decisive_of(paper: str) -> tuple[Decisive, ...]:
         return ()
     comparisons: tuple[Decisive, ...] = importlib.import_module(f"benchmarks.{paper}.decisive").DECISIVE
     return comparisons
+
+
+def study_of(paper: str) -> Study | None:
+    """The study that a paper's folder states in decisive.py; None without one."""
+    if not (ROOT / paper / "decisive.py").is_file():
+        return None
+    study: Study | None = getattr(importlib.import_module(f"benchmarks.{paper}.decisive"), "STUDY", None)
+    return study

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from benchmarks.costs import GPUS
 from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.encoders.packages import PACKAGED
 from benchmarks.errors import UserError
@@ -39,13 +40,18 @@ class Command(NamedTuple):
 PLACES = "--data-dir --results-dir"
 CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
 WORKERS = "--workers --client-workers --executor --ray-address --slurm"
-MACHINE = f"{WORKERS} --threads --device --micro-batch --lenient --no-tracking"
+MACHINE = f"{WORKERS} --threads --device --micro-batch --checkpoint-activations --lenient --no-tracking"
 
 COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
     "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include --backbone"),
     "plan": Command(
-        "plan", "show cells, bytes and hours without training", f"id {CHOICE} --from-sweep --claims --tflops --json"
+        "plan",
+        "show cells, bytes and hours without training",
+        f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
+    ),
+    "rehearse": Command(
+        "rehearse", "a step of each method and model of the paper scale on random texts", "ids --include"
     ),
     "time": Command(
         "durations",
@@ -56,7 +62,7 @@ COMMANDS = {
     "sweep": Command(
         "sweep",
         "tune settings on validation data",
-        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --adopt",
+        f"id {CHOICE} {MACHINE} --grid --trials --rungs --adopt",
     ),
     "campaign": Command(
         "campaign",
@@ -258,6 +264,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         # plan and report
         "--claims": flag("what each claim of a paper still needs: cells, seeds (default: 5), hours"),
         "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),
+        "--gpu": option("say what runs need of this GPU (default: this machine's, if it has one)", choices=tuple(GPUS)),
         "--json": flag("print the plan as JSON, with bytes as integers"),
         "--tables": flag("also print tables, and every claim"),
         "--notes": flag("also print the notes under the tables"),
@@ -287,6 +294,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
             "texts of a batch that train at once, or auto: all on a CPU, what fits on a GPU (default: auto)",
             type=micro_batch,
         ),
+        "--checkpoint-activations": flag("keep the inputs of layers alone, and compute the rest twice: less memory"),
         "--lenient": flag("skip and count malformed rows, accept missing files"),
         "--no-tracking": flag("keep records only, without MLflow"),
         "--hours": option("stop after this many hours (default: run to the end)", type=hours),
@@ -297,7 +305,6 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--repeats": option("repetitions of each timing (default: 3)", type=positive, default=3),
         # sweep
         "--grid": several("try these values of a field; repeated: all combinations", "FIELD=V1,V2,…"),
-        "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),
         "--trials": option("at most this many trials per method and task (default: all)", type=positive),
         "--rungs": option("prune all but the best quarter after these rounds, such as 1,2, or none", type=rungs),
         "--adopt": flag("save the best values as the definition's defaults, where it has a file"),

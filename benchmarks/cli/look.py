@@ -41,9 +41,10 @@ def show_command(args: argparse.Namespace) -> int:
     """Print everything about one benchmark."""
     table = benchmark(args.id)
     print(f"{table.id}: {table.paper.name}, {table.place}\n{table.title}\n{table.paper.citation}\n\nMethods")
-    for row in table.rows:
+    for row in (*table.rows, *table.without_training):
         facts = [table.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm"]
         facts += [f"begins from {row.begins}"] if row.begins else []
+        facts += [f"needs no run but {row.corrects}'s"] if row.corrects else []
         facts += [f"on {row.backbone}"] if row.backbone else []
         text = ", ".join((f"{row.name}: {row.algorithm}", *facts))
         print(f"  {row.id:18} {text}{'' if row.printed else ' (not in the paper)'}{_only_at(table, row.scales)}")

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
+from benchmarks.campaign.protocol import SCALE, study_of
 from benchmarks.dry_run.shapes import derive_client, derive_for, derive_work, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
@@ -21,6 +22,7 @@ from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.running.process import code_revision
+from benchmarks.studies import blocks_of
 from fedsim.files import read_text, write_bytes
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture
@@ -43,7 +45,7 @@ MEANING = {
 
 
 def front_command(args: argparse.Namespace) -> int:
-    """Write to a file how far every paper is reproduced at a scale, and what was found."""
+    """Write to a file how far every paper is reproduced at a scale, and what was found; and the studies next to it."""
     records, by_paper = read_folders(args.records), tables_by_paper()
     standings = standings_at(args.scale, by_paper, records)
     if not standings:
@@ -57,6 +59,12 @@ def front_command(args: argparse.Namespace) -> int:
     run = coverage(standings, _at_paper(by_paper, records), args.scale)
     update_readme(args.readme, front_markdown(standings, run, args.scale, picture))
     print(f"updated {args.readme}")
+    for study in filter(None, map(study_of, by_paper)):
+        page = args.readme.parent / study.page
+        if args.scale == SCALE and page.is_file():
+            for name, text in blocks_of(study, records).items():
+                update_readme(page, text, name)
+            print(f"updated {page}")
     return 0
 
 
@@ -133,8 +141,8 @@ def _dossier(
             at = next((each for each in table.scales if each.id == scale), None)
             if at is None:
                 continue
-            shapes = {"derive": derive_for(table), "derive_client": derive_client, "derive_work": derive_work}
-            request = request_for(table, at, records, **shapes)
+            shapes = derive_for(table), derive_client, derive_work
+            request = request_for(table, at, records, (), (), "chosen", *shapes)
             is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
                 requests.append(request)

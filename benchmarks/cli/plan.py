@@ -16,10 +16,10 @@ from rich.table import Table
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
+from benchmarks.cli.needs import add_needs, gpu_of, needs_notes, needs_table
 from benchmarks.costs import WirePlan
-from benchmarks.dry_run.client_costs import cell_flops
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.shapes import keep_in, plan_of
+from benchmarks.dry_run.shapes import derive_cell_flops, keep_in, plan_of
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.encoders.fetched import contents
 from benchmarks.errors import DependsOnTextsError, UserError
@@ -30,7 +30,7 @@ from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
-from benchmarks.running.federation import counted_clients, training_examples
+from benchmarks.running.counts import Counted, counted
 from benchmarks.running.requirements import why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
@@ -56,11 +56,17 @@ def plan_command(args: argparse.Namespace) -> int:
         return show_needs(args)
     chosen, finished = selection(args), Completed(RunOptions(args.results_dir))
     plan = planned(chosen, finished, args)
+    if gpu := gpu_of(args):
+        add_needs(chosen, plan["rows"], gpu, args)
     if args.json:
         print(json.dumps(plan, indent=1, ensure_ascii=False))
-    else:
-        Console(width=max(Console().width, _WIDTH)).print(_table(chosen, plan))
-        print(*_hours(plan, args.tflops), *_notes(chosen, plan, finished), sep="\n")
+        return 0
+    console = Console(width=max(Console().width, _WIDTH))
+    console.print(_table(chosen, plan))
+    print(*_hours(plan, args.tflops), *_notes(chosen, plan, finished), sep="\n")
+    if gpu:
+        console.print(needs_table(chosen, plan["rows"], gpu))
+        print(*needs_notes(plan["rows"], gpu, args.tflops), sep="\n")
     return 0
 
 
@@ -87,7 +93,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     hours, seconds = 0.0, list[float | None]()
     if args.tflops:
         options = api.settings(**machine(args))
-        flops = (cell_flops(unique[spec_id], counted_clients(unique[spec_id], options)) for spec_id in distinct)
+        flops = (derive_cell_flops(unique[spec_id], counted(unique[spec_id], options).clients) for spec_id in distinct)
         hours = seeds * sum(flops) / (args.tflops * 1e12 * 3600)
     else:
         seconds = _seconds(list(unique.values()), finished, Timings(taken(known_records(args, [chosen.benchmark]))))
@@ -113,13 +119,14 @@ def _planned_row(
 ) -> tuple[dict[str, Any], list[dict[str, int]]]:
     """A cell's line of the plan, and the bytes of each of its stages, the first one first; empty if unknown."""
     chain = [*earlier_stages(cell), cell]
-    wires, examples, reason = list[WirePlan](), None, None
+    wires, texts, reason = list[WirePlan](), list[Counted](), None
     try:
         for stage in chain:
-            wire, examples = wire_of(stage, args)
+            wire, of_stage = wire_of(stage, args)
             wires.append(wire)
+            texts += [of_stage] if of_stage else []
     except UserError as error:  # bytes depend on examples that are not here, or on their texts
-        wires, examples, reason = [], None, str(error)
+        wires, texts, reason = [], [], str(error)
     totals = ((wire.total.up_bytes, wire.total.down_bytes, wire.setup_bytes) for wire in wires)
     stages = [dict(zip(_WAYS, sizes, strict=True)) for sizes in totals]
     line: dict[str, Any] = dict.fromkeys(_BYTES)
@@ -141,7 +148,8 @@ def _planned_row(
         "rounds": cell.training.last_round,
         "longest_text": cell.training.max_length,
         "reason": reason,
-        "counted_examples": examples,
+        "counted_examples": sum(texts[0].examples) if texts else None,
+        "counted_error": texts[0].error if texts else 0.0,
         **line,
     }, stages
 
@@ -153,25 +161,27 @@ def _seconds(cells: list[RunConfig], finished: Completed, timings: Timings) -> l
     return [timings.seconds(cell) for cell in staged if not finished(cell, cell.spec_id in needed)]
 
 
-def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, int | None]:
-    """What a cell's rounds send, and the number of examples if the bytes depend on it, else None.
+def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counted | None]:
+    """What a cell's rounds send, and the counted texts if the bytes depend on them.
 
     UserError if they depend on examples and there are no data, or on the texts themselves.
     """
     # A row may have another encoder than BACKBONE.
     backbone = args.backbone if args.backbone and backbone_name(args.backbone) == cell.backbone else None
-    if backbone is None and (kept := plan_of(cell)) is not None:
-        return kept, None
-    try:
-        return wire_plan(cell, backbone), None
-    except DependsOnTextsError:
-        if cell.source != "generated" and args.data_dir is None:
-            raise UserError(
-                "bytes that depend on the number of examples: name the folder of the data with --data-dir (or "
-                "DATA_DIR), and they are counted"
-            ) from None
-        examples = training_examples(cell, RunOptions(args.results_dir, args.data_dir))
-        return wire_plan(cell, backbone, examples), sum(examples)
+    if backbone is None and (wire := plan_of(cell)) is not None:
+        return wire, None
+    if backbone is not None or (cell.source != "generated" and args.data_dir is None):
+        try:
+            return wire_plan(cell, backbone), None
+        except DependsOnTextsError:
+            if cell.source != "generated" and args.data_dir is None:
+                raise UserError(
+                    "bytes that depend on the number of examples: name the folder of the data with --data-dir (or "
+                    "DATA_DIR), and they are counted"
+                ) from None
+    texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
+    wire = plan_of(cell, texts.examples) if backbone is None else None
+    return wire or wire_plan(cell, backbone, texts.examples), texts
 
 
 def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunResult]:
@@ -236,7 +246,8 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
                 method
             )
         if examples is not None:
-            notes.setdefault(f"Counted on {task}'s {examples:,} training examples", []).append(method)
+            sample = f", by a 5 % sample: ± {row['counted_error']:.1%}" if row["counted_error"] else ""
+            notes.setdefault(f"Counted on {task}'s {examples:,} training examples{sample}", []).append(method)
         if row["equal_rounds"] is False:
             notes.setdefault(f"A round is the mean of rounds that differ, {task}", []).append(method)
     defined = chosen.benchmark.scale(chosen.scale.id)

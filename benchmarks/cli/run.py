@@ -60,7 +60,7 @@ def _run_table(args: argparse.Namespace) -> None:
 
             def tell(event: Event) -> None:
                 if isinstance(event, CellFinished):
-                    records.append(event.record)
+                    records.append(replace(event.record, folder=options.records_dir))  # next to its answers
                 display(event)
                 if mirror:
                     mirror(event)

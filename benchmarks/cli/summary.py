@@ -134,7 +134,7 @@ def _in_columns(columns: Sequence[Sequence[str]], width: int) -> Iterator[str]:
 def _gains(page: Page, width: int) -> Iterator[str]:
     """The quantity of a table of bytes: how many times fewer a method sends than its baselines, as measured."""
     frame = page.frame()
-    if "quantity" not in frame:
+    if "gain" not in set(frame.get("quantity", ())):
         return
     is_measured = frame["counted"] == "wire, measured" if "counted" in frame else frame["target"] == "baseline"
     gains = frame[is_measured & (frame["quantity"] == "gain") & frame["value"].notna()]

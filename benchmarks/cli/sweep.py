@@ -17,14 +17,11 @@ def sweep_command(args: argparse.Namespace) -> int:
     """Try settings on validation data, show and write the outcome, and how to run the table with the best."""
     chosen = selection(args)
     search = chosen.benchmark.search(chosen.scale)
-    has_fields = bool(args.grid or args.range)
-    if args.range and args.trials is None:
-        raise UserError("--range: expected --trials with the number of points to draw, found none")
-    if args.adopt and (search.chosen is None or has_fields):
-        why = "takes what the definition tunes, without --grid or --range" if has_fields else "reads no choices"
+    if args.adopt and (search.chosen is None or args.grid):
+        why = "takes what the definition tunes, without --grid" if args.grid else "reads no choices"
         raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
     options = api.settings(**machine(args))
-    rows = [row for row in chosen.rows if has_fields or row.id in search.grids]
+    rows = [row for row in chosen.rows if args.grid or row.id in search.grids]
     require_inputs(replace(chosen, rows=rows).runs() if rows else [], options, lambda cell, with_weights: False)
     read_sweep(options.results_dir / chosen.sweep_file)  # a damaged file ends the command before hours of training
     from benchmarks.cli.trials import tune  # loads torch, Optuna and MLflow

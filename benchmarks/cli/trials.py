@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -21,15 +21,13 @@ from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
 from benchmarks.sweeps.results import keep, result_of
-from benchmarks.sweeps.space import Tuning, planned, read_space, spaces
+from benchmarks.sweeps.space import Tuning, planned, read_grid, spaces
 from benchmarks.sweeps.study import TunedStudy, run_trials
 from benchmarks.sweeps.tuning import read_sweep
 from fedsim.files import write_bytes
 from reports.pages.plots import KINDS, render
 from reports.pages.text import human_bytes
-from reports.sweeps import figures
-
-Result = Mapping[str, Any]  # a study as the sweep's file has it
+from reports.sweeps import Result, figure, trials_frame
 
 
 def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_command: str) -> None:
@@ -71,7 +69,7 @@ def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_
 def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -> list[Tuning]:
     """What is tried of each task and method; UserError if the arguments do not fit."""
     benchmark, scale, search = chosen.benchmark, chosen.scale, chosen.benchmark.search(chosen.scale)
-    given = read_space(args.grid, args.range)
+    given = read_grid(args.grid)
     if (args.seeds != range(1) or args.seed is not None) and search.seeds:
         warn(f"this sweep uses seeds that no table uses ({', '.join(map(str, search.seeds))})")
     tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), given)
@@ -124,47 +122,39 @@ def _show_in_mlflow(
 
 
 def _print_sweep(chosen: Selection, results: Sequence[Result]) -> None:
-    """Every value with its validation score, the best one marked, with all that equal it."""
+    """Every trial with its validation score, the best one marked, with all that equal it."""
     table = Table(title=f"{chosen.title} sweep: scores {results[0]['score'].partition(' ')[2]}")
     for heading in ("Task", "Method", "Tried", "Score", "sd", "n", "Uplink", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n", "Uplink") else "left")
     for result in results:
         task, method = names_of(result, chosen.benchmark)
         by = metric(result["metric"])
-        for trial in result["trials"]:
-            style = "bold" if trial["number"] in result["ties"] else None
-            entries = shown(trial, result, chosen.benchmark, chosen.scale)
+        for trial, line in zip(result["trials"], trials_frame([result]).itertuples(), strict=True):
+            score = "failed" if line.seeds < len(result["seeds"]) else "undefined"
+            entries = (
+                shown(trial, chosen),
+                score if line.mean is None else f"{by.shown(line.mean):.2f}",
+                "" if line.sd is None else f"{by.shown(line.sd):.2f}",
+                str(line.seeds),
+                "" if line.uplink_bytes is None else human_bytes(line.uplink_bytes),
+                line.state,
+            )
+            style = "bold" if line.trial in result["ties"] else None
             table.add_row(f"{task} ({by.label}{f', {by.unit}' if by.unit else ''})", method, *entries, style=style)
         table.add_section()
     Console(width=max(Console().width, 118)).print(table)
     for result in results:
         if result["tie"]:
-            taken = shown(result["best"], result, chosen.benchmark, chosen.scale)[0]
             place, equals = " · ".join(names_of(result, chosen.benchmark)), len(result["ties"])
-            print(f"{place}: {equals} trials tie; taken: {taken} ({result['tie']}).")
+            print(f"{place}: {equals} trials tie; taken: {shown(result['best'], chosen)} ({result['tie']}).")
 
 
 def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, folder: Path) -> list[Path]:
-    """Write trials.csv and pictures into a folder; returns their paths."""
+    """Write trials.csv and the figure of the trials into a folder; returns their paths."""
     results = [result for result in results if result.get("metric") and result["trials"]]
-    rows = [
-        {
-            **{name: result[name] for name in ("task", "method", "scale", "study")},
-            "trial": trial["number"],
-            "score": result["metric"],
-            "mean": trial["mean"],
-            "sd": trial["sd"],
-            "seeds": len(trial["scores"]),
-            "uplink_bytes": trial["uplink_bytes"],
-            "state": state(result, trial),
-            **trial["values"],
-        }
-        for result in results
-        for trial in result["trials"]
-    ]
-    contents = {"trials.csv": pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n").encode()}
-    for name, figure in figures(results, table, scale).items():
-        contents |= dict(zip((f"{name}.{kind}" for kind in KINDS), render(figure, *KINDS), strict=True))
+    contents = {"trials.csv": trials_frame(results).to_csv(index=False, lineterminator="\n").encode()}
+    drawn = render(partial(figure, results, table, scale), *KINDS)
+    contents |= dict(zip((f"trials.{kind}" for kind in KINDS), drawn, strict=True))
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]
@@ -177,21 +167,6 @@ def names_of(result: Result, table: Benchmark) -> tuple[str, str]:
     return tasks.get(task, task), rows.get(method, method)
 
 
-def shown(trial: Mapping[str, Any], result: Result, table: Benchmark, scale: Scale) -> tuple[str, ...]:
-    """A trial's row in a table: values, score, deviation, number of seeds, uplink, and its state."""
-    by, mean, missing = metric(result["metric"]), trial["mean"], len(result["seeds"]) - len(trial["scores"])
-    score = f"{by.shown(mean):.2f}" if mean is not None else "failed" if missing else "undefined"
-    deviation = "" if trial["sd"] is None else f"{by.shown(trial['sd']):.2f}"
-    uplink = "" if trial["uplink_bytes"] is None else human_bytes(trial["uplink_bytes"])
-    values = ", ".join(table.shown(name, value, scale) for name, value in trial["values"].items())
-    return values, score, deviation, str(len(trial["scores"])), uplink, state(result, trial)
-
-
-def state(result: Result, trial: Mapping[str, Any]) -> str:
-    """Whether a trial of a study is the best, a tie, or pruned; "" for any other."""
-    if "given_up_after" in trial:
-        return f"pruned after round {trial['given_up_after']}"
-    number, ties = trial["number"], result["ties"]
-    is_best = result["best"] is not None and number == result["best"]["number"]
-    is_tied = number in ties and len(ties) > 1
-    return ", ".join([*["best"] * is_best, *[f"tie of {len(ties)}"] * is_tied])
+def shown(trial: Mapping[str, Any], chosen: Selection) -> str:
+    """The values of a trial, as the table writes them."""
+    return ", ".join(chosen.benchmark.shown(name, value, chosen.scale) for name, value in trial["values"].items())

@@ -14,7 +14,16 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ClientCosts, Work
-from benchmarks.dry_run.rounds import ONE, Amounts, DryRun, DryTraining, architecture_of, client_of, counted_once
+from benchmarks.dry_run.rounds import (
+    ONE,
+    Amounts,
+    DryRun,
+    DryTraining,
+    architecture_of,
+    client_of,
+    counted_once,
+    round_examples,
+)
 from benchmarks.dry_run.stand_ins import Features, OneText
 from benchmarks.encoders.files import architecture
 from benchmarks.run_config import RunConfig
@@ -22,9 +31,8 @@ from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState
 from fedsim.models.families import FAMILIES
-from fedsim.models.model import Model
+from fedsim.models.model import Model, encoder_layers
 from fedsim.objectives import Objective
-from fedsim.split import encoder_layers
 from fedsim.train_config import TrainConfig
 
 SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have embeddings and head alone
@@ -78,11 +86,20 @@ def cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
     """
     if not trains(cell.algorithm):
         return 0
+    if cell.algorithm in SPLIT:
+        return _split_run_flops(cell, clients)
     run = FlopRun(cell)
     rounds = run.rounds([client_of(each.id, len(each.train)) for each in clients])
     # Clients may be scored on one common subset.
     texts = {id(part): len(part) for client in clients for part in (client.train, *client.evaluation.values())}
     return sum(amounts["flops"] for amounts in rounds) + run.feature_flops * sum(texts.values())
+
+
+def _split_run_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
+    """FLOPs of split training, in which every text costs the same."""
+    once = replace(cell.training, local_epochs=1, participation=1.0, stop=1)
+    (one,) = FlopRun(replace(cell, clients=1, training=once)).rounds([client_of(0, 1)])
+    return one["flops"] * sum(round_examples(cell, clients, FlopRun(cell).algorithm))
 
 
 class _ClientRun(FlopRun):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -32,11 +32,13 @@ from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Objective, Vocabulary, build_objective
 from fedsim.plan import ExchangePlan
 from fedsim.precision import Precision
+from fedsim.split import encoder_layers
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
 Amounts = Mapping[Hashable, int]  # what is counted -> how much: "flops", or the direction and kind of bytes
 ONE = np.zeros(1, dtype=np.int64)  # the index of one text
+SINGLE = Precision(META, "fp32")
 aten = torch.ops.aten
 _KNOWN: dict[Hashable, int] = {}
 
@@ -193,17 +195,28 @@ def architecture_of(model: Model) -> Hashable:
     return frozenset(shapes), type(model.network.encoder), type(model.network.head), type(objective).__name__
 
 
-def meta_workload(cell: RunConfig, backbone: str, training: LocalTraining, features: FeatureCache) -> Workload:
-    """The workload of a run with its model on the `meta` device; UserError without the encoder's configuration."""
+def shaped_workload(
+    cell: RunConfig,
+    backbone: str,
+    training: LocalTraining,
+    features: FeatureCache,
+    precision: Precision = SINGLE,
+    build: Callable[[], nn.Module] | None = None,
+) -> Workload:
+    """The workload of a run whose words are numbers; UserError without the encoder's configuration.
+
+    precision: with the device, by default `meta`. build: the encoder; by default one with random weights.
+    """
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, words = task(cell.task), int(config.get("vocab_size", 30522))
-    vocabulary = Vocabulary(words, np.zeros(1, dtype=np.int64), mask_id=0)
+    vocabulary = Vocabulary(words, np.arange(words), mask_id=0)
     objective = build_objective(of.objective, of.classes, vocabulary, of.objective_options)
 
     def load_model() -> Model:
-        with META:
-            model = with_head(encoder_from_config(config), objective.outputs, cell.seed, head=cell.head)
-        return Model(model, Precision(META, "fp32"), objective)
+        with precision.device:
+            encoder = build() if build else encoder_from_config(config)
+            model = with_head(encoder, objective.outputs, cell.seed, head=cell.head)
+        return Model(model, precision, objective, cell.training.kernels)
 
     return Workload(
         load_model,
@@ -224,9 +237,16 @@ def client_of(number: int, size: int) -> Client:
 class DryRun:
     """The rounds of a run without values."""
 
-    def __init__(self, cell: RunConfig, backbone: str, training: DryTraining, features: FeatureCache) -> None:
+    def __init__(
+        self,
+        cell: RunConfig,
+        backbone: str,
+        training: DryTraining,
+        features: FeatureCache,
+        precision: Precision = SINGLE,
+    ) -> None:
         self.cell, self.meter = cell, training.meter
-        self.workload = meta_workload(cell, backbone, training, features)
+        self.workload = shaped_workload(cell, backbone, training, features, precision)
         self.algorithm = build_algorithm(cell.algorithm, self.workload, cell.options)
         self.setup = Channel(cell.codec)
 
@@ -295,6 +315,8 @@ def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[i
     padded = replace(budget, padding="fixed" if of_one_length else "longest")
     training = DryTraining(padded, cell.seed, is_counted=examples is not None)
     run = DryRun(cell, backbone or cell.backbone, training, Features(examples is not None))
+    for layer in encoder_layers(run.workload.model) if examples is not None else ():
+        layer.forward = lambda states, *_, **__: states  # what crosses has the same shape before and behind a layer
     rounds: list[Any] = [
         {key: size for key, size in amounts.items() if key != "flops"}
         for amounts in run.rounds([client_of(number, size) for number, size in enumerate(sizes)])

@@ -6,14 +6,14 @@ A key holds everything that decides an answer; a damaged file is ignored and der
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan, Work
+from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan, Work
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import included_code
@@ -21,6 +21,9 @@ from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
 from fedsim.files import read_json
+
+if TYPE_CHECKING:
+    from fedsim.data import Client
 
 LIBRARIES = ("torch", "transformers")
 Answer = TypeVar("Answer")
@@ -56,13 +59,13 @@ def _keep(key: str, value: JSON) -> None:
             _file = None
 
 
-def key_of(what: str, cell: RunConfig, examples: int | None = None) -> str:
+def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = None) -> str:
     """The key of a run's answer, the same for runs of the same shapes.
 
     Args:
         what: "plan" or "client".
         cell: The run.
-        examples: Of all clients together, where they are known.
+        examples: Of all clients together, or of each, where they are known.
     """
     of, libraries = task(cell.task), [metadata.version(name) for name in LIBRARIES]
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
@@ -73,13 +76,14 @@ def key_of(what: str, cell: RunConfig, examples: int | None = None) -> str:
     return f"{what}-{digest(json.loads(canonical_json(parts)))}"
 
 
-def _answer(
+def kept(
     key: str, derive: Callable[[], Answer | None], to_json: Callable[[Answer], JSON], read: Callable[[JSON], Answer]
 ) -> Answer | None:
+    """A derived answer, from the cache if it is there."""
     if key in _answers:
         try:
-            kept = _answers[key]
-            return None if kept is None else read(kept)
+            stored = _answers[key]
+            return None if stored is None else read(stored)
         except (TypeError, ValueError, KeyError, AttributeError):  # a damaged entry
             pass
     answer = derive()
@@ -112,36 +116,64 @@ def derive_for(benchmark: Benchmark) -> Callable[..., WirePlan | None]:
     return derive
 
 
-def plan_of(cell: RunConfig, examples: int | None = None) -> WirePlan | None:
-    """The bytes of a run's rounds with so many examples, split evenly; None where the texts themselves decide."""
+def plan_of(cell: RunConfig, examples: int | Sequence[int] | None = None) -> WirePlan | None:
+    """The bytes of a run's rounds; None where the texts themselves decide.
+
+    examples: of each client, or a number that is split evenly among them.
+    """
 
     def derive() -> WirePlan | None:
         from benchmarks.dry_run.rounds import wire_plan  # loads torch
 
-        sizes = None if examples is None else [(examples + client) // cell.clients for client in range(cell.clients)]
+        sizes = None if isinstance(examples, int) else examples
+        if isinstance(examples, int):
+            sizes = [(examples + client) // cell.clients for client in range(cell.clients)]
         try:
             return wire_plan(cell, examples=sizes)
         except (DependsOnTextsError, RoundRefusedError):
             return None
 
-    return _answer(key_of("plan", cell, examples), derive, _plan_to_json, _plan_from_json)
+    return kept(key_of("plan", cell, examples), derive, _plan_to_json, _plan_from_json)
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:
     """The cost of one client's training; None for a method with another training loop."""
     key = key_of("client", cell)
-    return _answer(key, lambda: _dry_run().client_costs(cell), asdict, lambda value: ClientCosts(**value))
+    return kept(key, lambda: _dry_run().client_costs(cell), asdict, lambda value: ClientCosts(**value))
 
 
 def derive_flops(cell: RunConfig) -> float | None:
     """FLOPs of one client's training on a text; None where shapes do not give them."""
-    return _answer(key_of("flops", cell), lambda: _dry_run().client_flops(cell), float, float)
+    return kept(key_of("flops", cell), lambda: _dry_run().client_flops(cell), float, float)
+
+
+def derive_fit(cell: RunConfig, memory: int, precision: str) -> Fit:
+    """The part of a run's batches that fits a GPU with so many bytes; see `memory.fit`."""
+
+    def derive() -> Fit:
+        from benchmarks.dry_run.memory import fit  # loads torch
+
+        return fit(cell, memory, precision)
+
+    def read(value: JSON) -> Fit:
+        return Fit(value["part"], HeldBytes(**value["held"]), HeldBytes(**value["whole"]))
+
+    answer = kept(key_of(f"fit-{memory >> 30}-{precision}", cell), derive, asdict, read)
+    assert answer is not None
+    return answer
+
+
+def derive_cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
+    """FLOPs of a run's training on clients with so many texts; see `client_costs.cell_flops`."""
+    sizes = [[len(each.train), *sorted(map(len, each.evaluation.values()))] for each in clients]
+    key = f"{key_of('cell-flops', cell)}-{digest(sizes)}"
+    return kept(key, lambda: _dry_run().cell_flops(cell, clients), int, int) or 0
 
 
 def derive_work(cell: RunConfig) -> Work | None:
     """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
     one = replace(cell, seed=0)  # seeds draw cohorts, not shapes
-    return _answer(key_of("work", one), lambda: _dry_run().work(one), asdict, lambda value: Work(**value))
+    return kept(key_of("work", one), lambda: _dry_run().work(one), asdict, lambda value: Work(**value))
 
 
 def _dry_run() -> ModuleType:

@@ -82,34 +82,33 @@ def executor_for(settings: RunOptions, sink: Sink, count: int) -> Iterator[Execu
             yield stack.enter_context(adapter.started(settings, count))
 
 
-def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink, at_once: int = 0) -> Iterator[tuple[Job, End]]:
+def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink) -> Iterator[tuple[Job, End]]:
     """Compute jobs, those that another invocation computes last.
 
     Args:
         executor: Where they are computed; a job whose process was killed is handed out again.
         jobs: The jobs; the next one is taken from here when there is room for it.
         sink: Receives the events of the jobs, except their ends.
-        at_once: The number of jobs to hand out at once; 0 for as many as the executor takes.
 
     Yields:
         Each job with its end.
     """
     taken: list[tuple[Job, CellWaits]] = []
-    for job, end in _computed(executor, iter(jobs), sink, at_once or executor.room, wait=False):
+    for job, end in _computed(executor, iter(jobs), sink, wait=False):
         if isinstance(end, CellWaits):
             taken.append((job, end))
         else:
             yield job, end
     for _, waits in taken:
         sink(waits)
-    yield from _computed(executor, iter([job for job, _ in taken]), sink, executor.room, wait=True)
+    yield from _computed(executor, iter([job for job, _ in taken]), sink, wait=True)
 
 
-def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, room: int, wait: bool) -> Iterator[tuple[Job, End]]:
+def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, wait: bool) -> Iterator[tuple[Job, End]]:
     again, pending, deaths = deque[Job](), dict[Future[End], Job](), Counter[str]()
     while True:
         left = iter(lambda: again.popleft() if again else next(jobs, None), None)
-        if batch := list(islice(left, min(room, executor.room) - len(pending))):
+        if batch := list(islice(left, executor.room - len(pending))):
             pending.update(zip(executor.submit(batch, wait), batch, strict=True))
         if not pending:
             return

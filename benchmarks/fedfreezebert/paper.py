@@ -23,15 +23,29 @@ PAPER = Paper(
     units=fedsplitbert.UNITS,
 )
 
+# Rows over a frozen encoder do not ask whether it learns, but whether its features carry the task.
+FROZEN = replace(
+    LEARNING,
+    row="c-average",
+    name="a linear probe on the frozen encoder",
+    learns="the frozen encoder's features carry the task",
+    fails="the frozen encoder's features are too weak here",
+    of=" of rows over the frozen encoder",
+)
 GLOBAL = {"options.embeddings": "global"}
 METHODS = (
     Row("central", "Centralised training", {"algorithm": "central", **GLOBAL}),
     Row("fedavg", "FedAvg", {"algorithm": "fedavg", **GLOBAL}),
     Row("fedprox", "FedProx", {"algorithm": "fedavg", **GLOBAL, "options.proximal": 0.05}),
     Row("fedsplitbert", "FedSplitBERT", {"algorithm": "fedsplitbert", "options.critical_layer": 8, **GLOBAL}),
-    Row("d-fedavg", "D-FedFreezeBERT, FedAvg", {"algorithm": "fedfreezebert"}),
-    Row("d-fedprox", "D-FedFreezeBERT, FedProx", {"algorithm": "fedfreezebert", "options.proximal": 0.05}),
-    Row("c", "C-FedFreezeBERT", {"algorithm": "fedfreezebert_central"}),
+    Row("d-fedavg", "D-FedFreezeBERT, FedAvg", {"algorithm": "fedfreezebert"}, yardstick=FROZEN),
+    Row(
+        "d-fedprox",
+        "D-FedFreezeBERT, FedProx",
+        {"algorithm": "fedfreezebert", "options.proximal": 0.05},
+        yardstick=FROZEN,
+    ),
+    Row("c", "C-FedFreezeBERT", {"algorithm": "fedfreezebert_central"}, yardstick=FROZEN),
 )
 HEADS = {"ordinary": "ordinary", "average": "average", "psum": "P-SUM", "hsum": "H-SUM"}
 # A head uses the rates of another one of its kind: a linear layer (ordinary, average), or four BERT layers.

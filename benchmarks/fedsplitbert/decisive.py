@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks.claims import At, AverageBetter, Better, Decisive
+from benchmarks.claims import At, AverageBetter, Better, Decisive, Study
 
 _row = partial(At, "fedsplitbert-evidence")
 _C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
@@ -47,4 +47,49 @@ DECISIVE = (
         steps=(2,),
         seeds=_EVEN_TASKS,
     ),
+)
+
+# ---- the label-prior study (docs/label-prior.md) -----------------------------------------------------------------
+
+_STUDIED = dict.fromkeys(("cola", *_OTHERS), range(5, 10))
+_ACCURACY = ("test/accuracy",)  # CoLA's follows from its kept answers
+_PRIOR, _C6_PRIOR = _row("fedavg-prior-strength"), _row("c6-prior-strength")
+STUDY = Study(
+    page="docs/label-prior.md",
+    primary=Decisive(
+        ("study",),
+        (AverageBetter((_PRIOR,), (_C6_PRIOR,), -1.0, 1.0, over_failed=True, tasks=tuple(_STUDIED), scores=_ACCURACY),),
+        steps=(1, 3),
+        seeds=_STUDIED,
+    ),
+    rows={
+        "fedavg": "FedAvg",
+        "fedavg-prior": "FedAvg + prior at strength 1",
+        "fedavg-prior-strength": "FedAvg + prior",
+        "fedavg-threshold": "FedAvg + one threshold a client",
+        "c6": "FedSplitBERT",
+        "c6-prior-strength": "FedSplitBERT + prior",
+        "fedper": "FedPer",
+        "fedper-prior-strength": "FedPer + prior",
+        "fedavg-finetuned": "Fine-tuned FedAvg",
+        "fedavg-finetuned-prior-strength": "Fine-tuned FedAvg + prior",
+    },
+    secondary=(
+        ("c6", "fedavg"),
+        ("fedavg-prior-strength", "c6"),
+        ("fedavg-prior-strength", "fedper-prior-strength"),
+        ("fedavg-prior-strength", "fedper"),
+        ("fedavg-prior-strength", "fedavg-finetuned-prior-strength"),
+        ("fedavg-prior-strength", "fedavg-finetuned"),
+    ),
+    controls=(
+        ("fedavg-iid-prior-strength", "fedavg-iid"),
+        ("fedavg-iid-threshold", "fedavg-iid"),
+        ("c6-iid", "fedavg-iid"),
+    ),
+    control_steps=(2, 6),
+    control_seeds=_EVEN_TASKS,
+    earlier=("fedsplitbert-personalisation", "fedsplitbert-iid"),
+    earlier_seeds=range(5),  # the rule of scoring was chosen after a look at them
+    earlier_rows={"c6": "fedsplitbert", "c6-prior-strength": "fedsplitbert-prior-strength"},
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.corrections import STRENGTH, without_training
+from benchmarks.corrections import STRENGTH, THRESHOLD, without_training
 from benchmarks.experiment import Column, Row, Scale
 from benchmarks.fedsplitbert import paper
 from benchmarks.fedsplitbert.paper import COLUMNS, DEVIATIONS, FEDAVG, FEDSPLITBERT, LOCAL_MAJORITY
@@ -49,6 +49,7 @@ IID = replace(
     columns=with_one_score(
         column.task for column in COLUMNS if "test/accuracy" in column.scores and column.task != "wnli"
     ),
+    without_training=without_training(EVEN, STRENGTH, THRESHOLD),
     base=even_or_skewed,
     deviations=(
         *DEVIATIONS,

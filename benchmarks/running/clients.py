@@ -173,5 +173,5 @@ def _connect(ray: Any, settings: RunOptions) -> None:
         raise UserError(
             f"no Ray cluster answers at {address or 'this machine'} ({' '.join(str(error).split())[:300]}). Expected "
             "the address of one that runs, such as head-node:6379, in --ray-address (make: RAY_ADDRESS); without it "
-            "one is started here."
+            "one is started here. A cluster with token authentication needs RAY_AUTH_MODE=token."
         ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 import safetensors.torch
 import torch
 
-from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
@@ -95,7 +93,7 @@ def load_inputs(cell: RunConfig, settings: RunOptions, initial: KeptWeights | No
             f"version {of.version}. Run the benchmark's own definition."
         )
     backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
-    return Inputs(of, _task_data(cell.task, cell.source, settings), backbone, initial)
+    return Inputs(of, task_data(cell.task, cell.source, settings), backbone, initial)
 
 
 def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
@@ -112,7 +110,8 @@ def _requested(cell: RunConfig, settings: RunOptions) -> str:
 
 
 @lru_cache(maxsize=3)  # a table runs column by column, each cell after at most two earlier ones
-def _task_data(task_id: str, source: str, settings: RunOptions) -> TaskData:
+def task_data(task_id: str, source: str, settings: RunOptions) -> TaskData:
+    """The examples of a task; UserError where they are missing or malformed."""
     if source == "generated":
         generate = task(task_id).generate
         if generate is None:
@@ -126,7 +125,7 @@ def _task_data(task_id: str, source: str, settings: RunOptions) -> TaskData:
 
 @lru_cache(maxsize=2)
 def _encoded(task_id: str, source: str, settings: RunOptions, backbone: str, max_length: int) -> Mapping[str, Encoded]:
-    loaded = _task_data(task_id, source, settings)
+    loaded = task_data(task_id, source, settings)
     tokenizer = build_tokenizer(locate(backbone, False, settings.data_dir, settings.results_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
     named = {"pool": loaded.pool, **loaded.held_out, **central}
@@ -145,20 +144,6 @@ def build_clients(cell: RunConfig, inputs: Inputs, settings: RunOptions) -> tupl
     """The cell's clients with texts as the backbone's tokens; see `split_data`."""
     encoded = _encoded(cell.task, cell.source, settings, _requested(cell, settings), cell.training.max_length)
     return split_data(cell, inputs.task, inputs.data, encoded)
-
-
-def counted_clients(cell: RunConfig, settings: RunOptions) -> list[Client]:
-    """The clients with their numbers of texts, which are not tokenised unless they are packed into blocks."""
-    of = task(cell.task)
-    if of.long_texts == "packed":
-        return build_clients(cell, load_inputs(cell, settings), settings)[0]
-    texts: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
-    return split_data(cell, of, _task_data(cell.task, cell.source, settings), texts)[0]
-
-
-def training_examples(cell: RunConfig, settings: RunOptions) -> list[int]:
-    """The number of texts that each client trains on."""
-    return [len(client.train) for client in counted_clients(cell, settings)]
 
 
 def initial_weights(initial: KeptWeights, model: Model) -> Params:
@@ -228,7 +213,7 @@ def build_federation(
         encoder = build_encoder(inputs.backbone)
         folder = inputs.backbone.folder if inputs.backbone.heads else None
         network = with_head(encoder, objective.outputs, cell.seed, folder, cell.head)
-        model = Model(network, precision, objective, cell.training.kernels)
+        model = Model(network, precision, objective, cell.training.kernels, settings.checkpoint_activations)
         if inputs.initial is not None:
             model.write(initial_weights(inputs.initial, model))
         return model

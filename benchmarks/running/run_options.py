@@ -38,6 +38,7 @@ class RunOptions:
     client_workers: Count = 1  # clients of a cell that train at once, in tasks of Ray; 1: in the cell's own process
     device: str | None = None
     micro_batch: Texts | None = None  # of a batch at once on the device; None: all on a CPU, what fits on a GPU
+    checkpoint_activations: bool = False  # layers keep their inputs alone, and are computed twice
     executor: str = ""  # a name of benchmarks.executors; "": processes
     ray_address: str | None = None  # of a running Ray cluster; None: one starts on this machine
     slurm: tuple[str, ...] = ()  # requests to SLURM, such as "partition=gpu"

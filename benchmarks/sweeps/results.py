@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import statistics
@@ -16,8 +15,8 @@ from benchmarks.measures import Metric
 from benchmarks.results import write_text
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.space import Tuning, scored_at, settings_of
-from benchmarks.sweeps.study import TunedStudy, mean_of, values_of
-from benchmarks.sweeps.tuning import Range, Values, read_sweep
+from benchmarks.sweeps.study import TunedStudy, mean_of
+from benchmarks.sweeps.tuning import Values, read_sweep
 from fedsim.locks import held
 
 Trial = Mapping[str, Any]  # as the sweep's file has it: number, values, mean, uplink_bytes, …
@@ -55,7 +54,7 @@ def result_of(study: TunedStudy) -> dict[str, JSON]:
     """A study as the sweep's file has it: this sweep's trials, and those that earlier ones finished."""
     tuning, frozen, numbers = study.tuning, study.frozen(), study.trials()
     ended = [trial for trial in frozen if trial.state in (TrialState.COMPLETE, TrialState.PRUNED)]
-    numbers |= {trial.number: values_of(trial, tuning.space) for trial in ended if trial.number not in numbers}
+    numbers |= {trial.number: trial.params for trial in ended if trial.number not in numbers}
     trials = [_trial(tuning, frozen[number], numbers[number]) for number in sorted(numbers)]
     default = tuning.cells({})[0]
     best, ties, reason = choose(trials, tuning.metric, settings_of(default, tuning.space))
@@ -68,7 +67,7 @@ def result_of(study: TunedStudy) -> dict[str, JSON]:
         "score": f"{score} on validation data after the {scored_at(default)} round",
         "metric": score,
         "study": tuning.study,
-        "grid": {name: dataclasses.asdict(v) if isinstance(v, Range) else v for name, v in tuning.space.items()},
+        "grid": dict(tuning.space),
         "budget": tuning.budget,
         "trials": trials,
         "best": best,

@@ -19,7 +19,7 @@ from benchmarks.overrides import changeable, field_value, parsed, read_value
 from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
 from benchmarks.running.federation import load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.tuning import Range, Space, Values
+from benchmarks.sweeps.tuning import Grid, Values
 from benchmarks.tasks import task
 from fedsim.algorithms import algorithm_function, trains
 
@@ -28,8 +28,8 @@ from fedsim.algorithms import algorithm_function, trains
 class Tuning:
     """A method on a task: a trial is a point of the space, with a cell for each seed.
 
-    trials: at most so many points of a grid, in a seeded order, None for all; with a range among the fields, the number
-    that Optuna's TPE draws. rungs: rounds after which a trial may be pruned. study: the name in Optuna's journal.
+    trials: at most so many points of the grid, in a seeded order; None for all. rungs: rounds after which a trial may
+    be pruned. study: the name in Optuna's journal.
     """
 
     benchmark: Benchmark
@@ -37,22 +37,15 @@ class Tuning:
     row: Row
     column: Column
     seeds: tuple[int, ...]
-    space: Space
+    space: Grid
     trials: int | None = None
     rungs: tuple[int, ...] = ()
     study: str = ""
 
     @property
-    def is_grid(self) -> bool:
-        """Whether every field has a list of values."""
-        return not any(isinstance(values, Range) for values in self.space.values())
-
-    @property
     def budget(self) -> int:
         """The number of trials: the whole grid, or fewer."""
-        if not self.is_grid:
-            return self.trials or 0
-        points = math.prod(len(values) for values in self.space.values() if not isinstance(values, Range))
+        points = math.prod(map(len, self.space.values()))
         return min(points, self.trials or points)
 
     @property
@@ -91,44 +84,29 @@ def settings_of(cell: RunConfig, names: Iterable[str]) -> Values:
     return values
 
 
-def read_space(grids: Sequence[str], ranges: Sequence[str]) -> Space:
-    """The fields of --grid and --range, in their order; UserError if one is malformed or comes twice."""
-    space: dict[str, Sequence[JSON] | Range] = {}
-    for flag, assignment in [*(("--grid", text) for text in grids), *(("--range", text) for text in ranges)]:
+def read_grid(assignments: Sequence[str]) -> Grid:
+    """The fields of --grid, in their order; UserError if one is malformed or comes twice."""
+    grid: dict[str, Sequence[JSON]] = {}
+    for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not (name and equals and text):
-            example = "1e-5,2e-5" if flag == "--grid" else "1e-5:1e-3:log"
-            raise UserError(f"{flag} {assignment}: expected field=values, such as training.learning_rate={example}")
+            example = "training.learning_rate=1e-5,2e-5"
+            raise UserError(f"--grid {assignment}: expected field=values, such as {example}")
         if name in ("holdout", "seed"):
-            raise UserError(f"{flag} {name}: a sweep decides that itself; leave it out (--seeds says how many)")
-        if name in space:
-            raise UserError(f"{flag} {name}: expected each field once, found it twice; give all values at once")
-        space[name] = _values(name, text) if flag == "--grid" else _range(name, text)
-    return space
-
-
-def _values(name: str, text: str) -> Sequence[JSON]:
-    parts = parsed("--grid", name, f"[{text}]", text.split(","))
-    values = [read_value("--grid", name, part if isinstance(part, str) else json.dumps(part)) for part in parts]
-    if "" in values:
-        raise UserError(f"--grid {name}: expected values between commas, found an empty one in {text!r}")
-    return [value for place, value in enumerate(values) if value not in values[:place]]
-
-
-def _range(name: str, text: str) -> Range:
-    low, high, scale = (*text.split(":", 2), "", "")[:3]
-    ends = [read_value("--range", name, end) for end in (low, high)]
-    if not all(type(end) in (int, float) for end in ends) or scale not in ("", "log"):
-        raise UserError(f"--range {name}: expected low:high or low:high:log with two numbers, found {text!r}")
-    if not ends[0] < ends[1] or (scale == "log" and ends[0] <= 0):
-        above = " above 0" if scale == "log" else ""
-        raise UserError(f"--range {name}: expected low{above} and below high, found {text!r}")
-    return Range(ends[0], ends[1], log=scale == "log", whole=all(type(end) is int for end in ends))
+            raise UserError(f"--grid {name}: a sweep decides that itself; leave it out (--seeds says how many)")
+        if name in grid:
+            raise UserError(f"--grid {name}: expected each field once, found it twice; give all values at once")
+        parts = parsed("--grid", name, f"[{text}]", text.split(","))
+        values = [read_value("--grid", name, part if isinstance(part, str) else json.dumps(part)) for part in parts]
+        if "" in values:
+            raise UserError(f"--grid {name}: expected values between commas, found an empty one in {text!r}")
+        grid[name] = [value for place, value in enumerate(values) if value not in values[:place]]
+    return grid
 
 
 def spaces(
-    benchmark: Benchmark, scale: Scale, rows: Sequence[Row], columns: Sequence[Column], named: bool, fields: Space
-) -> dict[tuple[str, str], Space]:
+    benchmark: Benchmark, scale: Scale, rows: Sequence[Row], columns: Sequence[Column], named: bool, fields: Grid
+) -> dict[tuple[str, str], Grid]:
     """What is tried of each task and row that has something to tune: (task, row id) -> fields.
 
     Args:
@@ -143,7 +121,7 @@ def spaces(
         UserError: Nothing is left, or a named row has nothing to tune.
     """
     declared = benchmark.search(scale).grids
-    tried: dict[tuple[str, str], Space] = {}
+    tried: dict[tuple[str, str], Grid] = {}
     for column in columns:
         for row in rows if named or not fields else _without_equals(rows, fields):
             space = fields or declared.get(row.id, {})
@@ -164,7 +142,7 @@ def spaces(
     return tried
 
 
-def _without_equals(rows: Sequence[Row], fields: Space) -> list[Row]:
+def _without_equals(rows: Sequence[Row], fields: Grid) -> list[Row]:
     """The rows, without those that differ from another row only in the swept fields and so have the same trials."""
     first: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (not row.printed, bool(row.tuned_as))):
@@ -201,15 +179,15 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
     Raises:
         UserError: The row's data is missing, or a field does not take one of its values.
     """
-    listed = {name: (v.low, v.high) if isinstance(v, Range) else v for name, v in tuning.space.items()}
-    for name, values in listed.items():
+    first = {name: values[0] for name, values in tuning.space.items()}
+    for name, values in tuning.space.items():
         for value in values:
-            tuning.cells({**{other: tried[0] for other, tried in listed.items()}, name: value})
+            tuning.cells({**first, name: value})
     cells = tuning.cells({})
     rounds = cells[0].training.rounds
     whole = tuple(int(r) if r >= 1 else max(1, round(r * rounds)) for r in rungs)
-    # The study is named by everything that decides its scores, data and encoder included. Values of a grid are no part
-    # of it, so that a sweep with further ones extends the study; choices next to a range are, as Optuna demands.
+    # The study is named by everything that decides its scores, data and encoder included. Values are no part of it, so
+    # that a sweep with further ones extends the study.
     decides: dict[str, JSON] = {
         "fields": sorted(tuning.space),
         "score": tuning.column.averaged,
@@ -218,8 +196,6 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
         "objectives": ["score"],  # as earlier versions name their studies
         "rungs": whole,
     }
-    if not tuning.is_grid:
-        decides["choices"] = {name: list(v) for name, v in tuning.space.items() if not isinstance(v, Range)}
     study = f"{tuning.benchmark.id}/{tuning.scale.id}/{tuning.column.task}/{tuning.row.id}/{digest(decides, 8)}"
     return replace(tuning, study=study, rungs=tuple(rung for rung in whole if rung < rounds))
 

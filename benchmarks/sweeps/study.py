@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.pruners import SuccessiveHalvingPruner
-from optuna.samplers import TPESampler
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -26,11 +25,11 @@ from benchmarks.executors import executor_for, run_jobs
 from benchmarks.executors.jobs import Job
 from benchmarks.measures import metric
 from benchmarks.results import RoundRecord, stage_bytes
-from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellPruned, CellStarted, Event, RoundFinished, Sink
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.space import Tuning, scored_at
-from benchmarks.sweeps.tuning import KEPT, Range, Space, Values
+from benchmarks.sweeps.tuning import KEPT, Grid, Values
 from fedsim.locks import held
 
 ORDER_SEED = 0  # of the order in which a grid's points are tried
@@ -74,13 +73,9 @@ class TunedStudy:
         return self.study.get_trials(deepcopy=False)
 
     def trials(self) -> dict[int, Values]:
-        """The tuning's trials by number: in the order of the grid's points, or as they were drawn."""
-        trials, space = self.frozen(), self.tuning.space
-        if self.tuning.is_grid:
-            points = in_order(space)[: self.tuning.budget]
-            return {trial.number: point for point in points for trial in trials if trial.params == point}
-        drawn = [trial for trial in trials if all(trial.params[name] in values for name, values in space.items())]
-        return {trial.number: values_of(trial, space) for trial in drawn[: self.tuning.budget]}
+        """The tuning's trials by number, in the order of the grid's points."""
+        points = in_order(self.tuning.space)[: self.tuning.budget]
+        return {trial.number: point for point in points for trial in self.frozen() if trial.params == point}
 
     def open(self) -> dict[int, Values]:
         """The trials that have started but not ended."""
@@ -88,27 +83,21 @@ class TunedStudy:
         return {number: values for number, values in self.trials().items() if states[number] == TrialState.RUNNING}
 
     def left(self) -> list[Values]:
-        """The values of the trials that have not ended; empty ones for each trial that is still to be drawn."""
-        new = [{}] * (self.tuning.budget - len(self.trials())) if not self.tuning.is_grid else self._untried()
-        return [*self.open().values(), *new]
+        """The values of the trials that have not ended."""
+        return [*self.open().values(), *self._untried()]
 
     def begin(self, given: set[int]) -> int | None:
-        """The number of the first open trial that is not given out, or of a new one; None if no trial is left.
-
-        TPE draws a new trial from the trials so far, seeded by their number.
-        """
+        """The number of the first open trial that is not given out, or of a new one; None if no trial is left."""
         with held(self._lock):
             if left := self.open().keys() - given:
                 return min(left)
-            if len(self.trials()) >= self.tuning.budget:
+            if not (points := self._untried()):
                 return None
-            if self.tuning.is_grid:
-                point, distributions = self._untried()[0], _distributions(self.tuning.space)
-                trial = create_trial(state=TrialState.RUNNING, params=dict(point), distributions=distributions)
-                self.study.add_trial(trial)
-            else:
-                self.study.sampler = TPESampler(seed=len(self.frozen()), constant_liar=True)
-                self.study.ask(_distributions(self.tuning.space))
+            with warnings.catch_warnings(action="ignore"):  # lists and groups of options are choices too
+                choices: dict[str, BaseDistribution] = {
+                    name: CategoricalDistribution(list(values)) for name, values in self.tuning.space.items()
+                }
+            self.study.add_trial(create_trial(state=TrialState.RUNNING, params=dict(points[0]), distributions=choices))
             return len(self.frozen()) - 1
 
     def _untried(self) -> list[Values]:
@@ -116,33 +105,12 @@ class TunedStudy:
         return [point for point in in_order(self.tuning.space)[: self.tuning.budget] if point not in tried]
 
 
-def in_order(space: Space) -> list[Values]:
+def in_order(space: Grid) -> list[Values]:
     """A grid's points in the seeded order of Optuna's grid sampler, which cannot extend a study."""
     listed: Mapping[str, Any] = dict(sorted(space.items()))
     points = [dict(zip(listed, values, strict=True)) for values in itertools.product(*listed.values())]
     np.random.RandomState(ORDER_SEED).shuffle(points)  # type: ignore[arg-type]
     return [{name: point[name] for name in space} for point in points]
-
-
-def values_of(trial: FrozenTrial, space: Space) -> Values:
-    """A trial's values as --set has them; a drawn number keeps three digits."""
-    values = {name: trial.params[name] for name in space}
-    for name, within in space.items():
-        if isinstance(within, Range) and isinstance(values[name], float):
-            values[name] = min(max(float(f"{values[name]:.3g}"), float(within.low)), float(within.high))
-    return values
-
-
-def _distributions(space: Space) -> dict[str, BaseDistribution]:
-    def distribution(values: Sequence[JSON] | Range) -> BaseDistribution:
-        if not isinstance(values, Range):
-            with warnings.catch_warnings(action="ignore"):  # lists and groups of options are choices too
-                return CategoricalDistribution(list(values))
-        if values.whole:
-            return IntDistribution(int(values.low), int(values.high), log=values.log)
-        return FloatDistribution(float(values.low), float(values.high), log=values.log)
-
-    return {name: distribution(values) for name, values in space.items()}
 
 
 # ---- trials ------------------------------------------------------------------------------------------------------
@@ -258,9 +226,8 @@ def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, 
         keeps = tuning.benchmark.keeps_weights
         return TrialJob(cells[0], keeps, False, cells, tuning.study, number, tuning.column.averaged, tuning.rungs)
 
-    at_once = 0 if all(study.tuning.is_grid for study in studies) else settings.workers
     with executor_for(settings, sink, sum(len(study.left()) for study in studies)) as executor:
-        for _, end in run_jobs(executor, jobs(), sink, at_once):
+        for _, end in run_jobs(executor, jobs(), sink):
             sink(end)
 
 

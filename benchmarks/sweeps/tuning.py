@@ -19,22 +19,6 @@ KEPT = 4  # of so many trials, one is kept at a rung
 
 
 @dataclass(frozen=True)
-class Range:
-    """All numbers from low to high, both included; log: drawn evenly by the logarithm; whole: whole numbers alone."""
-
-    low: float
-    high: float
-    log: bool = False
-    whole: bool = False
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, int | float) and self.low <= value <= self.high
-
-
-Space = Mapping[str, Sequence[JSON] | Range]  # "--set" field -> its values, or the range of them
-
-
-@dataclass(frozen=True)
 class Search:
     """What is tried for each row and task, all with the same budget on the same data.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
+from fedsim.models.checkpointing import checkpointed
 from fedsim.models.families import has_packed_layers
 from fedsim.models.heads import HEADS, States
 from fedsim.models.packed.encoder import PackedEncoder
@@ -100,11 +102,18 @@ class Model:
     """A model on its device, with its parameters by name and the objective that it is trained for."""
 
     def __init__(
-        self, network: SequenceModel, precision: Precision, objective: Objective, kernels: str = "packed"
+        self,
+        network: SequenceModel,
+        precision: Precision,
+        objective: Objective,
+        kernels: str = "packed",
+        checkpoints: bool = False,
     ) -> None:
-        """kernels: of the encoder's layers, see `resolve_kernels`."""
+        """kernels: of the encoder's layers, see `resolve_kernels`. checkpoints: whether these compute activations twice
+        in training, to keep less.
+        """
         self.precision = precision
-        self.kernels = kernels
+        self.kernels, self.checkpoints = kernels, checkpoints
         self.device = precision.device
         self.network = network.to(self.device)
         # named_parameters, never state_dict: a tied tensor must be counted once
@@ -113,7 +122,7 @@ class Model:
         self._held: dict[str, Tensor] = {}  # by name, what `hold` wrote last and nothing has changed since
         encoder: Any = network.encoder
         packed = resolve_kernels(kernels, self.device, encoder.config.to_dict()) == "packed"
-        self._packed = PackedEncoder(encoder) if packed else None
+        self._packed = PackedEncoder(encoder, checkpoints) if packed else None
 
     @property
     def packed(self) -> bool:
@@ -234,7 +243,9 @@ class Model:
         """The hidden states that the head reads; of each text's first token alone, where that saves anything."""
         network, packed = self.network, self._packed
         if packed is None or "features" in batch or not packed.fits:
-            with self.precision.autocast():
+            keeps_all = not (self.checkpoints and torch.is_grad_enabled())
+            once = nullcontext() if keeps_all else checkpointed(network.encoder, encoder_layers(self))
+            with self.precision.autocast(), once:
                 return network.states(batch)
         # Where all that the head gets crosses the wire, it gets all.
         first = not (network.head.tokens or network.head._forward_pre_hooks)
@@ -246,6 +257,12 @@ class Model:
 
     def _moved(self, batch: Batch) -> Batch:
         return {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
+
+
+def encoder_layers(model: Model) -> list[nn.Module]:
+    """The encoder's layers from the bottom."""
+    names = [(f".{name}.", module) for name, module in model.network.encoder.named_modules()]
+    return [module for name, module in names if (match := LAYER.search(name)) and match.end() == len(name)]
 
 
 def shallower(model: Model, names: Set[str]) -> Model:
@@ -260,7 +277,7 @@ def shallower(model: Model, names: Set[str]) -> Model:
         for name, child in list(module.named_children()):
             if isinstance(child, nn.ModuleList) and name in ("layer", "h"):
                 setattr(module, name, child[:depth])
-    cut = Model(network, model.precision, model.objective, model.kernels)
+    cut = Model(network, model.precision, model.objective, model.kernels, model.checkpoints)
     if cut.parameters.keys() != names:
         different = sorted(cut.parameters.keys() ^ names)
         raise FederationError(

@@ -175,12 +175,17 @@ class Runs:
 
     def gate(self, at: At, task: str) -> Gate:
         """Whether scores of a row's table on a task are evidence at this scale."""
-        return self._gate(At(at.benchmark, ""), task)
+        yardstick = self.tables.row(at).yardstick
+        return self._gate(At(at.benchmark, yardstick.row if yardstick else ""), task)
 
     @once
-    def _gate(self, at: At, task: str) -> Gate:
-        benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-        return OPEN if column is None else gate_of(benchmark, column, self._scale(at) or self.scale, self._index)
+    def _gate(self, judging: At, task: str) -> Gate:
+        """The gate by a table's own yardstick, or by that of its rows whose reference is the judging one."""
+        benchmark, column = self.tables.benchmark(judging), self.tables.column(judging, task)
+        own = (row.yardstick for row in benchmark.rows if row.yardstick and row.yardstick.row == judging.row)
+        if column is None:
+            return OPEN
+        return gate_of(benchmark, column, self._scale(judging) or self.scale, self._index, next(own, None))
 
     def untuned(self, rows: Iterable[At], task: str) -> str:
         """Which rows still wait for tuned settings on a task, as a reason not to judge them; "" for none."""

@@ -24,6 +24,7 @@ class Evidence(Estimate):
         ratio: For a median: n_test / n_train of the splits that seeds redraw.
         is_derived: The number follows without noise from shapes, or from what a method is.
         reasons: Columns, each with the reason for which nothing may be concluded there.
+        in_mean: What enters a mean over tasks in its place: accuracy, where the number is of a correlation.
         is_settled: With reasons: more seeds would not remove them, so a claim may be judged without this number.
     """
 
@@ -32,6 +33,7 @@ class Evidence(Estimate):
     is_derived: bool = False
     reasons: tuple[tuple[str, str], ...] = ()
     is_settled: bool = False
+    in_mean: Estimate | None = None
 
     @property
     def is_noisy(self) -> bool:

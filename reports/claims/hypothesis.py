@@ -41,6 +41,7 @@ class Assertion:
         leads: For "similar" relations, the reference row against rows that do nothing. To be near a reference is
             evidence only if the reference itself is better than those.
         runs: What is compared of which two runs, the same where two tables have the same runs.
+        rows: "A − B" for scores of two rows, which are averaged over tasks.
     """
 
     place: str
@@ -50,6 +51,7 @@ class Assertion:
     evidence: Evidence | None = None
     leads: tuple[Assertion, ...] = ()
     runs: tuple[str, ...] = ()
+    rows: str = ""
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
@@ -174,6 +176,17 @@ class Verdict:
 
     def of(self, state: State) -> list[Assertion]:
         return [comparison for comparison, each in self.comparisons if each is state]
+
+    @property
+    def columns(self) -> dict[tuple[str, tuple[str, ...]], State]:
+        """A table's column -> its state, by all comparisons there: YES if each holds, NO if one is against."""
+        columns: dict[tuple[str, tuple[str, ...]], set[State]] = {}
+        for one, state in self.comparisons:
+            columns.setdefault((one.place, one.tasks), set()).add(state)
+        return {
+            column: State.NO if State.NO in states else states.pop() if len(states) == 1 else State.UNDECIDED
+            for column, states in columns.items()
+        }
 
     @property
     def is_tie(self) -> bool:

@@ -102,30 +102,65 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """The word with what belongs to it: k of m, columns that it does not cover, the evidence, or why it is open."""
+        """The result with the evidence of a decided one."""
+        return f"{self.result}; {self.evidence}" if self.measured.is_decided else self.result
+
+    @property
+    def result(self) -> str:
+        """The word with k of m and the columns that it does not cover, or why it is open."""
         measured, word = self.measured, self.word
         if word == VACUOUS:
             return f"{word}: {wording.full_reasons(measured)[0].partition(': ')[2]}"
         if not measured.is_decided:
             return f"{word}: {wording.short_reason(measured)}"
         if word == PARTLY:
-            word = f"{word} ({len(measured.of(State.YES))} of {len(measured.comparisons)})"
-        return f"{' '.join(filter(None, (word, wording.without(measured))))}; {self.evidence}"
+            word = f"{word} ({wording.counts(measured)})"
+        return " ".join(filter(None, (word, wording.without(measured))))
+
+    @property
+    def counts(self) -> str:
+        """On how many tasks a claim about several holds and fails; "" where the result says so, or none is judged."""
+        is_told = self.word == PARTLY or len(self.seen.columns) < 2
+        return "" if is_told or self.seen.state in (State.NOT_JUDGED, State.MISSING) else wording.counts(self.seen)
+
+    @property
+    def seen(self) -> Verdict:
+        """The verdict whose numbers are shown: of earlier runs while those that the protocol fixed are missing."""
+        return self.exploratory if self.exploratory is not None and self.measured.missing else self.measured
 
     @property
     def evidence(self) -> str:
-        """What a decided verdict rests on."""
-        if self.measured.is_derived:
+        """What the numbers rest on."""
+        shown = [one.evidence for one in self.seen.shown if one.evidence is not None]
+        if self.measured.is_derived or self.word == VACUOUS or (shown and all(one.is_derived for one in shown)):
             return "arithmetic"
+        if not self.n:
+            return "no run yet"
+        if self.measured.missing:
+            return f"earlier runs, exploratory (n = {self.n})"
         return f"run at {'paper' if self.scale.id == PAPER else 'reduced'} scale (n = {self.n})"
 
     @property
     def effect(self) -> str:
-        return wording.effect(self.measured)
+        return wording.effect(self.seen)
+
+    @property
+    def caveat(self) -> str:
+        """What to know when reading the result at this scale."""
+        return self.claim.caveats.get(self.scale.id, "")
+
+    @property
+    def over_tasks(self) -> str:
+        return wording.over_tasks(self.seen)
+
+    @property
+    def smallest(self) -> str:
+        """The smallest effect that these seeds would see."""
+        return wording.smallest_seen(self.seen)
 
     @property
     def n(self) -> str:
-        return wording.seeds(self.measured)
+        return wording.seeds(self.seen)
 
     @property
     def more(self) -> str:
@@ -142,8 +177,7 @@ class Judgement:
         for name, (theirs, ours) in self.otherwise.items():
             published = f"published {published_word(theirs)} ({wording.numbers(theirs)}{note})"
             texts.append(f"read as {name}: {published}; measured {measured_word(ours)} ({wording.numbers(ours)})")
-        earlier = [self.earlier_runs] if self.exploratory else []
-        return [*texts, *earlier, *wording.full_reasons(self.measured)]
+        return [*texts, *wording.full_reasons(self.measured)]
 
     @property
     def readings(self) -> list[tuple[str, str, str]]:
@@ -179,14 +213,10 @@ class Judgement:
 
     @property
     def remarks(self) -> str:
-        """What keeps the claim open, caveats, the smallest effect, seeds that would decide, other readings."""
+        """What keeps the claim open, tasks in place of others, seeds that would decide, earlier runs."""
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
-        least, caveat = wording.smallest_seen(self.measured), self.claim.caveats.get(self.scale.id, "")
-        sees = "sees" if self.measured.is_decided else "would have seen"
-        seen = f"{sees} {least}" if least else ""
         more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
-        earlier = f"earlier runs, exploratory: {measured_word(self.exploratory)}" if self.exploratory else ""
-        parts = wording.why(self.measured), judged_on, caveat, seen, more, self.elsewhere, earlier
+        parts = wording.why(self.measured), judged_on, more, self.earlier_runs
         return "; ".join(filter(None, parts))
 
     @property

@@ -26,8 +26,9 @@ from reports.claims.estimates import (
     unpaired_p,
     vacuous,
 )
+from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.gate import lead
-from reports.evidence.paired import Pairs, difference, level
+from reports.evidence.paired import Pairs, difference, gains, level
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, machine
 from reports.evidence.scores import known, round_scores, score_label, scores_of
@@ -35,6 +36,7 @@ from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import bytes_until
 from reports.pages.text import number
 
+ACCURACY = "test/accuracy"
 ABOVE = "one round is above the limit"
 SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
 
@@ -109,9 +111,15 @@ class MeasuredNumbers:
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
         compared = self._compared(compare, pair._replace(score=score))
-        if compared and relation.p_values:
-            compared = replace(compared, note=unpaired_p(pairs, score))
-        return self._checked(pair, compared, failed)
+        found = self._checked(pair, compared, failed)
+        if found is None:
+            return None
+        if relation.p_values:
+            return replace(found, note=unpaired_p(pairs, score))
+        if score != pair.score or relation.relative or not (answered := self._by_accuracy(pair)):
+            return found
+        beside = self._beside(pair, answered)
+        return replace(found, note=beside, in_mean=difference(answered, ACCURACY, self.runs.score_at))
 
     def identities(self, pair: Pair) -> tuple[str, ...]:
         """The ids of the two rows' runs with seed 0, and how their answers are corrected; () unless both exist."""
@@ -130,6 +138,25 @@ class MeasuredNumbers:
         """Two rows compared by a score; claims and their readings share comparisons."""
         pairs = self._pairs(pair)
         return compare(pairs, pair.score, self.runs.score_at) if pairs else None
+
+    @once
+    def _by_accuracy(self, pair: Pair) -> Pairs:
+        """The pairs with accuracy by kept answers, where the column has other scores next to it; () elsewhere."""
+        column = self.tables.column(pair.row, pair.task)
+        return [
+            (replace(first, chosen_by=one.chosen_by), replace(second, chosen_by=other.chosen_by))
+            for one, other in (self._pairs(pair) if column and column.beside else ())
+            if (first := corrected(one, AS_ANSWERED)) and (second := corrected(other, AS_ANSWERED))
+        ]
+
+    def _beside(self, pair: Pair, answered: Pairs) -> str:
+        """The same difference by accuracy and by the scores that stand next to the column's."""
+        column, texts = self.tables.column(pair.row, pair.task), []
+        pooled = [both for both in self._pairs(pair) if all(record.rounds[-1].pooled_scores for record in both)]
+        for score, pairs in ((ACCURACY, answered), *((each, pooled) for each in (column.beside if column else ()))):
+            if values := known(gains(pairs, score, self.runs.score_at)) if pairs else ():
+                texts.append(f"{score_label(column, score)} {number(mean(values), '+')}")  # type: ignore[arg-type]
+        return ", ".join(texts)
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """By how much the other row is better than each row that does nothing.

@@ -72,7 +72,7 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
                     continue
                 judging = home(runs.tables.benchmark(at))
                 rows = {row.id for row in judging.rows} if task in {each.task for each in judging.columns} else ()
-                for name in judging.yardstick.rows:
+                for name in (runs.tables.row(at).yardstick or judging.yardstick).rows:
                     if name in rows:
                         wanted.setdefault((At(judging.id, name), task), SEEDS)
             usual = COUNTED_SEEDS if is_counted and at.row != MAJORITY else SEEDS

@@ -55,7 +55,9 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
             yield Assertion(place, (pair.task,), f"p of {name}", _PASSES, evidence)
             continue
         leads, runs = tuple(_leads(pair, relation, source)), source.identities(pair)
-        yield Assertion(place, (pair.task,), name, criterion, evidence, leads, runs and (measure, pair.score, *runs))
+        compared = _difference(tables, *rows, pair.score) if measure == "score" and not relation.some else ""
+        runs = runs and (measure, pair.score, *runs)
+        yield Assertion(place, (pair.task,), name, criterion, evidence, leads, runs, compared)
 
 
 def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Assertion]:

@@ -16,9 +16,17 @@ HEADERS = (
     "Claim",
     "The paper says",
     "Published numbers",
-    "Verdict",
-    "Effect, 90 % interval (the tests' bounds), n",
-    "Why it is open; the smallest effect seen",
+    "Result",
+    "Evidence",
+    "Effect, 90 % interval",
+    "Smallest effect seen",
+)
+POOLED = "(pooled)"  # in the label of a score over all clients' examples together
+BESIDE = (
+    "In brackets after a correlation: the same difference by accuracy, and by the correlation over all clients' "
+    "examples together (pooled). They may point in opposite directions. A correlation within each client ignores that "
+    "clients differ in how common a label is; accuracy and the pooled correlation reward a method that knows it. "
+    "Accuracy enters means over tasks."
 )
 RULE = (
     "Rule (docs/statistics.md explains it). Published numbers: exact arithmetic on them, or on the paper's equations "
@@ -28,10 +36,11 @@ RULE = (
     "enough, the reverse. Scores are evidence only if the encoder learns the task, and to beat or equal a row that "
     "has learned nothing proves nothing, unless its failing is what is claimed. A target off the paper's scale is, "
     "seed by seed, the best round of the best baseline; one that the majority-class baseline meets is vacuous. "
-    "Columns that three or more seeds show to be not testable are left out and named, if more than half remain. Would"
-    " have seen, or sees: the distance from the criterion that these seeds decide four times out of five. Seeds that "
-    "would decide: those whose one-sided bound reaches the effect shown, if its mean and its spread over "
-    f"{FEWEST_SEEDS} seeds or more stay as they are."
+    "Columns that three or more seeds show to be not testable are left out and named, if more than half remain. "
+    "Smallest effect seen: the distance from the criterion that these seeds with this spread decide four times out of "
+    "five; ± for the margin of a claim that two rows are similar. Another task: where a further task's true difference "
+    "would lie, if tasks scatter as these do. Seeds that would decide: those whose one-sided bound reaches the effect "
+    f"shown, if its mean and its spread over {FEWEST_SEEDS} seeds or more stay as they are."
 )
 
 
@@ -59,10 +68,21 @@ def _heading(judgements: Sequence[Judgement]) -> str:
 
 def _line(judgement: Judgement) -> str:
     """One claim as a line of the table."""
-    claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
-    verdicts = judgement.published_word, judgement.verdict
-    sentence, effect = (f"“{claim.quotation}”", claim.place), (judgement.effect, n)
-    cells = ((claim.id,), sentence, verdicts[:1], verdicts[1:], effect, (judgement.remarks,))
+    claim = judgement.claim
+    cells = (
+        (claim.id,),
+        (f"“{claim.quotation}”", claim.place),
+        (judgement.published_word,),
+        (
+            judgement.result,
+            judgement.counts,
+            judgement.caveat,
+            *(f"{name}: {word}{effect}" for name, word, effect in judgement.readings),
+        ),
+        (judgement.evidence,),
+        (judgement.effect, judgement.over_tasks),
+        (judgement.smallest,),
+    )
     return table_line("<br>".join(map(escape, filter(None, cell))) for cell in cells)
 
 
@@ -73,8 +93,14 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     table = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, judgements)]
     numbers = [f"{each.claim.id}: {text}" for each in judgements for text in each.numbers]
     readings = [f"{each.claim.id}: {each.claim.reading}" for each in judgements if each.claim.reading]
-    folded = {"All numbers": numbers, "How the claims are read and judged": [*readings, RULE]}
+    remarks = [f"{each.claim.id}: {each.remarks}" for each in judgements if each.remarks]
+    folded = {
+        "Why claims are open": remarks,
+        "All numbers": numbers,
+        "How the claims are read and judged": [*readings, RULE],
+    }
     parts = [f"{'#' * level} {escape(_heading(judgements))}", summary(judgements), "\n".join(table)]
+    parts += [BESIDE] if any(POOLED in each.effect for each in judgements) else []
     for title, texts in folded.items():
         listed = "\n".join(f"- {escape(text)}" for text in texts)
         parts.append(f"<details><summary>{title}</summary>\n\n{listed}\n\n</details>")
@@ -91,6 +117,14 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
         claim, word = judgement.claim, judgement.published_word
         console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
         console.print(Text(f"published numbers: {word}; verdict: {judgement.verdict}", style="bold"))
-        console.print(Text("\n".join(filter(None, (judgement.remarks, *judgement.numbers))), style="dim"))
+        found = (
+            judgement.counts,
+            judgement.caveat,
+            judgement.effect,
+            judgement.over_tasks,
+            judgement.elsewhere,
+            judgement.remarks,
+        )
+        console.print(Text("\n".join(filter(None, (*found, *judgement.numbers))), style="dim"))
     console.print(Text(f"\n{RULE}"))
     console.print(Text(summary(judgements), style="bold"))

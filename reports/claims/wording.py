@@ -9,7 +9,17 @@ from reports.claims.criterion import Evidence, seeds_for_sign_test
 from reports.claims.estimates import PAPERS_TARGET
 from reports.claims.hypothesis import Assertion, State, Verdict
 from reports.evidence import gate
-from reports.evidence.inference import FEWEST_SEEDS, LEVEL, MOST_SEEDS, seeds_needed, smallest_effect
+from reports.evidence.inference import (
+    FEWEST_SEEDS,
+    LEVEL,
+    MOST_SEEDS,
+    another,
+    average_of,
+    seeds_needed,
+    smallest_effect,
+    smallest_margin,
+)
+from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 
 LISTED = 3  # comparisons that a table shows of a claim
@@ -67,12 +77,49 @@ def effect(verdict: Verdict) -> str:
     return _listed(verdict.shown[:1], verdict)
 
 
+def counts(verdict: Verdict) -> str:
+    """On how many tasks a claim about all of them holds, and on how many it fails; of one task, of its comparisons.
+
+    "" if one comparison is enough, or if there is one.
+    """
+    columns = verdict.columns
+    states = list(columns.values()) if len(columns) > 1 else [state for _, state in verdict.comparisons]
+    if verdict.some or len(states) < 2:
+        return ""
+    what = "comparisons" if len(columns) == 1 else "tasks" if len({place for place, _ in columns}) == 1 else "columns"
+    return f"{states.count(State.YES)} of {len(states)} {what} for, {states.count(State.NO)} against"
+
+
+def over_tasks(verdict: Verdict) -> str:
+    """The mean difference of two rows over tasks, and where another task's would lie.
+
+    Of several rivals, the nearest of those with the most tasks. "" below three tasks with an interval.
+    """
+    by_rows: dict[str, dict[tuple[str, ...], Estimate]] = {}
+    for one, _ in verdict.comparisons:
+        if one.rows and one.judged is not None and one.judged.interval is not None:
+            by_rows.setdefault(one.rows, {}).setdefault(one.tasks, one.judged.in_mean or one.judged)
+    averages = []
+    for rows, each in by_rows.items():
+        whole, beyond = average_of(list(each.values())), another(list(each.values()))
+        if whole.value is not None and whole.interval is not None and beyond is not None:
+            ends = [f"[{number(low, '+')}, {number(high, '+')}]" for low, high in (whole.interval, beyond)]
+            text = f"mean of {len(each)} tasks {number(whole.value, '+')} {ends[0]}, another task {ends[1]} ({rows})"
+            averages.append((-len(each), whole.value, text))
+    return min(averages)[-1] if averages else ""
+
+
 def smallest_seen(verdict: Verdict) -> str:
-    """The smallest effect that this number's seeds decide four times out of five; "" if they show no error."""
-    judged = verdict.shown[0].judged if verdict.shown else None
-    is_judged = verdict.state in (State.UNDECIDED, State.YES, State.NO)
-    least = smallest_effect(judged) if judged and is_judged else None
-    return "" if least is None else f"{number(least)}{verdict.shown[0].criterion.unit}"
+    """The smallest effect that this number's seeds decide four times out of five; "" if they show no error.
+
+    Of a claim that two rows are similar, the margin within which such seeds show equal rows.
+    """
+    shown = verdict.shown[0] if verdict.shown else None
+    if shown is None or shown.evidence is None:
+        return ""
+    is_margin = len(shown.criterion.sides) == 2
+    least = (smallest_margin if is_margin else smallest_effect)(shown.evidence)
+    return "" if not least else f"{'± ' if is_margin else ''}{number(least)}{shown.criterion.unit}"
 
 
 def seeds_to_decide(verdict: Verdict) -> str:
@@ -158,12 +205,10 @@ def _short(reason: str) -> str:
 
 
 def _open(verdict: Verdict) -> list[str]:
-    """How many comparisons of an open claim are for it, against it and open, and why."""
+    """How many comparisons of an open claim are open, and why."""
     every = len(verdict.comparisons)
     reasons = Counter(_open_reason(one, verdict.tests) for one in verdict.of(State.UNDECIDED))
-    counts = {"for": len(verdict.of(State.YES)), "against": len(verdict.of(State.NO))}
-    texts = [f"{count} of {every} {word}" for word, count in counts.items() if count]
-    texts += [f"{count} of {every} {reason}" if every > 1 else reason for reason, count in reasons.items()]
+    texts = [f"{count} of {every} {reason}" if every > 1 else reason for reason, count in reasons.items()]
     missing = len(verdict.of(State.MISSING))
     return texts + ([f"{missing} of {every} not run"] if missing else [])
 

@@ -107,6 +107,10 @@ def _log_shares(logits: np.ndarray) -> np.ndarray:
     return np.asarray(above - np.log(np.exp(above).sum(axis=1, keepdims=True)))
 
 
+# Scores that any logits and their labels give.
+OF_ANSWERS: Mapping[str, Callable[[Answers], float]] = {"accuracy": lambda own: own.accuracy, "nll": nll, "ece": ece}
+
+
 # ---- records -----------------------------------------------------------------------------------------------------
 
 
@@ -122,7 +126,7 @@ def corrected(record: RunResult, correction: str) -> RunResult | None:
     """A record with the scores of its corrected answers, computed once; None where they cannot be computed.
 
     Rounds whose answers were not kept have undefined scores, and the last round is the one that counts. The scores are
-    those of the record that labels allow, with "accuracy", "nll" and "ece". No answers belong to the new record.
+    those of the record that labels allow, with those of OF_ANSWERS. No answers belong to the new record.
     """
     return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
 
@@ -190,7 +194,7 @@ def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> Rou
 
     def scores(evaluation: str, own: Answers | None) -> dict[str, float | None]:
         names = [name for name in entry.scores[evaluation] if name in MEASURES]
-        return {name: None if own is None else _score(name, own) for name in dict.fromkeys((*names, *_ALWAYS))}
+        return {name: None if own is None else _score(name, own) for name in dict.fromkeys((*names, *OF_ANSWERS))}
 
     clients = tuple(
         {each: scores(each, answers[each][place] if answers else None) for each in entry.scores}
@@ -207,10 +211,7 @@ def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> Rou
     return replace(entry, scores=means, client_scores=clients, pooled_scores=pooled)
 
 
-_ALWAYS: Mapping[str, Callable[[Answers], float]] = {"accuracy": lambda own: own.accuracy, "nll": nll, "ece": ece}
-
-
 def _score(name: str, own: Answers) -> float:
-    if name in _ALWAYS:
-        return _ALWAYS[name](own)
+    if name in OF_ANSWERS:
+        return OF_ANSWERS[name](own)
     return float(MEASURES[name](own.logits, own.gold, np.ones((1, len(own.gold))))[0])

@@ -52,20 +52,26 @@ def home(benchmark: Benchmark) -> Benchmark:
     return benchmark.gate or benchmark
 
 
-def _has_references(benchmark: Benchmark) -> bool:
+def _has_references(benchmark: Benchmark, yardstick: Yardstick | None = None) -> bool:
     reference = home(benchmark)
-    return set(reference.yardstick.rows) <= {row.id for row in reference.rows}
+    return set((yardstick or reference.yardstick).rows) <= {row.id for row in reference.rows}
 
 
-def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) -> Gate:
-    """The gate of a column at a scale. index: the scale's records by definition."""
+def gate_of(
+    benchmark: Benchmark, column: Column, scale: Scale, index: Index, yardstick: Yardstick | None = None
+) -> Gate:
+    """The gate of a column at a scale. index: the scale's records by definition. yardstick: a row's own, if any."""
     reference = home(benchmark)
-    yardstick = reference.yardstick
+    yardstick = yardstick or reference.yardstick
     # A split by group keeps first texts together, so that nothing leaks.
     if column.leak and not benchmark.cell(benchmark.rows[0], column, scale, 0).grouped:
         return Gate(False, f"its test examples {column.leak}", is_settled=True)
     judged = next((other for other in reference.columns if other.task == column.task), None)
-    if judged is None or not _has_references(benchmark) or scale.id not in {other.id for other in reference.scales}:
+    if (
+        judged is None
+        or not _has_references(benchmark, yardstick)
+        or scale.id not in {other.id for other in reference.scales}
+    ):
         return Gate(False, NOT_RUN, is_known=False)
     records = {name: select(reference, scale, reference.row(name), judged, index).records for name in yardstick.rows}
     scored = {name: _by_data(own, yardstick.evaluation) for name, own in records.items()}
@@ -114,11 +120,11 @@ def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str
     return f"{name} has learned nothing here: {one}, {yardstick.rivals[yardstick.least]} {other}, n = {len(alike)}"
 
 
-def gates(request: Request) -> dict[str, Gate]:
+def gates(request: Request, yardstick: Yardstick | None = None) -> dict[str, Gate]:
     """Task -> gate of a request's columns; none at the demo scale, and where no rows could judge them."""
-    if request.scale.id == DEMO or not _has_references(request.benchmark):
+    if request.scale.id == DEMO or not _has_references(request.benchmark, yardstick):
         return {}
-    return {at.task: gate_of(request.benchmark, at, request.scale, request.index) for at in request.columns}
+    return {at.task: gate_of(request.benchmark, at, request.scale, request.index, yardstick) for at in request.columns}
 
 
 def levels(request: Request) -> dict[str, tuple[str, float, float, int]]:

@@ -22,6 +22,7 @@ from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
 MOST_SEEDS = 100  # the most that is advised to run
 LEVEL = 0.05  # of wrong verdicts, at most
+CONFIDENCE = f"{100 * (1 - 2 * LEVEL):g} %"  # of every interval that is shown: its ends are two one-sided bounds
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
 
@@ -156,6 +157,23 @@ def average_together(found: Sequence[Estimate], note: str = "", level: float = L
     return estimate(whole.value, scaled(widest, total / error), whole.n, note, level)
 
 
+def another(found: Sequence[Estimate], level: float = LEVEL) -> tuple[float, float] | None:
+    """Where one further estimate's true value lies, at that level on each side: a prediction interval.
+
+    True values scatter over tasks, which is separated from the error of each (Higgins, Thompson and Spiegelhalter 2009,
+    with the variance between tasks by moments). None below three estimates with an error.
+    """
+    values = [part.value for part in found if part.value is not None]
+    errors = [part.error for part in found if part.error is not None]
+    sd, n = sample_sd(values), len(values)
+    if sd is None or n < 3 or len(errors) < n:
+        return None
+    within = mean([error**2 for error in errors])
+    between = max(0.0, sd**2 - within)
+    half = quantile(n - 2, level) * math.sqrt(between + (between + within) / n)
+    return mean(values) - half, mean(values) + half
+
+
 def _sum(components: Sequence[Component]) -> list[Component]:
     """Three components at most of the same sum: of those that seeds leave, the largest stays apart from the others.
 
@@ -181,7 +199,7 @@ def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
 
 
 def confidence(
-    found: Sequence[Estimate], limits: Sequence[tuple[float, float]], level: float = 0.025, fewest: int = 3
+    found: Sequence[Estimate], limits: Sequence[tuple[float, float]], level: float = LEVEL, fewest: int = 3
 ) -> tuple[float, float] | None:
     """The interval of the mean of estimates, at that level on each side, within what each can be.
 

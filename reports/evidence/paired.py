@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -183,10 +184,18 @@ def _stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def level(records: Sequence[RunResult], score: str, at: str = "chosen") -> Estimate:
-    """The mean of a score over seeds, in the metric's unit, with the error that its kind of test sets implies."""
+    """The mean of a score over seeds, in the metric's unit, with the error that its kind of test sets implies.
+
+    The interval stays within what the score can be; the error, which tests use, is as it is.
+    """
     found = scores_of(records, score)
     values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])
     error = found.error if None not in found.errors else None
     if ratio:
-        return resampled(values, ratio, floor=error)
-    return with_sampling(resampled(values, 0.0, floor=0.0), error)
+        estimate = resampled(values, ratio, floor=error)
+    else:
+        estimate = with_sampling(resampled(values, 0.0, floor=0.0), error)
+    if estimate.interval is None:
+        return estimate
+    least, most = found.metric.limits
+    return replace(estimate, interval=(max(estimate.interval[0], least), min(estimate.interval[1], most)))

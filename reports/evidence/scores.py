@@ -10,7 +10,7 @@ from benchmarks.experiment import Column
 from benchmarks.measures import Metric, metric, of_clients
 from benchmarks.results import RunResult
 from reports import ReportError
-from reports.evidence.corrections import AS_ANSWERED, corrected
+from reports.evidence.corrections import AS_ANSWERED, OF_ANSWERS, corrected
 from reports.evidence.statistics import mean, root_mean_square
 
 SCORE_AT = ("chosen", "last", "best")
@@ -33,16 +33,15 @@ def score_label(column: Column, score: str) -> str:
 def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
     """A score ("test/accuracy") or the training loss after every round, as recorded; None where it is undefined.
 
-    A score that the record does not hold is computed from its kept answers. ReportError where these do not give it.
+    Scores of OF_ANSWERS that the record does not hold are computed from its kept answers, round by round: undefined
+    without them. ReportError for another score that the record does not hold.
     """
     try:
         return record.by_round(score)
     except (KeyError, IndexError):
-        answered = corrected(record, AS_ANSWERED)
-        if answered is not None and score.rpartition("/")[2].partition("@")[0] in answered.rounds[-1].scores.get(
-            "test", {}
-        ):
-            return answered.by_round(score)
+        if score.rpartition("/")[2].partition("@")[0] in OF_ANSWERS:
+            answered = corrected(record, AS_ANSWERED)
+            return answered.by_round(score) if answered else (None,) * len(record.rounds)
         raise ReportError(
             f"record {record.file_name}: expected the score {score!r} of every round, found none. "
             "Move the record away to compute the cell again."

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from reports.evidence.inference import at_level
+from reports.evidence.inference import CONFIDENCE
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, scores_of
@@ -81,7 +81,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     gains = []
     for mark in marks if unit else ():
         pairs = paired(request.records_of(mark.row, column), request.records_of(zero, column))
-        gain = at_level(difference(pairs, score), 0.025) if pairs and mark.row.id != reference else None
+        gain = difference(pairs, score) if pairs and mark.row.id != reference else None
         if gain is not None and gain.value is not None and gain.interval is not None:
             gains.append((mark.row.name, round(100 * mark.round_bytes / unit), gain.value, gain.interval, gain.n))
     figure = new_figure(9.2, 4.6)
@@ -114,6 +114,6 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     seeds = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
     caption = (
         f"{request.benchmark.paper.name}, {request.benchmark.place}; {request.label}; mean differences over {seeds} "
-        "seeds, 95 % intervals."
+        f"seeds, {CONFIDENCE} intervals."
     )
     return finish(figure, title, [], caption)

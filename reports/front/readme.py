@@ -21,25 +21,27 @@ from reports.pages.render import escape, table_line, titled_table
 from reports.pages.text import NOTHING, human_seconds
 
 PAGE_WIDTH = 92  # characters of a table, so that GitHub's 838 points hold it
-BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
+REPRODUCED = "reproduced"  # the block of a README
+BEGIN, END = f"<!-- {REPRODUCED}:begin -->", f"<!-- {REPRODUCED}:end -->"
 FOLDER = "pages"  # next to a paper's README
 GENERATED = "<!-- written by `make readme` -->"
 
 
-def update_readme(path: Path, text: str) -> None:
-    """Replace the part between the markers; ReportError without markers."""
+def update_readme(path: Path, text: str, block: str = REPRODUCED) -> None:
+    """Replace the part between a block's markers; ReportError without markers."""
+    begin, end = (f"<!-- {block}:{side} -->" for side in ("begin", "end"))
     try:
         old = read_text(path, "a Markdown file")
     except FileError as error:
         raise ReportError(f"{error}. Name a Markdown file with the markers.") from None
-    before, _, rest = old.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    if (old.count(BEGIN), rest.count(END), old.count(END)) != (1, 1, 1):
+    before, _, rest = old.partition(begin)
+    _, _, after = rest.partition(end)
+    if (old.count(begin), rest.count(end), old.count(end)) != (1, 1, 1):
         raise ReportError(
-            f"{path}: expected the markers {BEGIN} and {END}, each once and in this order, found "
-            f"{old.count(BEGIN)} and {old.count(END)}. Put them where the state belongs."
+            f"{path}: expected the markers {begin} and {end}, each once and in this order, found "
+            f"{old.count(begin)} and {old.count(end)}. Put them where the text belongs."
         )
-    write_text(path, f"{before}{BEGIN}\n{text.strip()}\n{END}{after}")
+    write_text(path, f"{before}{begin}\n{text.strip()}\n{end}{after}")
 
 
 def write_paper(
@@ -136,6 +138,13 @@ def _state(
     for title, words in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
         if found := [each for each in judged if each.word in words]:
             parts += [f"**{title}**", "\n".join(map(_claim_line, found))]
+    readings: dict[str, list[str]] = {}
+    for each in judged:
+        for name, word, _ in () if each.measured.is_decided else each.readings:
+            readings.setdefault(f"{word}, {name}", []).append(each.claim.id)
+    if readings:
+        listed = "\n".join(f"- {', '.join(ids)}: {escape(reading)}" for reading, ids in readings.items())
+        parts += ["**Open claims that another reading decides**", listed]
     if judged:
         counts = ", ".join(f"{count} {word}" for word, count in counted(judged).items())
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")

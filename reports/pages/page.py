@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 KEYS = ("benchmark", "place", "scale", "scale_label", "row", "method", "printed", "column", "task")
 
+TYPES = {  # a pandas type that holds missing values -> fields of tables
+    "Int64": (
+        *("n_seeds", "n_reached", "n_gain", "n_beyond", "n_test", "round", "rounds", "seed"),
+        *("examples", "train", "validation", "test", "available"),
+    ),
+    "Float64": ("value", "published"),
+}
+
 
 @dataclass(frozen=True)
 class Line:
@@ -113,9 +121,7 @@ def keys_of(request: Request, row: Row | None = None, column: Column | None = No
     return keys
 
 
-def long_form(
-    lines: Iterable[Mapping[str, JSON]], fields: Sequence[str], types: Mapping[str, Sequence[str]]
-) -> pd.DataFrame:
-    """Lines as a data frame of these fields. types: a pandas type, such as Int64 -> the fields that have it."""
+def long_form(lines: Iterable[Mapping[str, JSON]], fields: Sequence[str]) -> pd.DataFrame:
+    """Lines as a data frame of these fields; those of TYPES have the same type in every table."""
     table = pd.DataFrame(list(lines), columns=list(fields))
-    return table.astype({name: kind for kind, names in types.items() for name in names})
+    return table.astype({name: kind for kind, names in TYPES.items() for name in names if name in table})

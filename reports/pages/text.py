@@ -164,19 +164,22 @@ def _encoder_notes(request: Request) -> Iterator[str]:
 
 def _evidence_notes(request: Request) -> Iterator[str]:
     """Which columns are evidence of an ordering and which are not, and how well the encoder learns."""
-    names, yardstick = {column.task: column.name for column in request.columns}, home(request.benchmark).yardstick
-    by_reason: dict[str, list[str]] = {}
-    for task, gate in gates(request).items():
-        by_reason.setdefault("" if gate.is_open else gate.why, []).append(names[task])
-    for why, columns in sorted(by_reason.items(), key=lambda entry: bool(entry[0])):
-        reason = why or f"there {yardstick.learns}"
-        yield f"Orderings are {'no ' if why else ''}evidence on {', '.join(columns)}: {reason}."
+    names, reference = {column.task: column.name for column in request.columns}, home(request.benchmark).yardstick
+    for yardstick in {
+        each.of: each for each in (reference, *(row.yardstick or reference for row in request.rows))
+    }.values():
+        by_reason: dict[str, list[str]] = {}
+        for task, gate in gates(request, yardstick).items():
+            by_reason.setdefault("" if gate.is_open else gate.why, []).append(names[task])
+        for why, columns in sorted(by_reason.items(), key=lambda entry: bool(entry[0])):
+            reason = why or f"there {yardstick.learns}"
+            yield f"Orderings{yardstick.of} are {'no ' if why else ''}evidence on {', '.join(columns)}: {reason}."
     parts = [
         f"{names[task]} {metric(score).label} {number(measured, places=1)} ({number(reported, places=1)}; n = {n})"
         for task, (score, measured, reported, n) in levels(request).items()
     ]
     if parts and request.scale.elsewhere:
-        yield f"Scores of {yardstick.name}: {', '.join(parts)}. In brackets {request.scale.elsewhere.of}."
+        yield f"Scores of {reference.name}: {', '.join(parts)}. In brackets {request.scale.elsewhere.of}."
 
 
 def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:

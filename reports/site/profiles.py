@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
+from reports.evidence.inference import LEVEL
 from reports.evidence.records import Request
 from reports.evidence.scores import known, scores_of
 from reports.pages.text import NOTHING
@@ -89,7 +90,7 @@ def improvement(one: str, other: str, runs: Runs) -> tuple[float, tuple[float, f
     """How probable it is that a run of the first method beats one of the second on a task drawn at random.
 
     Returns:
-        The probability, and its 95 % interval by the stratified bootstrap over seeds; None where a method has one seed
+        The probability, and its interval by the stratified bootstrap over seeds; None where a method has one seed
         on some task.
     """
     pairs = [(runs[one][task], runs[other][task]) for task in runs[one]]
@@ -100,7 +101,7 @@ def improvement(one: str, other: str, runs: Runs) -> tuple[float, tuple[float, f
     for pair in pairs:
         first, second = (_resampled(len(scores), rng) for scores in pair)
         means += ((first @ _wins(*pair)) * second).sum(axis=1) / len(pairs)
-    low, high = np.quantile(means, (0.025, 0.975))
+    low, high = np.quantile(means, (LEVEL, 1 - LEVEL))
     return probability, (float(low), float(high))
 
 

@@ -23,14 +23,6 @@ from reports.views.comparison import Comparison, ScoreResult, compare
 
 # Views whose numbers are scores: the compact table comes first, and their own tables are folded below it.
 _OF_SCORES = ("scores", "crossed", "curves", "layers")
-# What a sweep leaves, in the order in which a reader asks for it.
-PICTURES = {
-    "heatmap": "Score over two fields",
-    "front": "Score against uplink bytes",
-    "history": "Score by trial",
-}
-EARLY = ("pruned", "given up")  # how the states of trials begin that were stopped early; the latter in old files
-SWEPT = ("trials.csv", "importances.csv")
 
 
 def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
@@ -162,18 +154,20 @@ def _link(records: Sequence[RunResult]) -> str:
 
 
 def _sweep(files: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The page of a sweep and the files that it shows."""
+    """The page of a sweep and the files that it shows: every picture, and every table."""
     path = html.sweep_page(values["request"])
     folder = path.removesuffix(".html")
     yield from ((f"{folder}/{name}", text) for name, text in files.items())
-    trials, importances = (list(csv.DictReader(io.StringIO(files.get(name, "")))) for name in SWEPT)
-    sheets = {
-        "pictures": [(f"{folder}/{name}.svg", text) for name, text in PICTURES.items() if f"{name}.svg" in files],
-        "trials": _as_sheet(sorted(trials, key=lambda line: not line["state"] or line["state"].startswith(EARLY))),
-        "importances": _as_sheet(importances),
-        "downloads": [f"{folder}/{name}" for name in SWEPT if name in files],
+    sweep = {
+        "title": f"{values['title']}: sweep",
+        "pictures": [f"{folder}/{name}" for name in files if name.endswith(".svg")],
+        "sheets": {
+            f"{folder}/{name}": _as_sheet(list(csv.DictReader(io.StringIO(text))))
+            for name, text in files.items()
+            if name.endswith(".csv")
+        },
     }
-    yield path, html.rendered("sweep", path, **{**values, "title": f"{values['title']}: sweep", **sheets})
+    yield path, html.rendered("sweep", path, **{**values, **sweep})
 
 
 def _as_sheet(lines: Sequence[Mapping[str, str]]) -> html.Sheet:

@@ -6,7 +6,7 @@ Option: baseline, the row whose worst client is followed through all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 from matplotlib.figure import Figure
@@ -161,7 +161,7 @@ def late(records: Sequence[RunResult]) -> str:
 def _levels(records: Sequence[RunResult], base: Sequence[RunResult], score: str) -> Iterator[tuple[str, Estimate]]:
     names = {MEAN: score, **{name: of_clients(score, name) for name in OF_CLIENTS}}
     for name, own in names.items():
-        found = _defined(lambda at, own=own: level(records, own, at), late(records))
+        found = _defined(partial(level, records, own), late(records))
         if found.value is not None:
             yield name, found
     clients = worst_clients(base, score)
@@ -177,7 +177,7 @@ def _gains(records: Sequence[RunResult], base: Sequence[RunResult], score: str) 
         return
     at = rule_for(PROTOCOL, pairs)
     for name, own in ((MEAN, score), (WORST, of_clients(score, WORST))):
-        yield name, _defined(lambda at, own=own: difference(pairs, own, at), at)
+        yield name, _defined(partial(difference, pairs, own), at)
     if clients:
         by, ratio = metric(score), resplit_ratio([pair[0] for pair in pairs], score.partition("/")[0])
 

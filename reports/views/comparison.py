@@ -12,7 +12,7 @@ from benchmarks.measures import metric
 from benchmarks.publication import Published
 from benchmarks.results import RunResult
 from reports import ReportError
-from reports.evidence.inference import LEVEL, average_of, confidence, smallest_margin
+from reports.evidence.inference import CONFIDENCE, LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import is_distinguishable, level
 from reports.evidence.published import (
     AVERAGE,
@@ -29,7 +29,7 @@ from reports.evidence.statistics import Estimate, average, mean, printed, sample
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.text import DERIVED, NOTHING, at_round, in_units, not_run, notes_under, number, over_clients
 
-INTERVAL = "95 % CI"
+INTERVAL = f"{CONFIDENCE} CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
 _RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
 
@@ -39,7 +39,7 @@ class ScoreResult:
     """One score of one cell, or a row's average: numbers in the metric's unit; of percent, errors are points.
 
     ours: mean over seeds, None where not run or undefined. sd: over seeds (n - 1). estimate: what verdicts rest on.
-    ci: the 95 % interval, within what a score can be; None below three seeds. sampling_error: of the finite test sets,
+    ci: the interval, within what a score can be; None below three seeds. sampling_error: of the finite test sets,
     root mean square over seeds. difference: ours - published, of the two as printed to two decimals; None where they
     are not comparable. verdict: by RULE. derivation: how `published` follows from the paper's text, "" where it is
     printed. last: at the last round, where `ours` is at the chosen round. is_held: False where the records are older

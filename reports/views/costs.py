@@ -36,8 +36,6 @@ class CostTables(Quantities):
     """Bytes of all rounds, clients and, where not said otherwise, both directions."""
 
     fields = (*KEYS, "encoder", "counted", "quantity", "over", "value", "published", "n_seeds")
-    integers = ("n_seeds",)
-    floats = ("value", "published")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

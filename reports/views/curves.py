@@ -51,8 +51,6 @@ class Curves(TableView):
     """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
 
     fields = (*KEYS, "quantity", "status", "round", "seed", "value")
-    integers = ("round", "seed")
-    floats = ("value",)
 
     @cached_property
     def is_loss(self) -> bool:

@@ -17,7 +17,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.run_config import JSON
 from reports.evidence.gate import gates
-from reports.evidence.inference import average_of, confidence
+from reports.evidence.inference import CONFIDENCE, average_of, confidence
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, score_label, scores_of
@@ -39,7 +39,7 @@ from reports.pages.text import (
 )
 
 ROUND = "last"  # of every row: older runs kept no other round's answers, which the part corrects
-INTERVAL = "95 % CI"
+INTERVAL = f"{CONFIDENCE} CI"
 _ANY = ((-float("inf"), float("inf")),)
 OVER, BEYOND = "gain", "beyond"
 
@@ -49,7 +49,7 @@ class Gains(TableView):
 
     A line holds: ours, the mean over the row's seeds; gain, how much better it is than the reference; beyond, than the
     part; share, the part's gain in percent of the row's, on the seeds that all three have, where it is certain that the
-    row gains. Intervals are of 95 %, from three seeds on.
+    row gains. Intervals stand from three seeds on.
     """
 
     ranks = False
@@ -57,7 +57,6 @@ class Gains(TableView):
         *(*KEYS, "score", "status", "ours", "gain", "gain_low", "gain_high", "n_gain"),
         *("beyond", "beyond_low", "beyond_high", "n_beyond", "share"),
     )
-    integers = ("n_gain", "n_beyond")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -153,7 +152,7 @@ class Gains(TableView):
         by_task = {name: each for name, each in found.items() if each is not None and each.interval is not None}
         if not by_task:
             return None
-        whole = average_of(tuple(by_task.values()), level=0.025)
+        whole = average_of(tuple(by_task.values()))
         value, (low, high) = whole.value or 0.0, whole.interval or (0.0, 0.0)
         by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
         shown = by if low > 0 or high < 0 else "not measurably better or worse"
@@ -185,14 +184,14 @@ class Gains(TableView):
             dots = Dots("gain", {name: line[OVER] for name, line in gains.items()}, {}, ends)
             panels.append(Panel(title, list(rows.values()), [dots], levels=levels))
         caption = (
-            "Means of differences paired by seed, with 95 % intervals from three seeds on; no mark: not run."
+            f"Means of differences paired by seed, with {CONFIDENCE} intervals from three seeds on; no mark: not run."
             f"{dagger_note(request.rows)}{left_out}"
         )
         return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption)
 
 
 def _interval(found: Estimate | None) -> tuple[float, float] | None:
-    """The 95 % interval; None below three seeds."""
+    """The interval; None below three seeds."""
     return None if found is None else confidence([found], _ANY)
 
 

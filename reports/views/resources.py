@@ -61,8 +61,6 @@ class Resources(Quantities):
     """
 
     fields = (*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds")
-    integers = ("n_seeds",)
-    floats = ("value", "published")
 
     @cached_property
     def costing(self) -> Costing:

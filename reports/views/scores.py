@@ -71,7 +71,6 @@ class ScoreTable(TableView):
     """Scores of a table's methods on its tasks, and what they cost."""
 
     fields = FIELDS
-    integers = ("n_seeds", "n_test", "rounds")
     averages = True  # whether the table has the paper's average
     reported = "Diamonds"  # the marks of reported values in the figure
 
@@ -170,7 +169,7 @@ class ScoreTable(TableView):
         """
         place = FIELDS.index("ours") + 1
         fields = [*FIELDS[:place], "last", *FIELDS[place:]] if self.request.scored_at == "chosen" else FIELDS
-        return long_form(self.lines(), fields, {"Int64": self.integers})
+        return long_form(self.lines(), fields)
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """A line for each score of a cell, for each average, and for each of a client's costs."""

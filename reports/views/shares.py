@@ -102,7 +102,6 @@ class SizeShares(Shares):
     """Each client's share of a task, by the record of the lowest seed; a line for each way to partition the task."""
 
     fields = (*KEYS, "client", "status", "requested", "obtained", "published", "difference", "examples", UNIT)
-    integers = ("examples",)
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str], Lines]:
@@ -179,7 +178,6 @@ class LabelShares(Shares):
         *("difference", "lowest", "highest", "examples", "train", "validation", "test", "available"),
         *("data_low", "data_high"),
     )
-    integers = ("examples", "train", "validation", "test", "available")
 
     def labels_of(self, column: Column) -> Sequence[tuple[int, str]]:
         """A task's labels by the view's option; empty for a task with scores."""

@@ -49,8 +49,6 @@ class SplitCosts(Quantities):
 
     place_fields = ("encoder", "counted", "quantity")
     fields = (*KEYS, "encoder", "counted", "quantity", "value", "n_seeds")
-    integers = ("n_seeds",)
-    floats = ("value",)
 
     @property
     def options(self) -> Mapping[str, Any]:

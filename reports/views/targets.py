@@ -74,8 +74,6 @@ class Targets(Quantities):
         *(*KEYS, "score", "encoder", "target", "target_percent", "quantity", "relation", "value", "published"),
         *("n_seeds", "n_reached"),
     )
-    integers = ("n_seeds", "n_reached")
-    floats = ("value", "published")
 
     @cached_property
     def baseline(self) -> Row:

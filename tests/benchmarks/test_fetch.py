@@ -30,7 +30,7 @@ def own_environment(monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setattr(fetched, "hub_answers", lambda: os.environ.get("HF_HUB_OFFLINE") != "1")
     locate.cache_clear()
-    federation._task_data.cache_clear()
+    federation.task_data.cache_clear()
     monkeypatch.setattr(files, "_packaged", lambda *_: None)
 
 

@@ -14,7 +14,8 @@ from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.federation import build_clients, load_inputs, training_examples
+from benchmarks.running.counts import counted
+from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
 from reports.pages.text import human_bytes
 
@@ -49,14 +50,14 @@ def test_counts_are_those_of_the_clients_that_are_built(holdout):
     for cell in (cell_of("c-psum"), benchmark(SPLIT).cells(TABLE3.scale("demo"), [3])[4][2]):
         held = replace(cell, holdout=holdout)
         clients, _ = build_clients(held, load_inputs(held, RunOptions()), RunOptions())
-        assert training_examples(held, RunOptions()) == [len(client.train) for client in clients]
+        assert counted(held, RunOptions()).examples == [len(client.train) for client in clients]
 
 
 def test_generated_data_are_counted(plan):
     out = plan(FROZEN, "--methods", "c-psum,c-average,d-fedavg-psum")
-    examples = training_examples(cell_of("c-psum"), RunOptions())
-    counted = f"Counted on ArSarcasm-v2's {sum(examples)} training examples"
-    assert f"{counted}: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · average." in out
+    examples = counted(cell_of("c-psum"), RunOptions()).examples
+    said = f"Counted on ArSarcasm-v2's {sum(examples)} training examples"
+    assert f"{said}: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · average." in out
     wire = wire_plan(cell_of("c-psum"), examples=examples)
     assert human_bytes(wire.up_bytes + wire.down_bytes, GIGABYTE) in out
     assert "No bytes" not in out

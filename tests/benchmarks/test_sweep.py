@@ -1,7 +1,6 @@
 """Sweeps: trials are pruned, resumed and shared by Optuna's journal, and chosen on validation data."""
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,14 +20,13 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.results import choose, keep, result_of
 from benchmarks.sweeps.space import Tuning
 from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study, run_trials
-from benchmarks.sweeps.tuning import Range, Space, read_sweep
+from benchmarks.sweeps.tuning import Grid, read_sweep
 
 TABLE = tables.TABLE3
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
 (MRPC,) = columns_of(TABLE, ["mrpc"])
 FEDAVG, FEDPROX, FEDADAM, SPLIT = rows_of(TABLE, ["fedavg", "fedprox", "fedadam", "fedsplitbert"])
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
-LOG = Range(1e-4, 1e-2, log=True)
 
 
 # ---- trials on made-up runs ----------------------------------------------------------------------------------------
@@ -69,7 +67,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     return runs
 
 
-def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), column: Column = MRPC) -> Tuning:
+def tuned(space: Grid, trials: int | None = None, rungs: tuple[int, ...] = (), column: Column = MRPC) -> Tuning:
     return Tuning(TABLE, DEMO, FEDAVG, column, (0,), space, trials, rungs, study="study")
 
 
@@ -139,22 +137,6 @@ def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path, run
     sweep(tmp_path, tuning)
     assert (states(tmp_path)[0.1], states(tmp_path)[0.2]) == ("COMPLETE", "FAIL")
     assert runs.begun.count(0.2) == 1
-
-
-def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path, runs):
-    space = {RATE: LOG, LAYER: (0, 6, 12)}
-    tuning = dataclasses.replace(tuned(space, trials=12), row=SPLIT)
-
-    def drawn(folder: Path, *budgets: int) -> list[Mapping[str, Any]]:
-        for budget in budgets:
-            sweep(folder, dataclasses.replace(tuning, trials=budget))
-        return list(TunedStudy(tuning, folder).trials().values())
-
-    points = drawn(tmp_path / "one", 12)
-    assert points == drawn(tmp_path / "other", 4, 5, 12)
-    assert len({point[RATE] for point in points}) > 9
-    assert {point[LAYER] for point in points} == {0, 6, 12}
-    assert all(1e-4 <= point[RATE] <= 1e-2 and float(f"{point[RATE]:.3g}") == point[RATE] for point in points)
 
 
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path, runs):

@@ -101,8 +101,7 @@ def study(**more: Any) -> dict[str, Any]:
 def test_files_hold_every_trial_and_the_pictures(tmp_path):
     paths = write_sweeps([study()], TABLE, LITE, tmp_path)
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
-    for name in ("history", "heatmap"):
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "trials.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.DictReader((tmp_path / "trials.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["state"] for row in rows] == ["best, tie of 2", "tie of 2", "pruned after round 1"]
     assert [row[LAYER] for row in rows] == ["6", "12", "0"]

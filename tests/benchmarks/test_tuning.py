@@ -15,8 +15,8 @@ from benchmarks.fedsplitbert import tables
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
-from benchmarks.sweeps.space import read_space, spaces
-from benchmarks.sweeps.tuning import Range, Search, best_values, read_sweep
+from benchmarks.sweeps.space import read_grid, spaces
+from benchmarks.sweeps.tuning import Search, best_values, read_sweep
 from tests.conftest import ROOT
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
@@ -32,14 +32,12 @@ SHORT = ("--set", "training.max_length=16", "--set", "training.local_epochs=1", 
 
 
 def test_values_are_read_as_set_reads_them():
-    space = read_space(["a=0,4,4", "b=longest,fixed", "c=[1, 2],[3]", "d=true,null"], ["e=1e-5:1e-3:log", "f=0:12"])
+    space = read_grid(["a=0,4,4", "b=longest,fixed", "c=[1, 2],[3]", "d=true,null"])
     assert space == {
         "a": [0, 4],
         "b": ["longest", "fixed"],
         "c": [[1, 2], [3]],
         "d": [True, None],
-        "e": Range(1e-5, 1e-3, log=True),
-        "f": Range(0, 12, whole=True),
     }
 
 
@@ -49,8 +47,6 @@ def test_values_are_read_as_set_reads_them():
         (["--grid", "training.learning_rate"], "expected field=values"),
         (["--grid", "seed=1,2"], "a sweep decides that itself"),
         (["--grid", f"{RATE}=1e-3", "--grid", f"{RATE}=1e-4"], "expected each field once"),
-        (["--range", f"{RATE}=0:1:log", "--trials", "2"], "expected low above 0 and below high"),
-        (["--range", f"{RATE}=1e-5:1e-3"], "expected --trials"),
         (["--grid", f"{LAYER}=6", "--methods", "fedavg"], "no options.critical_layer to tune in fedavg"),
         (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
         (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep decides training.learning_rate"),

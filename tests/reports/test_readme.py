@@ -40,6 +40,27 @@ def test_a_readme_has_a_line_a_table_and_the_numbers_are_on_pages(table3, record
     assert not stale.exists()
 
 
+def test_a_reading_that_decides_an_open_claim_stands_on_the_readme(table3, tmp_path):
+    """As FedFreezeBERT's orderings on SST-2, a column of ours, of claims about tweets."""
+    clear, vague = (Evidence(2.0, (2.0, 2.0), 3), Evidence(2.0, None, 1))
+    found = judged(table3, vague, {"the same ordering on SST-2, a column of ours": clear})
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{BEGIN}{END}")
+    shown = page(request_for(table3, table3.scale("lite"), []))
+    write_paper(readme, [shown], {}, [[found]], [])
+    told = "supported, read as the same ordering on SST-2, a column of ours"
+    assert f"- 1: {told}" in readme.read_text().splitlines()
+    line = next(
+        line for line in (tmp_path / "pages" / "claims.md").read_text().splitlines() if line.startswith("| 1 |")
+    )
+    result, evidence, effect = (cell.split("<br>") for cell in line.split(" | ")[3:6])
+    assert result[0].startswith("undecided")
+    assert result[-1].startswith("read as the same ordering on SST-2, a column of ours: supported")
+    assert (evidence, effect) == (["run at reduced scale (n = 1)"], ["A - B +2.00"])
+    write_paper(readme, [shown], {}, [[judged(table3, clear, {})]], [])
+    assert "another reading" not in readme.read_text()
+
+
 @pytest.mark.parametrize("content", ["no markers", f"{END} before {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
 def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path, content):
     readme = tmp_path / "README.md"

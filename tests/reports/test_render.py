@@ -18,7 +18,7 @@ from reports.pages.page import Grid, Group, Line, Page
 from reports.pages.plots import Dots, Panel, colour_of, dot_plot
 from reports.pages.render import markdown
 from reports.site.tables import matrix
-from reports.sweeps import figures
+from reports.sweeps import figure
 from reports.views import page
 from reports.views.comparison import compare
 
@@ -131,16 +131,14 @@ def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades():
     assert colours == {colour_of("FedAvg"), colour_of("FedProx")}
 
 
-def test_a_heatmap_has_a_colour_bar_and_frames_the_best(table3):
+def test_a_sweeps_figure_has_a_panel_for_each_field_and_hollow_marks_of_pruned_trials(table3):
     trials = [
         {"number": n, "values": {"training.learning_rate": rate, "options.critical_layer": 6}, "mean": score}
-        for n, (rate, score) in enumerate([(1e-5, 0.7), (1e-4, 0.8)])
+        for n, (rate, score) in enumerate([(1e-5, 0.7), (1e-3, 0.8)])
     ]
-    study = {"task": "qqp", "method": "fedsplitbert", "metric": "test/accuracy", "seeds": [1000], "front": None}
-    grid = {"training.learning_rate": [1e-5, 1e-4], "options.critical_layer": [6]}
-    result = study | {"grid": grid, "trials": trials, "ties": [1], "study": "x"}
-    figure = figures([result], table3, table3.scale("lite"))["heatmap"]()
-    panel, bar = figure.axes
-    assert bar.get_ylabel() == "Acc (%)"
-    (marks,) = panel.collections
-    assert [tuple(edge) == (0.0, 0.0, 0.0, 1.0) for edge in marks.get_edgecolors()] == [False, True]
+    trials[0]["given_up_after"] = 1
+    study = {"task": "qqp", "method": "fedsplitbert", "metric": "accuracy", "study": "x", "trials": trials}
+    grid = {"training.learning_rate": [1e-5, 1e-3], "options.critical_layer": [6]}
+    rates, layers = figure([study | {"grid": grid}], table3, table3.scale("lite")).axes
+    assert (rates.get_ylabel(), rates.get_xscale(), layers.get_xlabel()) == ("Acc [%]", "log", "critical layer")
+    assert [line.get_markerfacecolor() for line in rates.lines] == ["white", layers.lines[1].get_color()]

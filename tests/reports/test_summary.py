@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.cli.summary import summary
 from benchmarks.experiment import Benchmark
+from benchmarks.publication import View
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.pages.text import in_one_unit
@@ -84,6 +85,11 @@ def test_a_table_of_bytes_ends_with_the_gain_that_was_measured(table3, whole):
         ["FedAvg", "1.00"],
         ["FedSplitBERT", "6.00"],
     ]
+
+
+def test_a_figure_of_curves_has_no_gain(table3, whole):
+    figure = replace(table3, view=View("curves", {"quantity": "score"}))
+    assert lines(figure, whole)[-1].startswith("All runs together: ")
 
 
 def test_sizes_of_one_comparison_share_a_unit():

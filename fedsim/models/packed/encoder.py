@@ -73,10 +73,15 @@ class PackedLayer:
         for products in (self._projection, self._out, self._widen, self._narrow):
             products.refresh(dtype)
 
-    def __call__(self, hidden_TD: Tensor, packing: Packing, masks: Masks | None, first: bool) -> Tensor:
-        """Hidden states [T, D], or those of each text's first token alone, [B, D]. masks: dropout's, in training."""
+    def __call__(
+        self, hidden_TD: Tensor, packing: Packing, masks: Masks | None, first: bool, checkpoints: bool = False
+    ) -> Tensor:
+        """Hidden states [T, D], or those of each text's first token alone, [B, D].
+
+        masks: dropout's, in training. checkpoints: whether gradients compute the activations again.
+        """
         if torch.is_grad_enabled():
-            output: Tensor = _Layer.apply(hidden_TD, self, packing, masks, first, *self.parameters)
+            output: Tensor = _Layer.apply(hidden_TD, self, packing, masks, first, checkpoints, *self.parameters)
             return output
         return self.forward(hidden_TD, packing, masks, first)[0]
 
@@ -182,27 +187,31 @@ class _Layer(torch.autograd.Function):
         packing: Packing,
         masks: Masks | None,
         first: bool,
+        checkpoints: bool,
         *parameters: Tensor,  # noqa: ARG004 - what gets gradients
     ) -> Tensor:
+        again = copy.deepcopy(masks) if checkpoints else None  # draws what `masks` draws now
         end_RD, kept = layer.forward(hidden_TD, packing, masks, first)
         # No part of it is an input or output that anyone changes in place, and backward comes once.
-        ctx.kept, ctx.call = kept, (layer, packing, first)
+        ctx.kept, ctx.call = None if checkpoints else kept, (layer, packing, first)
+        ctx.again = (hidden_TD.detach(), packing, again, first) if checkpoints else None
         return end_RD
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
         layer, packing, first = ctx.call
-        kept, ctx.kept = ctx.kept, None
-        below, trained = ctx.needs_input_grad[0], any(ctx.needs_input_grad[5:])
+        kept, ctx.kept = ctx.kept or layer.forward(*ctx.again)[1], None
+        below, trained = ctx.needs_input_grad[0], any(ctx.needs_input_grad[6:])
         hidden, gradients = layer.backward(grads[0].contiguous(), kept, packing, first, below, trained)
-        return hidden, None, None, None, None, *gradients
+        return hidden, None, None, None, None, None, *gradients
 
 
 class PackedEncoder:
     """Hidden states of the given encoder's own parameters, computed without padding."""
 
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
+    def __init__(self, encoder: Any, checkpoints: bool = False) -> None:
+        """checkpoints: whether layers compute their activations twice in training, to keep less."""
+        self._encoder, self._checkpoints = encoder, checkpoints
         self._layers = [PackedLayer(layer) for layer in encoder.encoder.layer]
         self._first_position = first_position(encoder.config.to_dict())  # 0, or behind the padding's id
 
@@ -229,7 +238,8 @@ class PackedEncoder:
         for number, (layer, module) in enumerate(zip(self._layers, encoder.encoder.layer, strict=True), start=1):
             for hook in module._forward_pre_hooks.values():  # what crosses the wire here, and comes back
                 hidden_TD = packing.tokens(hook(module, (packing.states(hidden_TD),))[0])
-            hidden_TD = layer(hidden_TD, packing, masks, first and number == len(self._layers))
+            is_last = number == len(self._layers)
+            hidden_TD = layer(hidden_TD, packing, masks, first and is_last, self._checkpoints)
             states.append(hidden_TD)
         last = states.pop()[:, None] if first else packing.states(states.pop())
         return last, *(packing.states(states.pop()) for _ in range(wanted - 1))

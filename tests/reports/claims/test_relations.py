@@ -1,5 +1,6 @@
 """Each kind of relation on synthetic records that support it, contradict it, leave it open, or are missing."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -87,7 +88,7 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of, judge_
     records += [run("fedavg", (50, 65), (0.7, 0.8), seed) for seed in (0, 1)]
     found = judge_of(BETTER, records)
     assert (found.word, "QQP +5.00" in found.effect) == ("supported", True)  # 70 − 65, not 60 − 65
-    assert "scored at the last round: contradicted (" in found.remarks
+    assert "scored at the last round: contradicted (" in found.elsewhere
     assert summary([found]).endswith("these are decided otherwise: 1.")
 
 
@@ -95,13 +96,45 @@ def test_several_tasks_are_counted(seeds_of, judge_of):
     relation, rival = replace(BETTER, tasks=("qqp", "qnli")), [60.0, 60.0]
     above = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", rival)
     found = judge_of(relation, above)
-    assert found.verdict == "undecided: not all of it run"
-    assert found.remarks.startswith("1 of 2 for; 1 of 2 not run; would have seen ")
+    assert (found.verdict, found.counts) == ("undecided: not all of it run", "1 of 2 tasks for, 0 against")
+    assert found.remarks == "1 of 2 not run"
     below = seeds_of("fedsplitbert", "qnli", [50.0, 50.0]) + seeds_of("fedavg", "qnli", rival)
-    assert judge_of(relation, above + below).verdict == "partly supported (1 of 2); run at reduced scale (n = 2)"
+    both = judge_of(relation, above + below)
+    assert both.result == "partly supported (1 of 2 tasks for, 1 against)"
+    assert (both.evidence, both.counts, both.over_tasks) == ("run at reduced scale (n = 2)", "", "")
     some = replace(relation, some=True)
     assert judge_of(some, below).word == "undecided"  # the other task may still be one
     assert judge_of(some, above + below).word == "supported"
+
+
+def test_a_claim_about_tasks_shows_their_mean_and_what_another_task_may_show(seeds_of, judge_of):
+    """Effects of 1, 3 and 5 points, each ± 0.1: the mean is known far better than a further task's effect."""
+    records, tasks = [], ("qqp", "qnli", "sst2")
+    for task, effect in zip(tasks, (1.0, 3.0, 5.0), strict=True):
+        records += seeds_of("fedsplitbert", task, [60 + effect, 60.1 + effect, 59.9 + effect])
+        records += seeds_of("fedavg", task, [60.0] * 3) + seeds_of("fedprox", task, [50.0] * 3)
+    relation = replace(BETTER, tasks=tasks, than=(FEDAVG, FEDPROX), scores=(ACC,))
+    found = judge_of(relation, records)
+    assert (found.word, found.counts) == ("supported", "3 of 3 tasks for, 0 against")
+    words, mean, low, high, *_ = re.findall(r"mean of 3 tasks|[+−][\d.]+", found.over_tasks.replace(",", ""))
+    assert (words, mean) == ("mean of 3 tasks", "+3.00")  # FedAvg's, the nearest rival's
+    assert 2.7 < float(low) < 3 < float(high) < 3.3
+    # Between tasks sd 2; t with one degree of freedom is 6.31.
+    assert re.search(r"another task \[−11\.5\d, \+17\.5\d\] \(FedSplitBERT − FedAvg\)", found.over_tasks)
+    above_most = judge_of(replace(relation, by=2.0), records)  # on one task against FedAvg, on none against FedProx
+    assert above_most.result == "partly supported (2 of 3 tasks for, 1 against)"
+
+
+def test_each_claim_says_what_its_seeds_would_see(seeds_of, judge_of):
+    """Of a difference the distance from the bound, of a similarity the margin; nothing of one seed, or of bytes."""
+    records = seeds_of("fedsplitbert", "qqp", [60.5, 60.75, 60.25]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    above, alike = (judge_of(each, records) for each in (BETTER, similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",))))
+    error = 0.25 * (1 / 3 + 0.2625) ** 0.5
+    assert float(above.smallest) == pytest.approx((2.92 + 1.061) * error, abs=0.01)  # t(2) at 5 % and at 20 %
+    assert float(alike.smallest.removeprefix("± ")) == pytest.approx((2.92 + 1.886) * error, abs=0.01)  # 5 %, 10 %
+    alone = judge_of(BETTER, [records[0], records[3]])
+    assert (alone.smallest, alone.evidence) == ("", "run at reduced scale (n = 1)")
+    assert judge_of(BETTER, []).evidence == "no run yet"
 
 
 def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of, judge_of):

@@ -86,6 +86,8 @@ def test_an_interval_stays_within_what_a_score_can_be():
     assert both is not None
     assert 0 < both[0] < both[1] < 100
     assert confidence([resampled([99.0, 98.0], 0.25)], [(0, 100)]) is None  # below three seeds
+    (high,) = near[:1]
+    assert confidence([high], [(-math.inf, math.inf)]) == high.interval  # one level for scores and verdicts
 
 
 CHANCES = st.lists(st.sampled_from([0.001, 0.02, 0.2, 0.8, 0.98, 0.999]), min_size=1, max_size=6)

@@ -1,0 +1,106 @@
+"""What the runs of a plan need of a GPU: memory, parts of batches, and hours."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+
+from benchmarks import api
+from benchmarks.cli.arguments import machine
+from benchmarks.costs import GPU_USED, GPUS, Gpu
+from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit
+from benchmarks.errors import DependsOnTextsError, UserError
+from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import earlier_stages
+from benchmarks.running.counts import counted
+from benchmarks.running.run_options import gpu_memory
+from benchmarks.selection import Selection
+from fedsim.algorithms import trains
+from fedsim.precision import DTYPES, product_seconds, resolve_precision
+
+SIDE = 4096  # of the square matrices whose product says how fast a GPU of this machine is
+_HEADINGS = ("Task", "Method", "Client", "Server *", "Whole batch", "Texts at once", "Hours †")
+UNKNOWN = "–"
+
+
+def gpu_of(args: argparse.Namespace) -> Gpu | None:
+    """The GPU that the arguments name, else this machine's first one; None without any."""
+    if args.gpu:
+        return GPUS[args.gpu]
+    if not (memory := gpu_memory()):
+        return None
+    precision, name = resolve_precision().name, "this machine's GPU"
+    rate = 2 * SIDE**3 / product_seconds(DTYPES[precision], SIDE, 5, "cuda") / 1e12
+    return Gpu(name, memory[0], rate, precision)
+
+
+def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: argparse.Namespace) -> None:
+    """Add to each row of a plan what its run needs of a GPU, with the earlier runs from which it starts.
+
+    Memory and texts at once are those of the stage that needs most; hours are those of all stages.
+    """
+    cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
+    for row in rows:
+        cell = cells[row["cell"]]
+        stages = [each for each in (*earlier_stages(cell), cell) if trains(each.algorithm)]
+        row |= {"batch": None, "micro_batch": None, "hours": 0.0, "memory": None, "whole_batch_memory": None}
+        try:
+            fits = [(stage, derive_fit(stage, gpu.memory, gpu.precision)) for stage in stages]
+        except DependsOnTextsError:  # counts of tokens, which need no GPU
+            continue
+        if fits:
+            stage, most = max(fits, key=lambda pair: pair[1].whole.total)
+            row |= {
+                "batch": stage.training.batch_size,
+                "micro_batch": most.part,
+                "memory": {"client": most.held.client, "server": most.held.server, "total": most.held.total},
+                "whole_batch_memory": most.whole.total,
+            }
+        row["hours"] = _hours(stages, gpu, args)
+
+
+def _hours(stages: list[RunConfig], gpu: Gpu, args: argparse.Namespace) -> float | None:
+    """Hours of some runs by their FLOPs; None without the data whose texts are counted."""
+    rate = args.tflops or GPU_USED * gpu.tflops
+    options = api.settings(**machine(args))
+    try:
+        return sum(derive_cell_flops(each, counted(each, options).clients) for each in stages) / (rate * 1e12 * 3600)
+    except UserError:
+        return None
+
+
+def needs_table(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu) -> Table:
+    """A line for each method and the tasks on which it needs the same."""
+    names = {column.task: column.name for column in chosen.columns}
+    table = Table(title=f"Memory and hours on one {gpu.name} ({gpu.memory / 2**30:.0f} GiB), by shapes")
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="left" if heading in _HEADINGS[:2] else "right")
+    lines = [(chosen.benchmark.row(row["method"]).name, *_texts(row), names[row["task"]]) for row in rows]
+    frame = pd.DataFrame(lines, columns=[*_HEADINGS[1:], "task"])
+    for keys, group in frame.groupby(list(_HEADINGS[1:]), sort=False):
+        tasks = list(group["task"])
+        table.add_row(f"all {len(tasks)} tasks" if len(tasks) == len(names) > 3 else ", ".join(tasks), *keys)
+    return table
+
+
+def _texts(row: dict[str, Any]) -> list[str]:
+    hours = UNKNOWN if row["hours"] is None else f"{row['hours']:.2g}" if row["hours"] < 10 else f"{row['hours']:,.0f}"
+    if row["memory"] is None:
+        return [*[UNKNOWN] * 4, hours]
+    sizes = [row["memory"]["client"], row["memory"]["server"], row["whole_batch_memory"]]
+    return [*(f"{size / 2**30:.1f} GiB" for size in sizes), f"{row['micro_batch']} of {row['batch']}", hours]
+
+
+def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> Iterator[str]:
+    """How memory and hours are derived, and what is assumed."""
+    share = f"{100 * GPU_USED:.0f} % of its {gpu.tflops:.0f} TFLOP/s in {gpu.precision}, an assumption"
+    rate = f"{tflops:g} TFLOP/s" if tflops else share
+    yield "* With what one process keeps of other clients. Both are one peak, of the stage that needs most."
+    yield "Memory is that of tensors, for texts of the full length; a tenth of the GPU stays free."
+    yield f"† of one seed with its earlier runs, by FLOPs at {rate}; texts of the full length, no scoring, no loading."
+    if any(row["hours"] is None for row in rows):
+        yield "Hours need the number of texts: name the folder of the data with --data-dir (or DATA_DIR)."

@@ -1,0 +1,119 @@
+"""The command `rehearse`: a step of each method and model of the paper scale on random texts, before a GPU is rented."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from benchmarks.dry_run.rounds import shaped_workload
+from benchmarks.dry_run.stand_ins import OneText
+from benchmarks.encoders.files import architecture
+from benchmarks.encoders.loading import Located, build_encoder, locate
+from benchmarks.errors import UserError
+from benchmarks.publication import SCALES
+from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.run_config import RunConfig, canonical_json
+from benchmarks.running.completed import earlier_stages
+from benchmarks.selection import tables_of
+from benchmarks.tasks import task
+from fedsim.algorithms import build_algorithm, trains
+from fedsim.data import Batch, Client, Subset
+from fedsim.features import FeatureCache
+from fedsim.objectives import Objective
+from fedsim.precision import Precision
+from fedsim.store import ClientStore
+from fedsim.training import LocalTraining
+from fedsim.wire import Channel
+
+PAPER = SCALES[-1]
+TEXTS = 2  # of a batch
+SPECIAL = 5  # the first ids of a vocabulary, which are no words
+
+
+class RandomTexts(OneText):
+    """Texts of random words and a random label each."""
+
+    def __init__(self, tokens: int, objective: Objective, words: int, classes: int) -> None:
+        super().__init__(tokens, objective)
+        rng = np.random.default_rng(0)
+        self._ids = torch.from_numpy(rng.integers(SPECIAL, words, (TEXTS, tokens)))
+        self.labels = rng.integers(0, classes, TEXTS).astype(self.labels.dtype)
+        self.lengths = np.full(TEXTS, tokens)
+        if self.targets is not None:
+            self.targets = np.tile(self.targets, TEXTS)
+
+    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
+        return {**super().collate(indices, width), "input_ids": self._ids[torch.from_numpy(indices)]}
+
+
+def rehearse_command(args: argparse.Namespace) -> int:
+    """Take one optimisation step with each distinct method and model. Nothing is recorded."""
+    print(f"One step on {TEXTS} texts of random words, at the papers' shapes; nothing is recorded.")
+    failed = list[str]()
+    for place, cell in distinct(args.id):
+        started, located = time.perf_counter(), _located(cell)
+        try:
+            outcome = f"loss {step(cell, located):.3g}"
+        except Exception as error:  # noqa: BLE001 - the others are rehearsed, too
+            outcome = f"failed: {type(error).__name__}: {error}"
+            failed.append(place)
+        weights = "checkpoint" if located and located.folder else "random weights"
+        shapes = f"{cell.algorithm}, {cell.backbone} ({weights}), {cell.head}, {cell.training.max_length} tokens"
+        print(f"{time.perf_counter() - started:5.1f} s  {shapes}: {outcome} ({place})", flush=True)
+    if failed:
+        raise UserError(f"{len(failed)} rehearsals failed, of the rows {'; '.join(failed)}")
+    return 0
+
+
+def distinct(ids: list[str]) -> Iterator[tuple[str, RunConfig]]:
+    """A run of each distinct method and model at the paper scale, and the table that has it first.
+
+    Numbers among a method's options, such as a critical layer, do not make it another method.
+    """
+    seen = set[str]()
+    for name in [table for each in ids for table in tables_of(each)] or benchmark_ids():
+        table = benchmark(name)
+        if PAPER not in {scale.id for scale in table.scales}:
+            continue
+        for row, _, cell in table.cells(table.scale(PAPER), [0]):
+            for stage in (*earlier_stages(cell), cell):
+                words = {name: value for name, value in stage.options.items() if isinstance(value, str | bool)}
+                model = stage.backbone, stage.head, task(stage.task).objective, stage.training.max_length
+                key = canonical_json([stage.algorithm, words, *model])
+                if key not in seen and trains(stage.algorithm):
+                    seen.add(key)
+                    yield f"{name}, {row.name}", stage
+
+
+def _located(cell: RunConfig) -> Located | None:
+    """The encoder's files, if they are on this machine."""
+    try:
+        return locate(cell.backbone, local_only=True)
+    except UserError:
+        return None
+
+
+def step(cell: RunConfig, located: Located | None) -> float:
+    """Take one step of a run's first round with its first client, and score its texts; returns the loss."""
+    plain = replace(cell.training, batch_size=TEXTS, local_epochs=1, padding="fixed", precision="fp32")
+    config = replace(plain, kernels="reference")  # as on a GPU
+    build = (lambda: build_encoder(located)) if located and located.folder else None
+    precision = Precision(torch.device("cpu"), "fp32")
+    training = LocalTraining(config, cell.seed)
+    work = shaped_workload(replace(cell, training=config), cell.backbone, training, FeatureCache(), precision, build)
+    words, classes = int(architecture(cell.backbone).get("vocab_size", 30522)), task(cell.task).classes
+    texts = Subset(RandomTexts(config.max_length, work.objective, words, classes), np.arange(TEXTS))
+    client = Client(0, texts, {"test": texts})
+    algorithm, channel = build_algorithm(cell.algorithm, work, cell.options), Channel(cell.codec)
+    state = algorithm.init([client], channel, ClientStore())
+    channel.round = 1
+    state, metrics = algorithm.round(state, [client], channel)
+    answers = algorithm.predict(state, client, texts)
+    if not np.isfinite(answers).all():
+        raise UserError(f"{cell.label}: expected finite answers, found others")
+    return float("nan") if metrics.train_loss is None else metrics.train_loss

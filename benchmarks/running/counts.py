@@ -1,0 +1,131 @@
+"""The numbers of texts of a run's clients, which are counted once for each state of the data's files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.dry_run import shapes
+from benchmarks.dry_run.stand_ins import Texts
+from benchmarks.encoders.encoding import Encoded
+from benchmarks.encoders.fetched import source_of
+from benchmarks.encoders.files import find_files
+from benchmarks.encoders.loading import build_tokenizer, locate
+from benchmarks.run_config import JSON, RunConfig, digest
+from benchmarks.running.data_split import split_data
+from benchmarks.running.federation import build_clients, load_inputs, task_data
+from benchmarks.running.run_options import RunOptions
+from benchmarks.tasks import task
+from benchmarks.tasks.base import TextExamples
+from benchmarks.tasks.passages import stamp
+from fedsim.data import Client, Subset, packed
+
+WHOLE_CHARACTERS = 100_000_000  # of text that is tokenised to be counted; of more a sample is
+SHARE = 0.05  # of the articles, in a sample
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Clients whose texts are counted. error: of the numbers, relative, at 95 %; 0 where all texts are counted."""
+
+    clients: list[Client]
+    error: float = 0.0
+
+    @property
+    def examples(self) -> list[int]:
+        """The number of texts on which each client trains."""
+        return [len(client.train) for client in self.clients]
+
+
+def counted(cell: RunConfig, settings: RunOptions) -> Counted:
+    """The clients of a run with their numbers of texts; texts are tokenised only if they are packed into blocks.
+
+    UserError where data are missing or malformed.
+    """
+    if not (key := _key(cell, settings)):
+        return _count(cell, settings)
+    clients = shapes.kept(key, lambda: _count(cell, settings), _to_json, _from_json)
+    assert clients is not None
+    return clients
+
+
+def _count(cell: RunConfig, settings: RunOptions) -> Counted:
+    of, loaded = task(cell.task), task_data(cell.task, cell.source, settings)
+    if of.long_texts != "packed":
+        texts: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
+        return Counted(split_data(cell, of, loaded, texts)[0])
+    if sum(len(text) for (text,) in loaded.pool.texts) <= WHOLE_CHARACTERS:
+        return Counted(build_clients(cell, load_inputs(cell, settings), settings)[0])
+    tokenizer = build_tokenizer(locate(cell.backbone, False, settings.data_dir, settings.results_dir))
+    sets = {"pool": loaded.pool, **{f"central {name}": each for name, each in loaded.central.items()}}
+    sampled = {name: _sample(examples, tokenizer, cell.training.max_length) for name, examples in sets.items()}
+    blocks = {name: blocks for name, (blocks, _) in sampled.items()}
+    return Counted(split_data(cell, of, loaded, blocks)[0], sampled["pool"][1])
+
+
+def _sample(examples: TextExamples, tokenizer: Any, length: int) -> tuple[Encoded, float]:
+    """Blocks by the texts' characters, at the tokens a character that a sample has; and the relative error at 95 %."""
+    sizes = np.array([len(text) for (text,) in examples.texts])
+    drawn = np.sort(np.random.default_rng(0).permutation(len(sizes))[: max(30, round(SHARE * len(sizes)))])
+    rows = tokenizer([examples.texts[number][0] for number in drawn.tolist()], add_special_tokens=False, verbose=False)
+    tokens, sampled = np.array([len(row) + 1 for row in rows["input_ids"]]), sizes[drawn]
+    rate = tokens.sum() / sampled.sum()
+    spread = np.sqrt(((tokens - rate * sampled) ** 2).sum() / max(1, len(drawn) - 1) / len(drawn))
+    offsets = np.concatenate([[0], np.cumsum(np.round(rate * sizes).astype(np.int64))])
+    nothing = np.broadcast_to(np.int32(0), offsets[-1])
+    blocks = packed(nothing, offsets, length, 0, tokenizer.cls_token_id)
+    return Encoded(blocks), float(1.96 * spread / tokens.mean() * np.sqrt(1 - len(drawn) / len(sizes)))
+
+
+# ---- kept counts -------------------------------------------------------------------------------------------------
+
+
+def _key(cell: RunConfig, settings: RunOptions) -> str:
+    """A key of all that decides a run's numbers of texts; "" where the data are no files of the data directory."""
+    of = task(cell.task)
+    if cell.source == "generated" or of.find is None or settings.data_dir is None:
+        return ""
+    files = [*_paths(of.find(source_of(cell.task, settings.data_dir, settings.lenient, None)))]
+    if of.long_texts == "packed":
+        files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
+    seed = cell.seed if cell.data_seed is None else cell.data_seed
+    split = (cell.clients, cell.partition, seed, cell.test_share, cell.holdout, cell.validation_share, cell.grouped)
+    parts = [cell.task, of.version, split, cell.central_share, settings.lenient, *map(str, files)]
+    parts += [stamp(file, file.name) for file in files] + [cell.backbone if of.long_texts == "packed" else ""]
+    return f"counts-{digest([*parts, cell.training.max_length])}" if files else ""
+
+
+def _paths(found: Any) -> Iterator[Path]:
+    """The paths in what a task's `find` returns."""
+    if isinstance(found, Path):
+        yield found
+    elif isinstance(found, Mapping):
+        yield from _paths(list(found.values()))
+    elif isinstance(found, Sequence) and not isinstance(found, str):
+        for each in found:
+            yield from _paths(each)
+
+
+def _to_json(of: Counted) -> JSON:
+    """Numbers by client; a set on which all clients are scored is one set."""
+    first = of.clients[0].evaluation
+    common = {name for name, part in first.items() if all(each.evaluation.get(name) is part for each in of.clients)}
+    clients = [[len(each.train), {name: len(part) for name, part in each.evaluation.items()}] for each in of.clients]
+    return {"clients": clients, "common": sorted(common), "error": of.error}
+
+
+def _from_json(value: JSON) -> Counted:
+    def texts(count: int) -> Subset:
+        return Subset(Texts(), np.zeros(count, dtype=np.int64))
+
+    common = {name: texts(value["clients"][0][1][name]) for name in value["common"]}
+    clients = [
+        Client(number, texts(train), {name: common.get(name) or texts(count) for name, count in parts.items()})
+        for number, (train, parts) in enumerate(value["clients"])
+    ]
+    return Counted(clients, value["error"])

@@ -1,0 +1,224 @@
+"""The schemes without a table of labels, and every scheme by its description: plain data, a part of an identity."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from partitions.checks import (
+    PartitionError,
+    require_classes,
+    require_clients,
+    require_integer,
+    require_labels,
+    require_number,
+    require_share,
+)
+from partitions.drawing import deal, deal_by_label, equal_sizes, largest_remainder, share_of
+from partitions.label_table import LabelTable
+from partitions.report import Partition, Partitioner, reported, tuples
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Shuffle all examples and cut them into parts whose sizes differ by at most one (IID).
+
+    share: of the dataset, in (0, 1], drawn at random; the rest stays unused.
+    """
+
+    share: float = 1.0
+    scheme: ClassVar[str] = "equal"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", require_share(self.share, "share"))
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        labels = require_labels(labels)
+        n_drawn = share_of(labels.size, self.share)
+        sizes = equal_sizes(n_drawn, require_clients(n_clients, n_drawn, of=labels.size))
+        return reported(self.scheme, labels, deal(np.arange(labels.size), sizes, rng))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Give client k sizes[k] random examples, drawn without replacement.
+
+    sizes: numbers of examples (integers, all > 1), or shares of the dataset (> 0, summing to 1 within 1e-6),
+    which are rounded by largest remainder and use every example.
+    share: of the dataset, in (0, 1], drawn at random before it is shared out; the rest stays unused.
+    """
+
+    sizes: tuple[float, ...]
+    share: float = 1.0
+    scheme: ClassVar[str] = "sizes"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", require_share(self.share, "share"))
+        if not isinstance(self.sizes, tuple | list) or not self.sizes:
+            raise PartitionError(f"sizes must be a list with one number a client, found {self.sizes!r}")
+        numbers = [require_number(size, f"sizes[{client}]") for client, size in enumerate(self.sizes)]
+        if all(isinstance(size, int | np.integer) and size > 1 for size in self.sizes):
+            object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
+            return
+        total = math.fsum(numbers)
+        if min(numbers) <= 0 or abs(total - 1) > 1e-6:
+            raise PartitionError(
+                "sizes must all be integers > 1, or all be shares > 0 that sum to 1; "
+                f"found {list(self.sizes)}, which sum to {total:g}"
+            )
+        object.__setattr__(self, "sizes", tuple(numbers))
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        labels = require_labels(labels)
+        n_drawn = share_of(labels.size, self.share)
+        n_clients = require_clients(n_clients, n_drawn, of=labels.size)
+        if n_clients != len(self.sizes):
+            raise PartitionError(f"sizes are given for {len(self.sizes)} clients, but {n_clients} are wanted")
+        return reported(self.scheme, labels, deal(np.arange(labels.size), self._counts(n_drawn), rng))
+
+    def _counts(self, n_examples: int) -> np.ndarray:
+        if isinstance(self.sizes[0], int):
+            if sum(self.sizes) > n_examples:
+                raise PartitionError(
+                    f"sizes {list(self.sizes)} want {sum(self.sizes)} examples, {n_examples} are available: "
+                    "lower the sizes or give shares that sum to 1"
+                )
+            return np.array(self.sizes)
+        shares = np.array(self.sizes)
+        counts = largest_remainder(n_examples * shares / shares.sum(), n_examples)
+        if not counts.all():
+            client = int(np.argmin(counts))
+            raise PartitionError(
+                f"share {self.sizes[client]:g} of {n_examples} examples leaves client {client} without any: "
+                "raise that share or use fewer clients"
+            )
+        return counts
+
+
+@dataclass(frozen=True)
+class SortedByScore:
+    """Sort by score, ties in data order, and cut into parts whose sizes differ by at most one.
+
+    Client 0 gets the lowest scores. Source: FedSplitBERT §IV-A, Table I (STS-B).
+    size: examples of each client, of a random part of the data; by default all are used, and nothing is drawn.
+    """
+
+    size: int | None = None
+    scheme: ClassVar[str] = "sorted-by-score"
+
+    def __post_init__(self) -> None:
+        if self.size is not None:
+            object.__setattr__(self, "size", require_integer(self.size, "size", minimum=1))
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        scores = require_labels(labels).astype(np.float64)
+        n_clients = require_clients(n_clients, scores.size)
+        order = np.argsort(scores, kind="stable")
+        if self.size is not None:
+            wanted = self.size * n_clients
+            if wanted > scores.size:
+                raise PartitionError(
+                    f"size {self.size} for each of {n_clients} clients: expected at least {wanted} examples, found "
+                    f"{scores.size}; use a size of at most {scores.size // n_clients}, or leave size out"
+                )
+            order = order[np.isin(order, rng.choice(scores.size, wanted, replace=False))]
+        return reported(self.scheme, scores, np.array_split(order, n_clients))
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Share each label's examples among the clients in proportions p_l ~ Dir(alpha, …, alpha).
+
+    Every example is used. The smaller alpha, the fewer clients hold a label. A draw that leaves a client with
+    fewer than `min_size` examples is repeated up to `max_redraws` times; the report's notes say how often.
+    capped: labels are shared out one after the other, in the order of their ids, and a client that holds N / K of the N
+    examples or more gets none of those that follow; their proportions are drawn among the K' others, from the Dirichlet
+    distribution of K' alphas, which is that of K alphas without the full ones, scaled to sum to 1.
+    Source: Yurochkin et al. 2019, "Bayesian nonparametric federated learning of neural networks"; capped, with a
+    min_size of 10: FedNLP's library (Lin et al. 2022, "FedNLP: Benchmarking federated learning methods for natural
+    language processing tasks", §3.2), which cuts at cumulated proportions rounded down, not by largest remainders.
+    """
+
+    alpha: float
+    min_size: int = 1
+    max_redraws: int = 100
+    capped: bool = False
+    scheme: ClassVar[str] = "dirichlet"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", require_number(self.alpha, "alpha"))
+        if self.alpha <= 0:
+            raise PartitionError(f"alpha must be > 0, found {self.alpha:g}")
+        object.__setattr__(self, "min_size", require_integer(self.min_size, "min_size", minimum=1))
+        object.__setattr__(self, "max_redraws", require_integer(self.max_redraws, "max_redraws", minimum=0))
+        if not isinstance(self.capped, bool):
+            raise PartitionError(f"capped must be true or false, found {self.capped!r}")
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        labels = require_classes(labels, "Dirichlet")
+        n_clients = require_clients(n_clients, labels.size)
+        if self.min_size * n_clients > labels.size:
+            raise PartitionError(
+                f"{n_clients} clients want at least {self.min_size} examples each, "
+                f"{self.min_size * n_clients} in all; {labels.size} are available: "
+                "lower min_size or use fewer clients"
+            )
+        if not math.isfinite(self.alpha * n_clients):  # the sampler would overflow: proportions that are all 0
+            raise PartitionError(f"alpha {self.alpha:g} overflows with {n_clients} clients: use Equal instead")
+        label_ids, pool_sizes = np.unique(labels, return_counts=True)
+        counts_KL, redraws = self._draw(pool_sizes, n_clients, rng)
+        notes = [f"redraws: {redraws}, a client had fewer than {self.min_size} examples"] if redraws else []
+        parts = deal_by_label(labels, label_ids, counts_KL, rng)
+        return reported(self.scheme, labels, parts, label_ids=label_ids, notes=notes)
+
+    def _draw(self, pool_sizes: np.ndarray, n_clients: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+        """Counts for each client and label, and how many draws were thrown away."""
+        smallest = 0
+        for redraws in range(self.max_redraws + 1):
+            counts_KL = np.zeros((n_clients, pool_sizes.size), dtype=np.int64)
+            for label, n in enumerate(pool_sizes.tolist()):
+                takers = self._takers(counts_KL.sum(axis=1), int(pool_sizes.sum()))
+                proportions = rng.dirichlet(np.full(takers.size, self.alpha))
+                counts_KL[takers, label] = largest_remainder(n * proportions, n)
+            smallest = max(smallest, int(counts_KL.sum(axis=1).min()))
+            if smallest >= self.min_size:
+                return counts_KL, redraws
+        capped = ", capped" if self.capped else ""
+        raise PartitionError(
+            f"Dirichlet, alpha {self.alpha:g}{capped}, {n_clients} clients: in {self.max_redraws + 1} draws the "
+            f"smallest client had at most {smallest} examples, at least {self.min_size} are wanted: "
+            "raise alpha or max_redraws, lower min_size, or use fewer clients"
+        )
+
+    def _takers(self, held_K: np.ndarray, total: int) -> np.ndarray:
+        """The clients among whom the next label is shared out: never none, as they hold less than all together."""
+        is_open = held_K * held_K.size < total if self.capped else np.ones(held_K.size, dtype=bool)
+        return np.flatnonzero(is_open)
+
+
+SCHEMES: dict[str, type[Partitioner]] = {
+    cls.scheme: cls for cls in (Dirichlet, Equal, LabelTable, Sizes, SortedByScore)
+}
+
+
+def from_description(description: Mapping[str, Any]) -> Partitioner:
+    """The partitioner of a description, such as {"scheme": "dirichlet", "alpha": 1.0}.
+
+    Fields with a default may be left out.
+    """
+    given = dict(description)
+    scheme = given.pop("scheme", None)
+    if scheme not in SCHEMES:
+        raise PartitionError(f"unknown partition scheme {scheme!r}, known are {', '.join(sorted(SCHEMES))}")
+    known = {field.name: field for field in fields(SCHEMES[scheme])}  # type: ignore[arg-type]
+    unknown = sorted(given.keys() - known.keys())
+    if unknown:
+        raise PartitionError(
+            f"partition scheme {scheme!r} has no field {', '.join(unknown)}, known are {', '.join(known) or 'none'}"
+        )
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in given]
+    if missing:
+        raise PartitionError(f"partition scheme {scheme!r} also needs {', '.join(missing)}")
+    return SCHEMES[scheme](**{name: tuples(value) for name, value in given.items()})

@@ -1,0 +1,229 @@
+"""A study's document: its blocks, rendered from runs that were looked at before and from those of fresh seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from benchmarks.claims import At, Study
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
+from reports.claims.cells import Runs
+from reports.claims.decisive import Deciding
+from reports.claims.judge import measured_word
+from reports.evidence.corrections import AS_ANSWERED, corrected
+from reports.evidence.inference import average_of, resampled
+from reports.evidence.paired import Pairs, difference, resplit_ratio, rule_for
+from reports.evidence.records import paired
+from reports.evidence.scores import LATE_ROUNDS, known, scores_of
+from reports.evidence.statistics import Estimate, mean
+from reports.pages.render import table_line
+from reports.pages.text import NOTHING, joined, number, seed_counts
+
+ACCURACY, NLL, ECE = (f"test/{name}" for name in ("accuracy", "nll", "ece"))
+Pair = tuple[str, str]  # a row and the one that is subtracted
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Runs of a study's rows.
+
+    Args:
+        name: What kind of evidence it is, and how it is scored.
+        runs: Of the table, with the rule by which they are scored.
+        table: The table that has the rows.
+        tasks: Those that are compared.
+        ids: A row's id in the study -> in the table, where it is another one.
+        missing: How many runs are finished while some are not, so that no number is computed.
+    """
+
+    name: str
+    runs: Runs
+    table: str
+    tasks: Sequence[str]
+    ids: Mapping[str, str]
+    missing: str = ""
+
+    @property
+    def benchmark(self) -> Benchmark:
+        return self.runs.tables.benchmark(At(self.table, ""))
+
+    def at(self, row: str) -> At:
+        return At(self.table, self.ids.get(row, row))
+
+    def records(self, row: str, task: str) -> tuple[RunResult, ...]:
+        """A row's records on a task; () where the table lacks the row."""
+        return self.runs.of(self.at(row), task) if self.has(row) else ()
+
+    def has(self, row: str) -> bool:
+        """Whether the table has a row."""
+        return self.at(row).row in {each.id for each in (*self.benchmark.rows, *self.benchmark.without_training)}
+
+    def pairs(self, pair: Pair, task: str) -> Pairs:
+        first, second = (self.records(row, task) for row in pair)
+        return paired(first, second)
+
+    def difference(self, pair: Pair, task: str) -> Estimate | None:
+        """By how many points a row's accuracy is above another's."""
+        pairs = self.pairs(pair, task)
+        return difference(pairs, ACCURACY, self.runs.score_at) if pairs else None
+
+    def level(self, row: str, score: str, task: str) -> float | None:
+        """A row's mean score."""
+        records = self.records(row, task)
+        rule = rule_for(self.runs.score_at, [(record, record) for record in records])
+        values = known(scores_of(records, score).at(rule)) if records else ()
+        return mean(values) if values else None
+
+    def worst_difference(self, reference: str, pair: Pair, task: str) -> Estimate | None:
+        """The same difference at the client on which the reference scores lowest, seed by seed."""
+        worst = {record.cell.seed: record for record in self.records(reference, task)}
+        pairs = [pair for pair in self.pairs(pair, task) if pair[0].cell.seed in worst]
+        if not pairs:
+            return None
+        triples = [(*pair, worst[pair[0].cell.seed]) for pair in pairs]
+        rule = rule_for(self.runs.score_at, [*pairs, *((last, last) for *_, last in triples)])
+        values = []
+        for triple in triples:
+            first, second, least = (client_accuracies(record, rule) for record in triple)
+            client = least.index(min(least))
+            values.append(first[client] - second[client])
+        return resampled(values, resplit_ratio([first for first, _ in pairs]))
+
+    def worst_level(self, reference: str, row: str, task: str) -> float | None:
+        """A row's mean accuracy at those clients."""
+        worst = {record.cell.seed: record for record in self.records(reference, task)}
+        both = [(record, worst[record.cell.seed]) for record in self.records(row, task) if record.cell.seed in worst]
+        rule = rule_for(self.runs.score_at, both)
+        levels = [[client_accuracies(record, rule) for record in pair] for pair in both]
+        return mean([own[least.index(min(least))] for own, least in levels]) if levels else None
+
+
+def client_accuracies(record: RunResult, rule: str) -> list[float]:
+    """Each client's accuracy in percent, by the rule of `reports.evidence.scores`: "late" or "last"."""
+    answered = corrected(record, AS_ANSWERED) or record  # answers that are corrected already are not corrected again
+    rounds = [entry.client_scores for entry in answered.rounds[-LATE_ROUNDS if rule == "late" else -1 :]]
+    values = [[scores[client]["test"]["accuracy"] for scores in rounds] for client in range(len(record.clients))]
+    return [100 * mean(known(each)) for each in values]
+
+
+def study_blocks(study: Study, main: Sequence[Evidence], controls: Sequence[Evidence]) -> dict[str, str]:
+    """Name of a block of the study's document -> its text.
+
+    Args:
+        study: The study.
+        main: Its exploratory and its confirmatory evidence.
+        controls: The same of its controls.
+    """
+    return {
+        "answer": "\n".join(f"- {_answer(study, evidence)}" for evidence in main),
+        "accuracy": _tables(study, main, _accuracy),
+        "worst": _tables(study, main, _worst),
+        "calibration": _tables(study, main, _calibration),
+        "controls": _tables(study, controls, _controls),
+    }
+
+
+def _pairs(study: Study) -> tuple[Pair, ...]:
+    """The primary comparison, then the secondary ones."""
+    relation = study.primary.relations[0]
+    return (relation.rows[0].row, relation.than[0].row), *study.secondary
+
+
+def _accuracy(study: Study, evidence: Evidence) -> Iterator[str]:
+    for row, name in study.rows.items():
+        yield from _levels(evidence, name, {1: partial(evidence.level, row, ACCURACY)})
+    for pair in _pairs(study):
+        yield from _differences(evidence, study.rows, pair, partial(evidence.difference, pair))
+
+
+def _worst(study: Study, evidence: Evidence) -> Iterator[str]:
+    reference = next(iter(study.rows))
+    for row, name in study.rows.items():
+        yield from _levels(evidence, name, {1: partial(evidence.worst_level, reference, row)})
+    for pair in _pairs(study):
+        yield from _differences(evidence, study.rows, pair, partial(evidence.worst_difference, reference, pair))
+
+
+def _calibration(study: Study, evidence: Evidence) -> Iterator[str]:
+    for row, name in study.rows.items():
+        yield from _levels(evidence, name, {2: partial(evidence.level, row, NLL), 1: partial(evidence.level, row, ECE)})
+
+
+def _controls(study: Study, evidence: Evidence) -> Iterator[str]:
+    for pair in (pair for pair in study.controls if all(map(evidence.has, pair))):
+        names = {row: evidence.runs.tables.row(evidence.at(row)).name for row in pair}
+        yield from _differences(evidence, names, pair, partial(evidence.difference, pair))
+
+
+def _answer(study: Study, evidence: Evidence) -> str:
+    """The primary comparison, judged as a claim's; the first secondary ones next to it."""
+    if evidence.missing:
+        return f"**{evidence.name}**: {_not_run(evidence)}"
+    (relation,) = study.primary.relations
+    rows, than = (tuple(evidence.at(at.row) for at in side) for side in (relation.rows, relation.than))
+    verdict = Deciding((replace(relation, rows=rows, than=than),), evidence.runs).verdict
+    texts = [_mean_text(evidence, study.rows, pair) for pair in _pairs(study)[:3]]
+    word = measured_word(verdict)
+    return f"**{evidence.name}**: {texts[0]}. Equal within {relation.most:g} point: **{word}**. {'; '.join(texts[1:])}."
+
+
+def _mean_text(evidence: Evidence, names: Mapping[str, str], pair: Pair) -> str:
+    found = [each for task in evidence.tasks if (each := evidence.difference(pair, task)) is not None]
+    n = seed_counts(each.n for each in found)
+    return f"{_minus(names, pair)} = {_text(average_of(found), ' ')} points, mean of {len(found)} tasks{n}"
+
+
+def _not_run(evidence: Evidence) -> str:
+    return f"not run yet. Runs finished: {evidence.missing}; no number is computed before all of them are."
+
+
+def _tables(study: Study, every: Sequence[Evidence], lines: Callable[[Study, Evidence], Iterator[str]]) -> str:
+    """A table for each body of evidence, or how far it is run."""
+    texts = []
+    for evidence in every:
+        if evidence.missing:
+            texts.append(f"**{evidence.name}**: {_not_run(evidence)}")
+            continue
+        names = [evidence.runs.tables.task(At(evidence.table, ""), task) for task in evidence.tasks]
+        ruler = table_line([":--", *["--:"] * (len(names) + 1)])
+        texts.append("\n".join([table_line([evidence.name, *names, "mean"]), ruler, *lines(study, evidence)]))
+    return "\n\n".join(texts)
+
+
+def _levels(evidence: Evidence, name: str, levels: Mapping[int, Callable[[str], float | None]]) -> Iterator[str]:
+    """A line of levels between slashes; none if the row has no run. Their mean only where every task has one.
+
+    levels: number of decimals -> a level by task.
+    """
+    by_level = {places: [level(task) for task in evidence.tasks] for places, level in levels.items()}
+    if not any(known(tuple(values)) for values in by_level.values()):
+        return
+    texts = [
+        [number(value, places=places) for value in (*values, None if None in values else mean(known(tuple(values))))]
+        for places, values in by_level.items()
+    ]
+    yield table_line([name, *map(joined, zip(*texts, strict=True))])
+
+
+def _differences(
+    evidence: Evidence, names: Mapping[str, str], pair: Pair, difference: Callable[[str], Estimate | None]
+) -> Iterator[str]:
+    """A line of differences with their intervals, and their mean over the tasks that have one; none without runs."""
+    found = [difference(task) for task in evidence.tasks]
+    run = [each for each in found if each is not None]
+    if run:
+        of = f"<br>{len(run)} tasks" if len(run) < len(found) else ""
+        cells = [NOTHING if each is None else _text(each, "<br>") for each in found]
+        yield table_line([f"**{_minus(names, pair)}**", *cells, _text(average_of(run), "<br>") + of])
+
+
+def _minus(names: Mapping[str, str], pair: Pair) -> str:
+    first, second = (names[row] for row in pair)
+    return f"{first} − ({second})" if " + " in second else f"{first} − {second}"
+
+
+def _text(estimate: Estimate, between: str) -> str:
+    ends = [number(end, "+", 1) for end in estimate.interval or ()]
+    return number(estimate.value, "+", 1) + (f"{between}[{', '.join(ends)}]" if ends else "")

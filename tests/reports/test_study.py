@@ -1,0 +1,129 @@
+"""A study's blocks: the worst client by hand, nothing before all runs are finished, and the label-prior study."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.campaign.protocol import campaign, study_of
+from benchmarks.results import RunResult, read_folders
+from benchmarks.studies import blocks_of
+from reports.claims.cells import Runs, Tables
+from reports.front.study import Evidence, client_accuracies, study_blocks
+
+ROOT = Path(__file__).parents[2]
+STUDY = study_of("fedsplitbert")
+
+
+@dataclass(frozen=True)
+class Listed(Evidence):
+    """Evidence of these records, by row."""
+
+    by_row: dict[str, Sequence[RunResult]] = field(default_factory=dict)
+
+    def records(self, row: str, task: str) -> tuple[RunResult, ...]:
+        return tuple(self.by_row[row])
+
+
+def by_client(record: RunResult, *accuracies: Sequence[float]) -> RunResult:
+    """A record with these accuracies of two clients, a pair a round."""
+    scores = [tuple({"test": {"accuracy": value / 100}} for value in pair) for pair in accuracies]
+    rounds = tuple(
+        replace(record.rounds[0], round=number, client_scores=each) for number, each in enumerate(scores, start=1)
+    )
+    return replace(record, rounds=rounds, clients=record.clients[:2])
+
+
+@pytest.fixture
+def evidence(table3, record_of) -> Listed:
+    """Client 1 is FedAvg's worst with seed 0, client 0 with seed 1."""
+    plain = [record_of("fedavg", "qqp", {"test/accuracy": 0.5}, seed=seed) for seed in (0, 1)]
+    other = [record_of("fedprox", "qqp", {"test/accuracy": 0.5}, seed=seed) for seed in (0, 1)]
+    runs = Runs(Tables({table3.id: table3}), table3.scale("lite"), (), "last")
+    rows = {
+        "fedavg": [by_client(plain[0], (90, 50)), by_client(plain[1], (40, 70))],
+        "fedprox": [by_client(other[0], (10, 53)), by_client(other[1], (45, 10))],
+    }
+    return Listed("", runs, table3.id, ("qqp",), {}, "", rows)
+
+
+def test_the_worst_client_is_the_references_in_each_seed(evidence):
+    """By hand: 53 − 50 with seed 0 and 45 − 40 with seed 1, whatever the other client scores."""
+    found = evidence.worst_difference("fedavg", ("fedprox", "fedavg"), "qqp")
+    assert found is not None
+    assert (found.value, found.n) == (pytest.approx(4.0), 2)
+    assert evidence.worst_level("fedavg", "fedavg", "qqp") == pytest.approx(45)
+    assert evidence.worst_level("fedavg", "fedprox", "qqp") == pytest.approx(49)
+
+
+def test_a_clients_accuracy_is_the_mean_of_the_rounds_that_count(record_of):
+    record = by_client(record_of("fedavg", "qqp", {}), *((40, 0),) * 3, (60, 50), (70, 50), (80, 56))
+    assert client_accuracies(record, "late") == pytest.approx([70, 52])
+    assert client_accuracies(record, "last") == pytest.approx([80, 56])
+
+
+# ---- the label-prior study -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def blocks() -> dict[str, str]:
+    return blocks_of(STUDY, read_folders(sorted(ROOT.glob("benchmarks/*/records"))))
+
+
+def test_its_line_in_the_protocol():
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith("| study |"))
+    _, _, what, tasks, seeds, steps, _ = (cell.strip() for cell in line.split("|"))
+    (relation,) = STUDY.primary.relations
+    assert f"within {relation.most:g} point," in what
+    assert relation.by == -relation.most
+    names = {"CoLA": "cola", "MRPC": "mrpc", "SST-2": "sst2", "QQP": "qqp", "QNLI": "qnli"}
+    assert {names[name] for name in tasks.split(", ")} == set(STUDY.primary.seeds) == set(relation.tasks)
+    assert {f"{each[0]}–{each[-1]}" for each in STUDY.primary.seeds.values()} == {seeds}
+    assert tuple(map(int, re.findall(r"\d", steps))) == STUDY.primary.steps
+
+
+def test_all_that_it_compares_are_runs_of_its_steps():
+    """FedPer and fine-tuning are compared on four tasks, without CoLA."""
+    known = campaign()
+    table = known.benchmarks["fedsplitbert-evidence"]
+    for steps, seeds, rows in (
+        (STUDY.primary.steps, STUDY.primary.seeds, STUDY.rows),
+        (STUDY.control_steps, STUDY.control_seeds, {row for pair in STUDY.controls for row in pair}),
+    ):
+        runs = {run.spec_id for number in steps for run in known.steps[number - 1]}
+        for row in map(table.row, rows):
+            for column in (column for column in table.columns if column.task in seeds):
+                ids = {table.cell(row, column, table.scale("lite"), seed).spec_id for seed in seeds[column.task]}
+                is_left_out = column.task == "cola" and (row.corrects or row.id) in ("fedper", "fedavg-finetuned")
+                assert is_left_out or ids <= runs, (row.id, column.task)
+
+
+def test_exploratory_and_confirmatory_numbers_are_apart(blocks):
+    """Recomputed by hand elsewhere: −0.6 [−1.1, −0.1] for the difference the other way round, 2.0 [1.4, 2.6]."""
+    exploratory, confirmatory = blocks["answer"].splitlines()
+    found = re.search(r"= ([+−][\d.]+) \[.*FedAvg \+ prior − FedSplitBERT = ([+−][\d.]+) \[", exploratory)
+    assert found is not None
+    assert [float(each.replace("−", "-")) for each in found.groups()] == pytest.approx([0.6, 2.0], abs=0.15)
+    if campaign().missing(STUDY.primary.steps):
+        assert "not run yet" in confirmatory
+        assert not re.search(r"points|\[", confirmatory)
+
+
+def test_no_number_before_all_runs_are_finished(evidence):
+    """A locked body of evidence has no records to look at: any look would be a KeyError."""
+    locked = replace(evidence, name="Confirmatory", missing="21 of 36 (step 3)", by_row={})
+    said = (
+        "**Confirmatory**: not run yet. Runs finished: 21 of 36 (step 3); no number is computed before all of them are."
+    )
+    for text in study_blocks(STUDY, [locked], [locked]).values():
+        assert text.removeprefix("- ") == said
+
+
+def test_the_document_has_its_blocks_and_names_each_row_that_is_shown(blocks):
+    text = (ROOT / STUDY.page).read_text(encoding="utf-8")
+    for name in blocks:
+        assert text.count(f"<!-- {name}:begin -->") == text.count(f"<!-- {name}:end -->") == 1
+    assert {"FedAvg + prior", "FedAvg + one threshold a client"} <= set(re.findall(r"^\| ([^|]+) \| ", text, re.M))
