@@ -91,6 +91,7 @@ Variables of every target that runs or reports benchmarks:
   ARGS="other options"   PORT=5055 (ui)   PYTHON=python3.12 (for the first set-up)
   VENV=none (use the environment of PYTHON as it is, install nothing)
 
+Time on a network and device: $(CLI) time fedsplitbert-table3 --scale lite --network 3g --device phone
 All benchmarks: $(CLI) list (after set-up). MLFLOW_TRACKING_URI is respected.
 Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu avoids a large download.
 endef
