@@ -92,7 +92,8 @@ def build_parser() -> Parser:
         which = subparser.add_mutually_exclusive_group() if "--seed" in arguments else subparser
         for argument in arguments:
             group = which if argument in ("--seeds", "--seed") else subparser
-            text, values = options.get(f"{name} {argument}") or options[argument]
+            text, given = options.get(f"{name} {argument}") or options[argument]
+            values = dict(given)  # several commands may have the argument
             group.add_argument(values.pop("dest", argument), help=text, **values)
     return parser
 
