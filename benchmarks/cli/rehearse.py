@@ -1,4 +1,4 @@
-"""The command `rehearse`: a step of each method and model of the paper scale on random texts, before a GPU is rented."""
+"""The command `rehearse`: a step of each method and model of the paper scale on random texts, before renting a GPU."""
 
 from __future__ import annotations
 

@@ -27,12 +27,11 @@ from fedsim.data import Batch, Client, ExampleSet, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, draw_cohort
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
-from fedsim.models.model import Model
+from fedsim.models.model import Model, encoder_layers
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Objective, Vocabulary, build_objective
 from fedsim.plan import ExchangePlan
 from fedsim.precision import Precision
-from fedsim.split import encoder_layers
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import safetensors.torch
 import torch
 
+from benchmarks.dry_run.shapes import derive_fit
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
@@ -19,11 +20,12 @@ from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.completed import KeptWeights, initial_of
 from benchmarks.running.data_split import split_data
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
-from benchmarks.running.run_options import RunOptions
+from benchmarks.running.run_options import GPU_SHARE_BYTES, RunOptions
 from benchmarks.tasks import Task, TaskData, task
-from fedsim.algorithms import Workload, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm, trains
 from fedsim.data import Client
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOutcome
+from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.families import longest_text
@@ -181,9 +183,19 @@ class Federation:
     kernels: str
 
 
-def micro_batches_of(settings: RunOptions) -> MicroBatches:
-    """Parts of batches as the options say."""
-    return MicroBatches(settings.micro_batch, automatic=settings.micro_batch is None)
+def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision) -> MicroBatches:
+    """Parts of batches as the options say; else whole batches on a CPU, and on a GPU parts that fit by shapes."""
+    if settings.micro_batch is not None:
+        return MicroBatches(settings.micro_batch, automatic=False)
+    if precision.device.type != "cuda" or not trains(cell.algorithm):
+        return MicroBatches()
+    memory = torch.cuda.get_device_properties(precision.device).total_memory
+    if settings.workers > 1 and settings.executor != "slurm":  # whose jobs share no GPU
+        memory //= max(1, memory // GPU_SHARE_BYTES)  # as `default_workers` shares it out
+    try:
+        return MicroBatches(derive_fit(cell, memory, precision.name).part)
+    except (UserError, FederationError):  # shapes say nothing of the user's own encoder, or that nothing fits: try
+        return MicroBatches()
 
 
 def build_federation(
@@ -220,7 +232,7 @@ def build_federation(
 
     workload = Workload(
         load_model,
-        LocalTraining(cell.training, cell.seed, on_batch, micro_batches_of(settings)),
+        LocalTraining(cell.training, cell.seed, on_batch, micro_batches_of(cell, settings, precision)),
         objective,
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),

@@ -15,7 +15,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import OF_CLIENTS, metric, of_clients
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
-from reports.evidence.inference import confidence, resampled
+from reports.evidence.inference import CONFIDENCE, confidence, resampled
 from reports.evidence.paired import difference, level, resplit_ratio, rule_for
 from reports.evidence.records import paired
 from reports.evidence.scores import PROTOCOL, WORST, keeps_clients, scores_of, worst_clients
@@ -31,12 +31,12 @@ _QUANTITIES = (MEAN, *OF_CLIENTS, FIXED)
 
 
 def bounds(found: Estimate) -> tuple[float, float] | None:
-    """The 95 % interval; None below three seeds."""
+    """The interval at CONFIDENCE; None below three seeds."""
     return confidence([found], _ANY)
 
 
 def with_bounds(found: Estimate | None, sign: str = "") -> str:
-    """A value and its 95 % interval as a text."""
+    """A value and its interval as a text."""
     if found is None or found.value is None:
         return NOTHING
     ends = bounds(found)
@@ -48,7 +48,7 @@ class Clients(TableView):
     """Levels and gains over the baseline of the mean, the worst client, the lowest tenth and the spread.
 
     Scores are those of docs/protocol.md. The baseline's worst client is followed through all rows: it is chosen, seed
-    by seed, on the baseline's other seeds. Intervals are of 95 %, from three seeds on.
+    by seed, on the baseline's other seeds. Intervals are shown from three seeds on.
     """
 
     fields = (*KEYS, "score", "quantity", "value", "low", "high", "n_seeds")
@@ -112,14 +112,14 @@ class Clients(TableView):
         """Groups are methods, columns tasks."""
         headers = tuple((column.name, metric(column.averaged).label) for column in self.columns)
         groups = tuple(self._group(row) for row in self.request.rows)
-        return (Grid(f"{self.request.heading}: clients, with 95 % intervals", headers, groups),)
+        return (Grid(f"{self.request.heading}: clients, with {CONFIDENCE} intervals", headers, groups),)
 
     def method(self) -> Iterator[str]:
         """What each number is."""
         yield (
             f"Scores{in_units(self.columns)}, {over_clients(self.columns)} unless a line says of which clients: mean "
-            "of the last three rounds where all runs have six or more, else of the last round (docs/protocol.md); 95 % "
-            "intervals from three seeds on."
+            "of the last three rounds where all runs have six or more, else of the last round (docs/protocol.md); "
+            f"{CONFIDENCE} intervals from three seeds on."
         )
         yield (
             "Worst client: for each seed, the client that scores worst in the method's other seeds, as the least of "
@@ -149,7 +149,7 @@ class Clients(TableView):
                 series.append(Dots(label, values, style, ends))
             names = [row_name(row) for row in self.request.rows]
             panels.append(Panel(f"{column.name}, {metric(column.averaged).label}", names, series))
-        caption = f"Mean over clients and worst client, with 95 % intervals.{dagger_note(self.request.rows)}{left_out}"
+        caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals.{dagger_note(self.request.rows)}{left_out}"
         return dot_plot(self.request.heading, panels, "score", caption)
 
 

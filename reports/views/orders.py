@@ -21,7 +21,7 @@ from benchmarks.networks import DEVICES, NETWORKS, Deployment, preset
 from benchmarks.results import RunResult, all_stages
 from benchmarks.run_config import JSON
 from reports.evidence.budgets import Curves, on_front, resampled_means, score_within, spent
-from reports.evidence.inference import resampled
+from reports.evidence.inference import CONFIDENCE, resampled
 from reports.evidence.paired import difference, level, resplit_ratio, rule_for
 from reports.evidence.records import paired
 from reports.evidence.scores import PROTOCOL, WORST
@@ -214,7 +214,7 @@ class Orders(TableView):
                 for rank, (row, _) in enumerate(self.ranked[column.task, MEAN], start=1)
             ]
             groups.append(Group(f"{column.name}, {metric(column.averaged).label}", tuple(lines)))
-        title = f"{self.request.heading}: methods in five orders, rank and number with 95 % interval"
+        title = f"{self.request.heading}: methods in five orders, rank and number with {CONFIDENCE} interval"
         return (Grid(title, headers, tuple(groups), "Task"),)
 
     def method(self) -> Iterator[str]:

@@ -6,9 +6,11 @@ import subprocess
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
@@ -16,10 +18,13 @@ from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result, read_results, write_result
 from benchmarks.running.data_split import VALIDATION_SHARE
 from benchmarks.running.events import CellFinished, CellStarted
+from benchmarks.running.federation import micro_batches_of
 from benchmarks.running.process import PACKAGES
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
+from benchmarks.selection import part_of
 from benchmarks.tasks import DataSource, task
+from fedsim.precision import Precision
 from tests.benchmarks.conftest import cells_of, run_words
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +73,24 @@ def test_a_record_says_in_which_parts_batches_were_cut(finished, settings):
     assert read_result(places / "records" / parts.file_name).outcome == parts.outcome
     baseline = finished["local-majority"].cell
     assert run_cell(baseline, replace(settings, micro_batch=5), lambda _: None).micro_batch is None
+
+
+@pytest.mark.slow
+def test_parts_on_a_gpu_fit_its_memory_or_this_runs_share_of_it(settings, monkeypatch):
+    """FedAvg of RoBERTa-base on 256 blocks of 512 tokens; the GPU is pretended."""
+    cell = part_of("fedbert-pretraining", "paper", ["fedavg"]).runs()[0]
+    gpu = Precision(torch.device("cuda"), "bf16")
+
+    def part(gibibytes, **changes):
+        memory = SimpleNamespace(total_memory=gibibytes * 2**30)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: memory)
+        return micro_batches_of(cell, replace(settings, **changes), gpu).size
+
+    assert 1 < part(16) < part(40) <= part(80)
+    assert part(80, workers=2) == part(40) == part(40, workers=2)
+    assert part(80, workers=2, executor="slurm") == part(80)
+    assert part(16, micro_batch=3) == 3
+    assert micro_batches_of(cell, settings, Precision(torch.device("cpu"), "fp32")).size is None
 
 
 def test_a_record_holds_every_round(finished):

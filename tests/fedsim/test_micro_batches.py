@@ -71,7 +71,7 @@ def trained(deep, monkeypatch):
                 network = with_head(encoder_from_config(config), objective.outputs, seed=0, head=head)
             return Model(without_dropout(network), resolve_precision("fp32", device), objective, kernels)
 
-        def step(optimizer, adjust=None):
+        def step(optimizer, adjust=None, elsewhere=None):
             with torch.no_grad():
                 for parameter in optimizer.parameters.values():
                     parameter.add_(0.01)  # away from where FedProx's term is 0
