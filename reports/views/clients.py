@@ -149,7 +149,8 @@ class Clients(TableView):
                 series.append(Dots(label, values, style, ends))
             names = [row_name(row) for row in self.request.rows]
             panels.append(Panel(f"{column.name}, {metric(column.averaged).label}", names, series))
-        caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals.{dagger_note(self.request.rows)}{left_out}"
+        caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals."
+        caption += f"{dagger_note(self.request.rows)}{left_out}"
         return dot_plot(self.request.heading, panels, "score", caption)
 
 
