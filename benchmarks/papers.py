@@ -117,7 +117,7 @@ def standings_at(
         for table in (table for table in tables if table.id in at and has_finding(table)):
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
-                numbers = f"{numbers}; {CONFIDENCE} intervals, (n)"
+                numbers = f"{numbers}; {CONFIDENCE} interval"
                 studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
         cells, additions = cells_at(scale, tables, records)
         verdicts = judged(paper, next(iter(at.values())), records), audited(paper, records)

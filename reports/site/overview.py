@@ -46,7 +46,7 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
     return [
         (str(len(site.dossiers)), studies),
         (f"{run} of {of}", f"cells run, scale {scale}"),
-        *((str(number), f"claims: {name}") for name, number in claims.items()),
+        (str(sum(claims.values())), "claims: " + ", ".join(f"{number} {name}" for name, number in claims.items())),
         (str(checks.count(False)), f"of {len(checks)} published numbers and sentences are inconsistent"),
     ]
 
