@@ -28,6 +28,7 @@ from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOu
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
 from fedsim.micro_batches import MicroBatches
+from fedsim.models.adapters import with_adapter
 from fedsim.models.families import longest_text
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
@@ -163,7 +164,7 @@ def initial_weights(initial: KeptWeights, model: Model) -> Params:
         if name in model.parameters and tensor.shape == model.parameters[name].shape
     }
     groups = model.groups
-    missing = groups.names - groups.head - fitting.keys()
+    missing = groups.names - groups.head - model.network.adapted - fitting.keys()
     if missing:
         raise UserError(
             f"{initial.cell.label}: expected weights of the encoder that begins from it, found none that fit "
@@ -225,6 +226,7 @@ def build_federation(
         encoder = build_encoder(inputs.backbone)
         folder = inputs.backbone.folder if inputs.backbone.heads else None
         network = with_head(encoder, objective.outputs, cell.seed, folder, cell.head)
+        with_adapter(network, cell.adapter, cell.seed)
         model = Model(network, precision, objective, cell.training.kernels, settings.checkpoint_activations)
         if inputs.initial is not None:
             model.write(initial_weights(inputs.initial, model))
@@ -242,7 +244,7 @@ def build_federation(
     )
     if not objective.own_words:
         hold_freed_memory()
-    kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
+    kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config, cell.adapter)
     algorithm = build_algorithm(cell.algorithm, workload, cell.options)
     return Federation(algorithm, workload, precision, kernels)
 
