@@ -1,4 +1,4 @@
-"""The command `rehearse`: a step of each method and model of the paper scale on random texts, before renting a GPU."""
+"""The command `rehearse`: a step of each method and model of the paper scale, on random texts on a CPU."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def step(cell: RunConfig, located: Located | None) -> float:
     work = shaped_workload(replace(cell, training=config), cell.backbone, training, FeatureCache(), precision, build)
     words, classes = int(architecture(cell.backbone).get("vocab_size", 30522)), task(cell.task).classes
     texts = Subset(RandomTexts(config.max_length, work.objective, words, classes), np.arange(TEXTS))
-    client = Client(0, texts, {"test": texts})
+    clients = [Client(number, texts, {"test": texts}) for number in range(cell.clients)]
     algorithm, channel = build_algorithm(cell.algorithm, work, cell.options), Channel(cell.codec)
-    state = algorithm.init([client], channel, ClientStore())
+    state = algorithm.init(clients, channel, ClientStore())
     channel.round = 1
-    state, metrics = algorithm.round(state, [client], channel)
-    answers = algorithm.predict(state, client, texts)
+    state, metrics = algorithm.round(state, clients[:1], channel)
+    answers = algorithm.predict(state, clients[0], texts)
     if not np.isfinite(answers).all():
         raise UserError(f"{cell.label}: expected finite answers, found others")
     return float("nan") if metrics.train_loss is None else metrics.train_loss
