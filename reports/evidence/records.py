@@ -265,9 +265,7 @@ def request_for(
     run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     ids = {row.id for row in run_rows}
     corrections = tuple(row for row in benchmark.without_training if row.corrects in ids and row.id not in ids)
-    request = Request(
-        benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client
-    )
+    request = Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client)
     return replace(request, columns=tuple(_titled(each, request) for each in of)) if scale.id == PAPER else request
 
 

@@ -1,6 +1,5 @@
 """A rehearsal: real shapes of the paper scale, nothing recorded."""
 
-from itertools import product
 from pathlib import Path
 
 import pytest
