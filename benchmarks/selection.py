@@ -109,7 +109,7 @@ def tables_of(name: str) -> list[str]:
 
 
 def part_of(
-    benchmark_id: str,
+    table: str | Benchmark,
     scale: str = "demo",
     methods: Sequence[str] = (),
     tasks: Sequence[str] = (),
@@ -120,7 +120,7 @@ def part_of(
     """A part of a benchmark by ids; UserError names the ids that exist.
 
     Args:
-        benchmark_id: A table or figure.
+        table: A table or figure, or its id.
         scale: One of its scales.
         methods: Ids of rows; empty for all.
         tasks: Ids of tasks; empty for all.
@@ -128,20 +128,7 @@ def part_of(
         changes: "field=value" texts, as `--set` takes them.
         backbone: A folder or hub name that replaces the scale's encoder.
     """
-    return part_of_table(benchmark(benchmark_id), scale, methods, tasks, seeds, changes, backbone)
-
-
-def part_of_table(
-    table: Benchmark,
-    scale: str,
-    methods: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    seeds: Sequence[int] = (0,),
-    changes: Sequence[str] = (),
-    backbone: str | None = None,
-) -> Selection:
-    """`part_of` for a table that is at hand."""
-    changed = with_settings(table, changes)
+    changed = with_settings(table if isinstance(table, Benchmark) else benchmark(table), changes)
     at = with_backbone(scale_of(changed, scale), backbone)
     return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
 

@@ -53,7 +53,7 @@ class ClientUpdate:
 
     shared: merged tensors that the client views and does not download in this round, by the server's names.
     private: tensors that stayed with the client. received: tensors that it downloads, by its own names.
-    channel: for what crosses while it trains, with a ledger of its own.
+    channel: sends the payloads of this update and counts them in a separate ledger.
     """
 
     round: int
@@ -68,7 +68,7 @@ class ClientUpdate:
 class UpdateOutcome:
     """The tensors that a client uploads, those that stay with it (both by its own names), and its mean loss.
 
-    crossed: the rows of the update's channel.
+    crossed: the ledger rows of the update's channel.
     """
 
     uploaded: Params

@@ -29,12 +29,12 @@ from reports.evidence.inference import average_of, resampled  # noqa: E402
 from reports.evidence.paired import gains, shared  # noqa: E402
 from reports.evidence.records import by_definition, paired, select  # noqa: E402
 from reports.evidence.statistics import Estimate  # noqa: E402
+from reports.front.readme import update_readme  # noqa: E402
 
 TABLES = ("fedsplitbert-table3", "fedsplitbert-table4")  # whose seeds redraw their splits
 METHOD, SCALE = "fedavg", "lite"
 AVERAGED = ("mrpc", "cola", "sst2", "qqp", "qnli")  # the five tasks of the protocol
 SEEDS, FREEDOM = (5, 10), 5.0
-BEGIN, END = "<!-- correlation:begin -->", "<!-- correlation:end -->"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _counted(records: Sequence[RunResult]) -> float | None:
 
 
 def differences(rng: np.random.Generator, shape: tuple[int, int], world: World) -> np.ndarray:
-    """Differences [R, n] of variance 1 around 0: seeds share a normal part, and each has noise of its own."""
+    """Differences [R, n] with mean 0 and variance 1: a normal part that all seeds share, plus noise for each seed."""
     noise = rng.standard_t(world.freedom, shape) / np.sqrt(world.freedom / (world.freedom - 2))
     common = rng.standard_normal((shape[0], 1))
     return np.asarray(np.sqrt(world.correlation) * common + np.sqrt(1 - world.correlation) * noise)
@@ -203,9 +203,7 @@ def main() -> None:
     rows, page = simulate(known, replicates), ROOT / "docs" / "statistics.md"
     result = {"replicates": replicates, "seeds": SEEDS, "worlds": list(WORLDS), "rows": rows, "kurtosis": tails()}
     (ROOT / "docs" / "correlation.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n{page_of(known, rows, result['kurtosis'])}\n{END}{after}", encoding="utf-8")
+    update_readme(page, page_of(known, rows, result["kurtosis"]), "correlation")
 
 
 if __name__ == "__main__":

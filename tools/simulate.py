@@ -30,12 +30,12 @@ sys.path.insert(0, str(ROOT))
 from reports.evidence.inference import average_of, median_bounds, moved, resampled, similar, with_sampling  # noqa: E402
 from reports.evidence.resampling import Answered, accuracy, hierarchical  # noqa: E402
 from reports.evidence.statistics import Estimate  # noqa: E402
+from reports.front.readme import update_readme  # noqa: E402
 
 SEEDS = range(2, 11)
 RATIO = 0.25  # n_test / n_train of an 80/20 split of a whole pool
 DIMENSIONS, SIGNAL = 10, 0.9  # of an example: accuracies of 75 to 82 %
 EFFECT = 3.0  # points beyond the criterion, where power is reported
-BEGIN, END = "<!-- simulation:begin -->", "<!-- simulation:end -->"
 CHUNK = 250  # replicates at once: 10 MB an array
 Shares = tuple[float, float]  # of wrong verdicts, and of right ones
 
@@ -284,9 +284,7 @@ def main() -> None:
     result = simulate(parser.parse_args().replicates)
     page = ROOT / "docs" / "statistics.md"
     (ROOT / "docs" / "statistics.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n{table(result)}\n{END}{after}", encoding="utf-8")
+    update_readme(page, table(result), "simulation")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from benchmarks.measures import metric
 from benchmarks.registry import benchmark, tables_in
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.selection import Selection, part_of_table
+from benchmarks.selection import Selection, part_of
 from benchmarks.sweeps.tuning import read_sweep
 
 RESULTS = Path(__file__).with_name("results")
@@ -99,7 +99,7 @@ def campaign(results: Path = RESULTS) -> Campaign:
         runs.append([run for selection in chosen for run in selection.runs()])
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
     folder = results / "records"
-    swept = {name: _swept(part_of_table(table, SCALE), results) for name, table in tables.items()}
+    swept = {name: _swept(part_of(table, SCALE), results) for name, table in tables.items()}
     tuned = {name: replace(each.benchmark, scales=(each.scale,)) for name, each in swept.items()}
     return Campaign(runs, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
 
@@ -118,7 +118,7 @@ def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) ->
     parser.add_argument("--from-sweep", action="store_true")
     given = parser.parse_args(shlex.split(command)[1:])
     table = defined[given.id] if given.id in defined else benchmark(given.id)
-    chosen = part_of_table(table, SCALE, given.methods, given.tasks, given.seeds, backbone=given.backbone)
+    chosen = part_of(table, SCALE, given.methods, given.tasks, given.seeds, backbone=given.backbone)
     return _swept(chosen, results) if given.from_sweep else chosen
 
 

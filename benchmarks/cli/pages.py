@@ -14,6 +14,7 @@ from types import MappingProxyType
 from matplotlib.figure import Figure
 
 from benchmarks.campaign.protocol import SCALE, study_of
+from benchmarks.campaign.studies import blocks_of
 from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
@@ -22,7 +23,6 @@ from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.running.process import code_revision
-from benchmarks.studies import blocks_of
 from fedsim.files import read_text, write_bytes
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture

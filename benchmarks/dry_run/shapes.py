@@ -63,7 +63,7 @@ def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = No
     """The key of a run's answer, the same for runs of the same shapes.
 
     Args:
-        what: "plan" or "client".
+        what: The name of the answer, such as "plan".
         cell: The run.
         examples: Of all clients together, or of each, where they are known.
     """

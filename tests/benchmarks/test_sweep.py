@@ -13,6 +13,7 @@ from benchmarks.experiment import Column
 from benchmarks.fedsplitbert import tables
 from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
+from benchmarks.results import RoundRecord
 from benchmarks.run_config import RunConfig
 from benchmarks.running import runner
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, Event, RoundFinished
@@ -48,7 +49,9 @@ class Runs:
         done: list[Any] = []
         sink(CellStarted(cell, name, (), (1,)))
         for score in self.scores(rate):
-            done.append(SimpleNamespace(scores={"test": {"f1": score}}, pooled_scores={}, up_bytes=10, down_bytes=0))
+            done.append(
+                RoundRecord(len(done) + 1, (), None, (), {"test": {"f1": score}}, (), up_bytes=10, down_bytes=0)
+            )
             sink(RoundFinished(name, done[-1]))
         record = self.record(cell, done)
         sink(CellFinished(record))

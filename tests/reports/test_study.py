@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.campaign.protocol import campaign, study_of
+from benchmarks.campaign.studies import blocks_of
 from benchmarks.results import RunResult, read_folders
-from benchmarks.studies import blocks_of
 from reports.claims.cells import Runs, Tables
 from reports.front.study import Evidence, client_accuracies, study_blocks
 

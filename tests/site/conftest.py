@@ -1,5 +1,6 @@
 """A site of some committed records, one of them with hostile texts."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from benchmarks.results import RunResult, read_result, write_result
 ROOT = Path(__file__).resolve().parents[2]
 # Several tasks with all seeds, curves of some methods, an attack, and a table of another paper.
 SHOWN = ("lite-mrpc-*", "lite-rte-local*", "lite-rte-linear*", "lite-wnli-*", "lite-sst2-texts-inversion-s0*")
+ANSWERED = ("lite-mrpc-fedavg-s*",)  # with the answers that they kept
 HOSTILE = "</script><script>window.broken = true</script><img src=http://x.invalid/a onerror=alert(1)>"
 HEAD = "task,method,scale,study,trial,score,mean,sd,seeds,uplink_bytes,state,training.learning_rate"
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><text y="20">heatmap</text></svg>'
@@ -45,6 +47,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first, *rest = shown()
     for record in (hostile(first), *rest):
         write_result(folder / "records", record)
+    for name in ANSWERED:
+        for path in ROOT.glob(f"benchmarks/*/records/{name}.predictions.safetensors.xz"):
+            shutil.copy2(path, folder / "records")
     left = folder / "results" / "reports" / "fedsplitbert-table3" / "lite" / "sweep"
     left.mkdir(parents=True)
     for name, text in SWEPT.items():
