@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fedsim.algorithms import Workload, require_choice
 from fedsim.errors import FederationError
+from fedsim.models.adapters import holds_rows
 from fedsim.plan import ClientId
 from fedsim.wire import Params
 
@@ -68,7 +69,7 @@ def lora_of(workload: Workload, method: str) -> Lora:
             f"{method}: expected a model with the adapter lora, found {config.kind if config else 'none'}; "
             f"""set adapter={{"kind": "lora"}}"""
         )
-    in_rows = model.network.encoder.config.model_type == "gpt2"  # type: ignore[union-attr]
+    in_rows = holds_rows(model.network.encoder)
     stems = sorted(name.removesuffix(f".{A}") for name in model.network.adapted if name.endswith(A))
     layers = tuple(Layer(f"{stem}.weight", f"{stem}.{A}", f"{stem}.{B}", in_rows) for stem in stems)
     return Lora(layers, config.scale, frozenset(model.parameters), model.groups.head)
