@@ -144,7 +144,7 @@ class Deployment:
     @property
     def label(self) -> str:
         """In words."""
-        return f"{self.device.name} on {self.network.name}"
+        return f"{self.device.name} ({self.network.name})"
 
     def client_seconds(self, turn: Turn) -> float:
         """A client's own transfers and computation; every message waits half a round trip."""

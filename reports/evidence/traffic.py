@@ -64,6 +64,17 @@ def turns_of(record: RunResult, work: Work) -> list[list[Turn]]:
     return rounds
 
 
+def whole_run(record: RunResult, request: Request) -> list[list[Turn]] | None:
+    """The rounds of a run after those of its earlier runs; None where a record or a number of operations is missing."""
+    rounds = list[list[Turn]]()
+    for stage in all_stages(record, request.find) or ():
+        work = request.derive_work(stage.cell) if request.derive_work else None
+        if work is None:
+            return None
+        rounds += turns_of(stage, work)
+    return rounds or None
+
+
 def carried(record: RunResult) -> Iterator[LedgerEntry]:
     """A record's ledger summed over clients, by direction and kind: the set-up as round 0, all rounds as round 1."""
     ledger = pd.DataFrame(record.ledger, columns=LedgerEntry._fields)
