@@ -85,11 +85,11 @@ def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
 
 def cells_at(
     scale: str, tables: Iterable[Benchmark], records: Sequence[RunResult]
-) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+) -> tuple[dict[str, dict[str, bool]], dict[str, int]]:
     """How far tables are run at a scale.
 
     Returns:
-        Table or figure -> cells run, and all of them: of the paper's columns, or of all columns of a study.
+        Table or figure -> its cells, and whether each was run: of the paper's columns, or of all columns of a study.
         Column of ours in a table of the paper -> cells run.
     """
     finished, cells = FinishedCells([record.cell for record in records], scale), {}
@@ -97,7 +97,7 @@ def cells_at(
     for table in tables:
         at = next((each for each in table.scales if each.id == scale), None)
         if at is not None:
-            cells[table.place] = finished.published(table, at)
+            cells[table.place] = finished.places(table, at)
             for column in table.columns_at(at) if table.is_printed else ():
                 if PAPER not in column.scales:
                     additions[column.name] = additions.get(column.name, 0) + finished.run(table, at, [column])

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from benchmarks.errors import UserError
+from fedsim.adapter_config import Adapter
 from fedsim.strict import from_json, later, strict, to_plain
 from fedsim.train_config import TrainConfig as TrainConfig
 
@@ -69,6 +70,7 @@ class RunConfig:
     grouped: bool = later(False)  # no first text is both trained on and held back
     central_share: float = later(1.0, gt=0, le=1)  # of each central set, a random part that is scored
     initial: RunConfig | None = later(None)  # the run from whose outcome the model starts
+    adapter: Adapter = later(None)  # trained in place of the encoder's own parameters
 
     def to_json(self) -> dict[str, JSON]:
         """The configuration as plain JSON values, without later fields that have their default."""

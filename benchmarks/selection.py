@@ -147,13 +147,19 @@ class FinishedCells:
         columns = [column for column in table.columns_at(scale) if table.counts(column)]
         return self.run(table, scale, columns), len(table.rows_at(scale)) * len(columns)
 
-    def published(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
-        """The same over the paper's columns, also those that the scale lacks; all columns of a study."""
-        columns = [column for column in table.columns if SCALES[-1] in column.scales] if table.is_printed else []
-        if not columns:
-            return self.of(table, scale)
-        shown = [column for column in columns if scale.id in column.scales]
-        return self.run(table, scale, shown), len(table.rows_at(scale)) * len(columns)
+    def places(self, table: Benchmark, scale: Scale) -> dict[str, bool]:
+        """Each cell and whether it has a record of any seed; a cell that several tables show has one key.
+
+        Of the paper's columns, also those that the scale lacks, or of all columns of a study.
+        """
+        printed = [column for column in table.columns if SCALES[-1] in column.scales] if table.is_printed else []
+        places = {}
+        for column in printed or table.columns_at(scale):
+            for row in table.rows_at(scale):
+                missing = f"{table.id} {row.id} {column.task}"
+                key = table.cell(row, column, scale, 0).place_id if scale.id in column.scales else missing
+                places[key] = key in self._places
+        return places
 
     def run(self, table: Benchmark, scale: Scale, columns: Iterable[Column]) -> int:
         """How many cells of these columns have a record of any seed."""

@@ -44,6 +44,7 @@ class SplitMethod:
         return sorted(frozenset().union(*self.workload.model.groups.layers))
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        self.workload.require_no_adapter("split training")
         for client in clients:
             channel.setup(client.id, {name: self.workload.initial[name] for name in self.at_client})
         return FederationState(0, {}, {}, store)

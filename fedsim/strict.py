@@ -66,6 +66,8 @@ def first_problem(wrong: ValidationError, kind: type) -> str:
     if problem["type"] == "unexpected_keyword_argument":
         return f"{place}: expected one of {', '.join(names)}, found an unknown field"
     default = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    if problem["type"] == "value_error" and "expected" in default:  # a sentence of a field's own check
+        return f"{place}: {default}" if problem["loc"] else default
     expected = EXPECTED.get(problem["type"], default).format(**problem.get("ctx", {}))
     value = repr(problem["input"])
     shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"

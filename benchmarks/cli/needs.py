@@ -103,4 +103,19 @@ def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> I
     yield "Memory is that of tensors, for texts of the full length; a tenth of the GPU stays free."
     yield f"† of one seed with its earlier runs, by FLOPs at {rate}; texts of the full length, no scoring, no loading."
     if any(row["hours"] is None for row in rows):
-        yield "Hours need the number of texts: name the folder of the data with --data-dir (or DATA_DIR)."
+        yield "–: hours need the number of texts, which the data directory (--data-dir or DATA_DIR) lacks."
+
+
+def hours_notes(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
+    """The time it takes: from FLOPs if a rate is given, else from records of similar cells."""
+    known, unknown = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
+    if tflops:
+        length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
+        yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
+        yield "Shorter texts take less; loading, checkpoints and, on a GPU, many small steps take more."
+    elif not known + unknown:
+        yield "Nothing is left to compute."
+    if known:
+        yield f"About {plan['hours']:.1f} h of one process for {known} cells, by records of the same method and task."
+    if unknown:
+        yield f"No record tells how long {unknown} cells take: --tflops N estimates it at N · 10^12 operations/s."

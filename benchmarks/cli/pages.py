@@ -27,7 +27,7 @@ from fedsim.files import read_text, write_bytes
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture
 from reports.front.readme import update_readme
-from reports.front.state import Standing, coverage, front_markdown
+from reports.front.state import Standing, coverage, distinct, front_markdown
 from reports.pages.plots import render
 from reports.site.build import build, require_replaceable
 from reports.site.site_data import Dossier, SiteData, Summary
@@ -70,8 +70,8 @@ def front_command(args: argparse.Namespace) -> int:
 
 def _at_paper(by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]) -> tuple[int, int]:
     """Cells run with the papers' encoders, and all of these."""
-    cells = [pair for tables in by_paper.values() for pair in cells_at(SCALES[-1], tables, records)[0].values()]
-    return sum(run for run, _ in cells), sum(of for _, of in cells)
+    papers = (cells_at(SCALES[-1], tables, records)[0] for tables in by_paper.values())
+    return distinct(table for paper in papers for table in paper.values())
 
 
 def _picture(

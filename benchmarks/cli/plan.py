@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
-from benchmarks.cli.needs import add_needs, gpu_of, needs_notes, needs_table
+from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, needs_table
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_cell_flops, keep_in, plan_of
@@ -30,7 +30,7 @@ from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
-from benchmarks.running.counts import Counted, counted
+from benchmarks.running.counts import Counted, counted, stand_ins
 from benchmarks.running.requirements import why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
@@ -63,7 +63,7 @@ def plan_command(args: argparse.Namespace) -> int:
         return 0
     console = Console(width=max(Console().width, _WIDTH))
     console.print(_table(chosen, plan))
-    print(*_hours(plan, args.tflops), *_notes(chosen, plan, finished), sep="\n")
+    print(*hours_notes(plan, args.tflops), *_notes(chosen, plan, finished), sep="\n")
     if gpu:
         console.print(needs_table(chosen, plan["rows"], gpu))
         print(*needs_notes(plan["rows"], gpu, args.tflops), sep="\n")
@@ -148,6 +148,7 @@ def _planned_row(
         "rounds": cell.training.last_round,
         "longest_text": cell.training.max_length,
         "reason": reason,
+        "stand_ins": stand_ins(chain, RunOptions(args.results_dir, args.data_dir)),
         "counted_examples": sum(texts[0].examples) if texts else None,
         "counted_error": texts[0].error if texts else 0.0,
         **line,
@@ -248,6 +249,8 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
         if examples is not None:
             sample = f", by a 5 % sample: ± {row['counted_error']:.1%}" if row["counted_error"] else ""
             notes.setdefault(f"Counted on {task}'s {examples:,} training examples{sample}", []).append(method)
+        for other in row["stand_ins"]:
+            notes.setdefault(f"Not the published data, and never compared with the paper: {other}", []).append(task)
         if row["equal_rounds"] is False:
             notes.setdefault(f"A round is the mean of rounds that differ, {task}", []).append(method)
     defined = chosen.benchmark.scale(chosen.scale.id)
@@ -264,21 +267,6 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
         yield "All rounds include the earlier run from which a run starts; per round is the stage that sends most."
     yield "One-time: the pre-trained model, sent to every client before the first round; the paper leaves it out."
-
-
-def _hours(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
-    """The time it takes: from FLOPs if a rate is given, else from records of similar cells."""
-    known, unknown = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
-    if tflops:
-        length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
-        yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
-        yield "Shorter texts take less; loading, checkpoints and, on a GPU, many small steps take more."
-    elif not known + unknown:
-        yield "Nothing is left to compute."
-    if known:
-        yield f"About {plan['hours']:.1f} h of one process for {known} cells, by records of the same method and task."
-    if unknown:
-        yield f"No record tells how long {unknown} cells take: --tflops N estimates it at N · 10^12 operations/s."
 
 
 # ---- claims ------------------------------------------------------------------------------------------------------

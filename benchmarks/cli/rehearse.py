@@ -1,4 +1,4 @@
-"""The command `rehearse`: a step of each method and model of the paper scale on random texts, before renting a GPU."""
+"""The command `rehearse`: a step of each method and model of the paper scale, on random texts on a CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from benchmarks.dry_run.rounds import shaped_workload
-from benchmarks.dry_run.stand_ins import OneText
 from benchmarks.encoders.files import architecture
 from benchmarks.encoders.loading import Located, build_encoder, locate
 from benchmarks.errors import UserError
@@ -22,9 +21,9 @@ from benchmarks.running.completed import earlier_stages
 from benchmarks.selection import tables_of
 from benchmarks.tasks import task
 from fedsim.algorithms import build_algorithm, trains
-from fedsim.data import Batch, Client, Subset
+from fedsim.data import Client, Examples, Subset
 from fedsim.features import FeatureCache
-from fedsim.objectives import Objective
+from fedsim.objectives import Objective, Regression, TokenClassification, TokenRecovery
 from fedsim.precision import Precision
 from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
@@ -35,20 +34,14 @@ TEXTS = 2  # of a batch
 SPECIAL = 5  # the first ids of a vocabulary, which are no words
 
 
-class RandomTexts(OneText):
-    """Texts of random words and a random label each."""
-
-    def __init__(self, tokens: int, objective: Objective, words: int, classes: int) -> None:
-        super().__init__(tokens, objective)
-        rng = np.random.default_rng(0)
-        self._ids = torch.from_numpy(rng.integers(SPECIAL, words, (TEXTS, tokens)))
-        self.labels = rng.integers(0, classes, TEXTS).astype(self.labels.dtype)
-        self.lengths = np.full(TEXTS, tokens)
-        if self.targets is not None:
-            self.targets = np.tile(self.targets, TEXTS)
-
-    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        return {**super().collate(indices, width), "input_ids": self._ids[torch.from_numpy(indices)]}
+def random_texts(tokens: int, words: int, objective: Objective, classes: int) -> Examples:
+    """Texts of random words, each with a random label, or a target for each token where the data have them."""
+    rng, size = np.random.default_rng(0), TEXTS * tokens
+    ids = rng.integers(SPECIAL, words, size).astype(np.int32)
+    labels = rng.integers(0, classes, TEXTS).astype(np.float32 if isinstance(objective, Regression) else np.int64)
+    targets = {TokenRecovery: ids.astype(np.int64), TokenClassification: rng.integers(0, classes, size)}
+    offsets = np.arange(TEXTS + 1) * tokens
+    return Examples(ids, np.zeros(size, dtype=np.int32), offsets, labels, 0, targets.get(type(objective)))
 
 
 def rehearse_command(args: argparse.Namespace) -> int:
@@ -107,13 +100,13 @@ def step(cell: RunConfig, located: Located | None) -> float:
     training = LocalTraining(config, cell.seed)
     work = shaped_workload(replace(cell, training=config), cell.backbone, training, FeatureCache(), precision, build)
     words, classes = int(architecture(cell.backbone).get("vocab_size", 30522)), task(cell.task).classes
-    texts = Subset(RandomTexts(config.max_length, work.objective, words, classes), np.arange(TEXTS))
-    client = Client(0, texts, {"test": texts})
+    texts = Subset(random_texts(config.max_length, words, work.objective, classes), np.arange(TEXTS))
+    clients = [Client(number, texts, {"test": texts}) for number in range(cell.clients)]
     algorithm, channel = build_algorithm(cell.algorithm, work, cell.options), Channel(cell.codec)
-    state = algorithm.init([client], channel, ClientStore())
+    state = algorithm.init(clients, channel, ClientStore())
     channel.round = 1
-    state, metrics = algorithm.round(state, [client], channel)
-    answers = algorithm.predict(state, client, texts)
+    state, metrics = algorithm.round(state, clients[:1], channel)
+    answers = algorithm.predict(state, clients[0], texts)
     if not np.isfinite(answers).all():
         raise UserError(f"{cell.label}: expected finite answers, found others")
     return float("nan") if metrics.train_loss is None else metrics.train_loss

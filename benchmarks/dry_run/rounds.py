@@ -27,6 +27,7 @@ from fedsim.data import Batch, Client, ExampleSet, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, draw_cohort
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
+from fedsim.models.adapters import with_adapter
 from fedsim.models.model import Model, encoder_layers
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Objective, Vocabulary, build_objective
@@ -215,6 +216,7 @@ def shaped_workload(
         with precision.device:
             encoder = build() if build else encoder_from_config(config)
             model = with_head(encoder, objective.outputs, cell.seed, head=cell.head)
+            with_adapter(model, cell.adapter, cell.seed)
         return Model(model, precision, objective, cell.training.kernels)
 
     return Workload(

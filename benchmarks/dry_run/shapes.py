@@ -21,6 +21,7 @@ from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
 from fedsim.files import read_json
+from fedsim.strict import to_plain
 
 if TYPE_CHECKING:
     from fedsim.data import Client
@@ -73,6 +74,7 @@ def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = No
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
     code = included_code(cell.algorithm)  # a user's, which may change
     parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
+    parts += [to_plain(cell.adapter)] if cell.adapter else []
     return f"{what}-{digest(json.loads(canonical_json(parts)))}"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ from benchmarks.encoders.encoding import Encoded
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.files import find_files
 from benchmarks.encoders.loading import build_tokenizer, locate
+from benchmarks.errors import UserError
+from benchmarks.publication import SCALES
 from benchmarks.run_config import JSON, RunConfig, digest
 from benchmarks.running.data_split import split_data
-from benchmarks.running.federation import build_clients, load_inputs, task_data
+from benchmarks.running.federation import build_clients, load_inputs, stand_in_at, task_data
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import task
 from benchmarks.tasks.base import TextExamples
@@ -54,6 +58,16 @@ def counted(cell: RunConfig, settings: RunOptions) -> Counted:
     return clients
 
 
+def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
+    """The data of runs at paper scale that are not the published ones, of those that are in the data directory."""
+    texts: dict[str, None] = {}
+    for stage in stages if stages[-1].scale == SCALES[-1] and settings.data_dir else ():
+        with suppress(UserError):  # they are missing or malformed, which `run` says
+            key = f"stand-in-{digest([stage.task, _stamps(_files(stage, settings)), settings.lenient])}"
+            texts[shapes.kept(key, partial(stand_in_at, stage, settings), str, str) or ""] = None
+    return [*filter(None, texts)]
+
+
 def _count(cell: RunConfig, settings: RunOptions) -> Counted:
     of, loaded = task(cell.task), task_data(cell.task, cell.source, settings)
     if of.long_texts != "packed":
@@ -87,17 +101,27 @@ def _sample(examples: TextExamples, tokenizer: Any, length: int) -> tuple[Encode
 
 def _key(cell: RunConfig, settings: RunOptions) -> str:
     """A key of all that decides a run's numbers of texts; "" where the data are no files of the data directory."""
-    of = task(cell.task)
-    if cell.source == "generated" or of.find is None or settings.data_dir is None:
+    files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
+    if not files:
         return ""
-    files = [*_paths(of.find(source_of(cell.task, settings.data_dir, settings.lenient, None)))]
-    if of.long_texts == "packed":
+    if packed_texts:
         files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
     seed = cell.seed if cell.data_seed is None else cell.data_seed
     split = (cell.clients, cell.partition, seed, cell.test_share, cell.holdout, cell.validation_share, cell.grouped)
-    parts = [cell.task, of.version, split, cell.central_share, settings.lenient, *map(str, files)]
-    parts += [stamp(file, file.name) for file in files] + [cell.backbone if of.long_texts == "packed" else ""]
-    return f"counts-{digest([*parts, cell.training.max_length])}" if files else ""
+    texts = cell.central_share, settings.lenient, cell.training.max_length, cell.backbone if packed_texts else ""
+    return f"counts-{digest([cell.task, cell.task_version, *split, *texts, _stamps(files)])}"
+
+
+def _files(cell: RunConfig, settings: RunOptions) -> list[Path]:
+    """The files of a run's data in the data directory; [] if there are none."""
+    find = task(cell.task).find
+    if cell.source == "generated" or find is None or settings.data_dir is None:
+        return []
+    return [*_paths(find(source_of(cell.task, settings.data_dir, settings.lenient, None)))]
+
+
+def _stamps(files: Sequence[Path]) -> list[JSON]:
+    return [stamp(file, str(file)) for file in files]
 
 
 def _paths(found: Any) -> Iterator[Path]:

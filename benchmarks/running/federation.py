@@ -16,8 +16,9 @@ from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, drawn_parts, locate
 from benchmarks.errors import UserError
+from benchmarks.publication import SCALES
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.completed import KeptWeights, initial_of
+from benchmarks.running.completed import KeptWeights, earlier_stages, initial_of
 from benchmarks.running.data_split import split_data
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import GPU_SHARE_BYTES, RunOptions
@@ -28,6 +29,7 @@ from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOu
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
 from fedsim.micro_batches import MicroBatches
+from fedsim.models.adapters import with_adapter
 from fedsim.models.families import longest_text
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
@@ -60,8 +62,8 @@ class Inputs:
         initial = {"initial": self.initial.cell_id} if self.initial else {}
         return {"data": self.data.digest, "backbone": self.backbone.digest} | initial
 
-    def to_json(self, head: str) -> dict[str, JSON]:
-        """The inputs as a record keeps them. head: that of the run's model."""
+    def to_json(self, head: str, stand_in: str = "") -> dict[str, JSON]:
+        """The inputs as a record keeps them. head: that of the run's model. stand_in: what replaces published data."""
         is_trained_before = self.initial is not None and self.initial.cell.head == head
         drawn = () if is_trained_before else drawn_parts(self.backbone, head)
         skipped = [f"{row.file}:{row.line}: {row.reason}" for row in self.data.skipped]
@@ -75,6 +77,7 @@ class Inputs:
                 **({"central": central} if central else {}),
                 "skipped": skipped,
                 "notes": list(self.data.notes),
+                **({"stand_in": stand_in} if stand_in else {}),
             },
             "backbone": {
                 "digest": self.backbone.digest,
@@ -96,6 +99,17 @@ def load_inputs(cell: RunConfig, settings: RunOptions, initial: KeptWeights | No
         )
     backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
     return Inputs(of, task_data(cell.task, cell.source, settings), backbone, initial)
+
+
+def stand_in_of(cell: RunConfig, settings: RunOptions) -> str:
+    """What data of a run at paper scale, or of a run before it, are that replace the published ones; "" if none do."""
+    stages = (*earlier_stages(cell), cell) if cell.scale == SCALES[-1] else ()
+    return "; ".join(dict.fromkeys(filter(None, (stand_in_at(stage, settings) for stage in stages))))
+
+
+def stand_in_at(cell: RunConfig, settings: RunOptions) -> str:
+    """What the data of a run are if they are not the published ones; earlier runs aside."""
+    return task(cell.task).stand_in(task_data(cell.task, cell.source, settings))
 
 
 def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
@@ -163,7 +177,7 @@ def initial_weights(initial: KeptWeights, model: Model) -> Params:
         if name in model.parameters and tensor.shape == model.parameters[name].shape
     }
     groups = model.groups
-    missing = groups.names - groups.head - fitting.keys()
+    missing = groups.names - groups.head - model.network.adapted - fitting.keys()
     if missing:
         raise UserError(
             f"{initial.cell.label}: expected weights of the encoder that begins from it, found none that fit "
@@ -225,6 +239,7 @@ def build_federation(
         encoder = build_encoder(inputs.backbone)
         folder = inputs.backbone.folder if inputs.backbone.heads else None
         network = with_head(encoder, objective.outputs, cell.seed, folder, cell.head)
+        with_adapter(network, cell.adapter, cell.seed)
         model = Model(network, precision, objective, cell.training.kernels, settings.checkpoint_activations)
         if inputs.initial is not None:
             model.write(initial_weights(inputs.initial, model))
@@ -242,7 +257,7 @@ def build_federation(
     )
     if not objective.own_words:
         hold_freed_memory()
-    kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
+    kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config, cell.adapter)
     algorithm = build_algorithm(cell.algorithm, workload, cell.options)
     return Federation(algorithm, workload, precision, kernels)
 

@@ -27,7 +27,15 @@ from benchmarks.running.completed import (
     with_other_inputs,
 )
 from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
-from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, cell_id_of, load_inputs
+from benchmarks.running.federation import (
+    Federation,
+    Inputs,
+    build_clients,
+    build_federation,
+    cell_id_of,
+    load_inputs,
+    stand_in_of,
+)
 from benchmarks.running.process import describe_environment, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.scoring import is_chosen, round_record, sampling_errors, scores
@@ -224,7 +232,7 @@ def _record(
     record = RunResult(
         cell=cell,
         cell_id=work.cell_id,
-        inputs=prepared.inputs.to_json(cell.head),
+        inputs=prepared.inputs.to_json(cell.head, stand_in_of(cell, work.settings)),
         partition=prepared.partition.to_json(),
         clients=tuple(
             {"client": client.id, "train": len(client.train)}

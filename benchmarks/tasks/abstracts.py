@@ -6,10 +6,11 @@ tab and a sentence a line, and a line "###…" before each abstract.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from benchmarks.tasks import generated
-from benchmarks.tasks.base import Task
+from benchmarks.tasks.base import Task, by_sizes
 from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import official
 
@@ -30,7 +31,13 @@ def abstract_reader(labels: tuple[str, ...]) -> TableReader:
 
 
 def _task(
-    task_id: str, name: str, shares: dict[str, float], folders: tuple[str, ...], page: str, repository: str = ""
+    task_id: str,
+    name: str,
+    shares: dict[str, float],
+    folders: tuple[str, ...],
+    page: str,
+    repository: str = "",
+    sizes: Mapping[str, int] | None = None,
 ) -> Task:
     labels = tuple(shares)
     files = official(name, folders, page, abstract_reader(labels), repository=repository)
@@ -45,13 +52,15 @@ def _task(
         find=files.find,
         generate=partial(generated.generated_data, task_id, make, GENERATED_EXAMPLES),
         evaluations=("test", "validation"),
+        genuine=by_sizes(sizes) if sizes else None,
     )
 
 
 RCT_FOLDERS = ("RCT-20k", "PubMed_20k_RCT", "pubmed-rct/PubMed_20k_RCT")
+RCT_SIZES = {"pool": 180_040, "validation": 30_212, "test": 30_135}  # sentences (Dernoncourt and Lee 2017, table 1)
 RCT_PAGE = "github.com/Franck-Dernoncourt/pubmed-rct"
 PIBOSO_PAGE = "github.com/jind11/HSLN-Joint-Sentence-Classification"
 TASKS = (
-    _task("rct20k", "PubMed 20k RCT", RCT, RCT_FOLDERS, RCT_PAGE, "armanc/pubmed-rct20k"),
+    _task("rct20k", "PubMed 20k RCT", RCT, RCT_FOLDERS, RCT_PAGE, "armanc/pubmed-rct20k", RCT_SIZES),
     _task("nicta-piboso", "NICTA-PIBOSO", PIBOSO, ("nicta_piboso",), PIBOSO_PAGE),
 )

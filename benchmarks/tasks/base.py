@@ -76,6 +76,22 @@ class TaskData:
         return state.hexdigest()
 
 
+def by_digest(*digests: str) -> Callable[[TaskData], bool]:
+    """Recognises data by the digest of their examples, which line endings do not change."""
+    return lambda data: data.digest in digests
+
+
+def by_sizes(*sizes: Mapping[str, int], tolerance: float = 0.0) -> Callable[[TaskData], bool]:
+    """Recognises data by the published numbers of examples of the pool and the other sets; any of some `sizes`."""
+
+    def is_genuine(data: TaskData) -> bool:
+        found = {name: len(part) for name, part in {"pool": data.pool, **data.held_out, **data.central}.items()}
+        alike = [each for each in sizes if each.keys() == found.keys()]
+        return any(all(abs(found[name] - size) <= tolerance * size for name, size in each.items()) for each in alike)
+
+    return is_genuine
+
+
 @dataclass(frozen=True)
 class DataSource:
     """Where data come from.
@@ -111,6 +127,7 @@ class Task:
         long_texts: A text that is longer than the model is "cut", or kept in "blocks" of that length; or a client's
             texts are "packed", end to end, in blocks of exactly that length.
         version: Of the definition; part of a run's configuration.
+        genuine: Whether data are the published ones; None: nothing is known of these.
     """
 
     id: str
@@ -127,6 +144,13 @@ class Task:
     tags: tuple[str, ...] = ()
     long_texts: Literal["cut", "blocks", "packed"] = "cut"
     version: int = 1
+    genuine: Callable[[TaskData], bool] | None = None
+
+    def stand_in(self, data: TaskData) -> str:
+        """What data are that take the place of the published ones; "" for the published ones."""
+        if self.genuine is None or self.genuine(data):
+            return ""
+        return f"{data.origin.removeprefix('folder: ')}: {len(data.pool):,} examples"
 
     @property
     def classes(self) -> int:

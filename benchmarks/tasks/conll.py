@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.tasks.base import Task, TextExamples
+from benchmarks.tasks.base import Task, TaskData, TextExamples, by_digest, by_sizes
 from benchmarks.tasks.generated import generated_data, tagged
 from benchmarks.tasks.rows import BLANKS, Location, Log, RawRow, RowError, read_columns, read_lines, sound_rows
 from benchmarks.tasks.sources import OFFICIAL, official
@@ -108,7 +108,14 @@ def _strays(tags: tuple[int, ...]) -> int:
     return sum(tag > 0 and tag % 2 == 0 and before not in (tag, tag - 1) for before, tag in pairs)
 
 
-def _task(name: str, kinds: tuple[str, ...], page: str, repository: str = "", revision: str | None = None) -> Task:
+def _task(
+    name: str,
+    kinds: tuple[str, ...],
+    page: str,
+    genuine: Callable[[TaskData], bool],
+    repository: str = "",
+    revision: str | None = None,
+) -> Task:
     reader, task_id = SentenceReader(iob2(kinds)), name.lower()
     files = official(name, (name,), page, reader, repository=repository, revision=revision, notes=_notes)
     return Task(
@@ -126,15 +133,28 @@ def _task(name: str, kinds: tuple[str, ...], page: str, repository: str = "", re
         # So every word is tagged and scored: entities in a text that is cut would be missing from the score. An entity
         # across the end of a block counts as two, in predictions and in references.
         long_texts="blocks",
+        genuine=genuine,
     )
 
 
 JNLPBA = ("DNA", "protein", "cell_type", "cell_line", "RNA")  # in the order of the hub's copy
 SCIERC = ("Task", "Method", "Metric", "Material", "OtherScientificTerm", "Generic")
+# Sentences of SciBERT's copy, and of the hub's, which has another development set.
+JNLPBA_SIZES = by_sizes(
+    {"pool": 16_807, "validation": 1_739, "test": 3_856}, {"pool": 16_619, "validation": 1_927, "test": 3_856}
+)
+SCIERC_FILES = by_digest("c1823fc4e0f5ecc5a98098a5045e8b0eeda14dddf921f6cd654c872b9e8f6334")
 TASKS = (
     # Not jnlpba/jnlpba: by its card it has twice the shared task's 18546 and 3856 sentences, and no development set.
     # This copy has the official test set, and a development set drawn from the training set (1927 sentences). Its
     # loading script is not run: the hub's own conversion is read.
-    _task("JNLPBA", JNLPBA, "github.com/allenai/scibert (data/ner/JNLPBA)", "tner/bionlp2004", "refs/convert/parquet"),
-    _task("SciERC", SCIERC, "github.com/Hanzhouu/FedBFPT (data/ner/SciERC)"),
+    _task(
+        "JNLPBA",
+        JNLPBA,
+        "github.com/allenai/scibert (data/ner/JNLPBA)",
+        JNLPBA_SIZES,
+        "tner/bionlp2004",
+        "refs/convert/parquet",
+    ),
+    _task("SciERC", SCIERC, "github.com/Hanzhouu/FedBFPT (data/ner/SciERC)", SCIERC_FILES),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tasks.base import DataSource, Task, TaskData, TextExamples
+from benchmarks.tasks.base import DataSource, Task, TaskData, TextExamples, by_digest, by_sizes
 from benchmarks.tasks.generated import generate_glue
 from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import Files, Part
@@ -95,6 +95,7 @@ class Glue:
             generate=self.generate,
             evaluations=("test", *(part.evaluation for part in self.parts if part.evaluation not in ("", "test"))),
             objective="regression" if self.labels is None else "classification",
+            genuine=GENUINE[self.configuration],
         )
 
     def central(self, **changes: Any) -> Glue:
@@ -110,6 +111,38 @@ MNLI_PARTS = (
     Part("dev_matched.tsv", "validation_matched"),
     Part("dev_mismatched.tsv", "validation_mismatched", evaluation="mismatched"),
 )
+# The published tasks, by the digests of their examples: merged, and with a central development set (SST-2: with a
+# subset of the training set, and with all of it). Three tasks go by their numbers of examples: no whole copy was read.
+GENUINE = {
+    "cola": by_digest(
+        "b14449800f7fd418c4ae6dce10b0d49643137de5b8eb2606d215fdc9e374ba35",
+    ),
+    "mrpc": by_digest(
+        "9fbb44c64eca3a3f5fe57b84311b42ef537c274380f809435eee159ab5c361c7",
+        "33d622cf71021cc05ecbecae2e84b579fbe626fd967559776a52e04d36b9de90",
+    ),
+    "rte": by_digest(
+        "f6edb035869f9844932177462dc7c9fbb879c24ecc0fd9a9a5ef4214cf7947c1",
+        "eefbaff2fd9244a37eac0e42f8710ade07b1d59c6b3004593da4f30572930b8a",
+    ),
+    "sst2": by_digest(
+        "2117cb6ec23fec2effc4b6bd8a78b1cc891e8e584396ff824ddb0bf3c6f14425",
+        "1ef4075ebc5fec2d2cf40cc58e7f91ca2a968a1c943a215f9c944d6ce54f8910",
+        "fb4e9727c350a4d2fa83cd1d491f935d35bf7e30c4396eb8701518c6913f1330",
+    ),
+    "stsb": by_digest(
+        "8b31f2fb9b81d16e2e6e4d64703b282bfcff3061fc8810f119a59f44c321d95b",
+        "fa11c52e5b5cd3ba01cdf7069999e3d64e3f5b79b5684307bdcbe24330ca7de6",
+    ),
+    "wnli": by_digest(
+        "73964dcab12101aef58887bf0c784d0fe127957a9e67b58d7cbd245dfbd309a0",
+    ),
+    "qqp": by_sizes({"pool": 363_846 + 40_430}, {"pool": 363_846, "test": 40_430}),
+    "qnli": by_sizes({"pool": 104_743 + 5_463}, {"pool": 104_743, "test": 5_463}),
+    "mnli": by_sizes(
+        {"pool": 392_702 + 9_815, "mismatched": 9_832}, {"pool": 392_702, "test": 9_815, "mismatched": 9_832}
+    ),
+}
 # Labels are in the hub's order. Where FedSplitBERT's Table III prints two numbers, they are F1 and accuracy.
 GLUE = (
     Glue(

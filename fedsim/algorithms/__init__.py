@@ -89,6 +89,11 @@ class Workload:
     def _shallower(self) -> dict[frozenset[str], Model]:
         return {}
 
+    def require_no_adapter(self, what: str) -> None:
+        """Raise FederationError where the model has an adapter. what: the method, or the part of it that has none."""
+        if adapter := self.model.network.adapter:
+            raise FederationError(f"{what}: expected a model without an adapter, found {adapter.kind}; leave it out")
+
     def answers(self, values: Params, subset: Subset) -> np.ndarray:
         """The objective's answers for a subset, by the resident model with these parameters."""
         self.model.write(values)
@@ -97,8 +102,9 @@ class Workload:
     def by_features(self, subset: Subset, half: bool = False) -> Subset:
         """The subset with the encoder's present hidden states in place of token ids, computed once.
 
-        half: keep them in half precision.
+        half: keep them in half precision. FederationError where the model has an adapter, which no feature would show.
         """
+        self.require_no_adapter("features of a frozen encoder")
         return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width, half)
 
 

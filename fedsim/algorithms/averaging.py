@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -62,6 +62,8 @@ def averaging(
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
     require_choice("answers", answers, ("own", "server"))
     require_choice("weights", weights, ("size", "uniform"))
+    if workload.model.network.adapter:
+        plan = of_trainable(plan, workload.model.trainable)
     if personal is None:
         personal = _leaves_own_model(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
@@ -169,6 +171,18 @@ class _Averaging:
         model.set_trained(())  # so that what the last client was asked for is not written again for this one
         model.hold(values)
         return model.predict(self.prepared(subset), self.workload.evaluation_batch_size, self.workload.training.width)
+
+
+def of_trainable(plan: PlanFn, trainable: frozenset[str]) -> PlanFn:
+    """A method's plan over those of the server's parameters that may be trained: the others are frozen and not sent."""
+
+    def part(round: int, client: ClientId) -> ExchangePlan:
+        own = plan(round, client)
+        kept = {name for name, target in own.view.items() if target in trainable}
+        sets = {role: getattr(own, role) & kept for role in ("download", "train", "upload", "local")}
+        return replace(own, **sets)
+
+    return part
 
 
 def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:

@@ -37,7 +37,8 @@ def central(
     require_choice("of", of, ("all", "first"))
     require_choice("train", train, ("model", "head"))
     model, training = workload.model, workload.training
-    names = sorted(whole_model(model.groups, embeddings) if train == "model" else model.groups.head)
+    trained = whole_model(model.groups, embeddings) if train == "model" else model.groups.head
+    names = sorted(trained & model.trainable)
     prepared = frozen_states(workload, train == "head" and cached, half_features)
 
     def learners(round: int, cohort: Sequence[Client]) -> Sequence[Client]:

@@ -13,8 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fedsim.adapter_config import AdapterConfig
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
+from fedsim.models.adapters import stable_name
 from fedsim.models.checkpointing import checkpointed
 from fedsim.models.families import has_packed_layers
 from fedsim.models.heads import HEADS, States
@@ -27,6 +29,7 @@ from fedsim.rng import SERVER, numpy_generator
 LAYER = re.compile(r"\.(?:layer|h)\.(\d+)\.")  # BERT's family, GPT-2
 # BERT's family with ELECTRA's embeddings_project, GPT-2, and the bias that all of MPNet's layers share.
 _EMBEDDINGS = ("encoder.embeddings", "encoder.wte.", "encoder.wpe.", "encoder.encoder.relative_attention_bias.")
+PACKED = ("bitfit",)  # the adapters with which layers run over packed tokens
 _LAST = "encoder.ln_f."  # GPT-2's norm behind its last layer
 
 
@@ -89,13 +92,16 @@ def parameter_groups(names: Iterable[str]) -> ParameterGroups:
     return ParameterGroups(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))
 
 
-def resolve_kernels(requested: str, device: torch.device, config: Mapping[str, Any]) -> str:
+def resolve_kernels(
+    requested: str, device: torch.device, config: Mapping[str, Any], adapter: AdapterConfig | None = None
+) -> str:
     """The kernels for an encoder of this configuration: packed ones on CPUs alone, and if its layers are BERT's.
 
     "packed": our own over packed tokens; "reference": the transformers library's over padded ones. A GPU's own
     attention is faster, and the `meta` device computes nothing.
     """
-    return "packed" if requested == "packed" and device.type == "cpu" and has_packed_layers(config) else "reference"
+    fits = has_packed_layers(config) and (adapter is None or adapter.kind in PACKED)
+    return "packed" if requested == "packed" and device.type == "cpu" and fits else "reference"
 
 
 class Model:
@@ -117,11 +123,11 @@ class Model:
         self.device = precision.device
         self.network = network.to(self.device)
         # named_parameters, never state_dict: a tied tensor must be counted once
-        self.parameters: dict[str, nn.Parameter] = dict(network.named_parameters())
+        self.parameters = {stable_name(name): parameter for name, parameter in network.named_parameters()}
         self.objective = objective
         self._held: dict[str, Tensor] = {}  # by name, what `hold` wrote last and nothing has changed since
         encoder: Any = network.encoder
-        packed = resolve_kernels(kernels, self.device, encoder.config.to_dict()) == "packed"
+        packed = resolve_kernels(kernels, self.device, encoder.config.to_dict(), network.adapter) == "packed"
         self._packed = PackedEncoder(encoder, checkpoints) if packed else None
 
     @property
@@ -133,6 +139,12 @@ class Model:
     def groups(self) -> ParameterGroups:
         """The parameters by part."""
         return parameter_groups(self.parameters)
+
+    @property
+    def trainable(self) -> frozenset[str]:
+        """The names of the parameters that may be trained: all, or an adapter's and the head's."""
+        names, adapted = frozenset(self.parameters), self.network.adapted
+        return adapted | self.groups.head if self.network.adapter else names
 
     @property
     def hidden(self) -> int:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
+from fedsim.adapter_config import AdapterConfig
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
 from fedsim.files import MissingFileError, read_json, require_files
@@ -92,6 +93,8 @@ class SequenceModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.head = head
+        self.adapter: AdapterConfig | None = None  # of the encoder
+        self.adapted: frozenset[str] = frozenset()  # the adapter's parameters, by the names of `Model.parameters`
         self._takes_types = getattr(encoder.config, "type_vocab_size", 0) > 1
 
     @property

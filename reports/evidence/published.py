@@ -205,8 +205,8 @@ RULE = (
     f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: all between our bounds "
     f"lies within ± {MARGIN_POINTS:g} point of the reported value (plain numbers: ± {100 * MARGIN_SHARE:g} % of it; "
     f"half of its last digit where that is more); {NOT_REPRODUCED}: all lies outside; {UNDECIDED}: otherwise, with "
-    f"the margin that so many seeds with this spread would mostly have shown; {NOT_COMPARABLE}: partial data, another "
-    "encoder or changed settings."
+    f"the margin that so many seeds with this spread would mostly have shown; {NOT_COMPARABLE}: partial or other data, "
+    "another encoder or changed settings."
 )
 
 
@@ -215,7 +215,7 @@ def is_comparable(scale: Scale, records: Sequence[RunResult]) -> bool:
     if scale.id != PAPER or scale.changed:
         return False
     data = [record.inputs["data"] for record in records]
-    return not any(entry.get("notes") or entry.get("skipped") for entry in data)
+    return not any(entry.get("notes") or entry.get("skipped") or entry.get("stand_in") for entry in data)
 
 
 def margin_of(published: float, unit: str = "%") -> float:

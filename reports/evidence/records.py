@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, product
 from typing import Protocol
@@ -45,8 +45,9 @@ def paired(records: Sequence[RunResult], others: Sequence[RunResult]) -> list[tu
 
 
 def is_partial(record: RunResult) -> bool:
-    """Whether some of the task's data were missing."""
-    return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))
+    """Whether some of the task's data were missing, or other data replaced them."""
+    data = record.inputs["data"]
+    return bool(data.get("stand_in")) or any(str(note).startswith("partial") for note in data.get("notes", ()))
 
 
 def machine(record: RunResult, *keys: str) -> tuple[str, ...]:
@@ -261,10 +262,22 @@ def request_for(
     derive_client: DeriveClient | None = None,
     derive_work: DeriveWork | None = None,
 ) -> Request:
-    """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all."""
+    """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all.
+
+    A column whose runs read other data than the published ones is titled by what they read.
+    """
     run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     ids = {row.id for row in run_rows}
     corrections = tuple(row for row in benchmark.without_training if row.corrects in ids and row.id not in ids)
-    return Request(
+    request = Request(
         benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client, derive_work
     )
+    return replace(request, columns=tuple(_titled(each, request) for each in of)) if scale.id == PAPER else request
+
+
+def _titled(column: Column, request: Request) -> Column:
+    """The column with the data in its name that replaced the published ones."""
+    records = (record for row in request.rows for record in request.records_of(row, column))
+    read = dict.fromkeys(str(record.inputs["data"].get("stand_in", "")) for record in records)
+    others = "; ".join(filter(None, read))
+    return replace(column, name=f"{column.name} (not the published data: {others})") if others else column

@@ -21,7 +21,7 @@ from reports.evidence.records import DEMO, PAPER
 from reports.pages.render import escape, table_line
 from reports.pages.text import number
 
-HEADERS = ("Paper", "Runs finished", "Claims", "Published numbers that were checked")
+HEADERS = ("Paper", "Cells run", "Claims", "Published numbers that were checked")
 FOR, AGAINST = (SUPPORTED, CONSISTENT), (CONTRADICTED, INCONSISTENT)
 MEASURED = "measured"  # the verdict on a study: no paper claims anything about it
 MOST = 6  # findings on the first page
@@ -34,14 +34,14 @@ class Standing:
 
     Args:
         page: Link to its own page.
-        cells: Table or figure -> cells run, and all of them: the paper's columns, or all of a study's.
+        cells: Table or figure -> its cells, and whether each was run: the paper's columns, or all of a study's.
         studies: What tables that are in no paper show.
         additions: Columns of ours in the paper's tables, with the number of cells that were run.
     """
 
     paper: Paper
     page: str
-    cells: Mapping[str, tuple[int, int]]
+    cells: Mapping[str, Mapping[str, bool]]
     judgements: Sequence[Judgement]
     findings: Sequence[Finding]
     studies: Sequence[Headline] = ()
@@ -50,7 +50,13 @@ class Standing:
     @property
     def counted(self) -> tuple[int, int]:
         """Cells run, and all of them."""
-        return sum(run for run, _ in self.cells.values()), sum(of for _, of in self.cells.values())
+        return distinct(self.cells.values())
+
+
+def distinct(tables: Iterable[Mapping[str, bool]]) -> tuple[int, int]:
+    """Cells run, and all of them; a cell that several tables show counts once."""
+    cells = {key: is_run for table in tables for key, is_run in table.items()}
+    return sum(cells.values()), len(cells)
 
 
 @dataclass(frozen=True)
@@ -87,9 +93,9 @@ def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: st
     every = list(standings)
     run, of = (sum(pair) for pair in zip(*(each.counted for each in every), strict=True))
     encoders = ENCODERS.get(scale, "small encoders on real data")
-    text = f"{run} of {of} runs of the papers' tables and figures, and of our studies, are finished, with {encoders}"
+    text = f"{run} of {of} cells of the papers' tables and figures, and of our studies, are finished, with {encoders}"
     if scale != PAPER:
-        runs = f"{at_paper[0]} of {at_paper[1]} runs" if at_paper[0] else "No run yet"
+        runs = f"{at_paper[0]} of {at_paper[1]} cells" if at_paper[0] else "No run yet"
         text += f". {runs} with the papers' encoders"
     additions: Counter[str] = Counter()
     for each in every:

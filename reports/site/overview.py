@@ -37,7 +37,7 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
     """Numbers and what they count."""
     scale = site.scales[0]
     standings = [dossier.standings[scale] for dossier in site.dossiers if scale in dossier.standings]
-    run, of = (sum(pair[place] for each in standings for pair in each.cells.values()) for place in (0, 1))
+    run, of = (sum(each.counted[place] for each in standings) for place in (0, 1))
     claims = counted([judged for each in standings for judged in each.judgements])
     checks = [finding.agrees for dossier in site.dossiers for finding in dossier.standing.findings]
     tables = {table.id: table.is_printed for dossier in site.dossiers for table in dossier.tables}
@@ -60,7 +60,11 @@ def _state(dossier: Dossier, scale: str) -> dict[str, Any]:
     whole, names = html.paper_page(dossier.paper.id), dict.fromkeys((*links, *standing.cells))
     return {
         "paper": standing.paper,
-        "places": [(name, links.get(name, whole), *standing.cells[name]) for name in names if name in standing.cells],
+        "places": [
+            (name, links.get(name, whole), sum(standing.cells[name].values()), len(standing.cells[name]))
+            for name in names
+            if name in standing.cells
+        ],
         "claims": counted(standing.judgements),
         "checks": [agrees.count(answer) for answer in (True, False, None)] if agrees else [],
     }

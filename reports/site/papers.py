@@ -64,7 +64,7 @@ def _effort(dossier: Dossier) -> str:
 
 
 def _result(standing: Standing) -> str:
-    run, of = (sum(pair[place] for pair in standing.cells.values()) for place in (0, 1))
+    run, of = standing.counted
     parts = [f"{run} of {of} cells have been run"]
     if standing.judgements:
         counts = ", ".join(f"{number} {name}" for name, number in counted(standing.judgements).items())

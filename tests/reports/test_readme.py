@@ -90,10 +90,11 @@ def test_a_headline_is_decided_by_all_of_its_readings(table3):
 
 
 def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3):
-    lite = Standing(table3.paper, "page", {"Table III": (2, 63), "privacy": (1, 6)}, (), (), (), {"RTE, a part": 4})
+    cells = {"Table III": {"a": True, "b": True, "c": False}, "orders": {"a": True, "d": False}}  # both show cell a
+    lite = Standing(table3.paper, "page", cells, (), (), (), {"RTE, a part": 4})
     text = coverage([lite], (0, 63), "lite")
     assert text.startswith(
-        "3 of 69 runs of the papers' tables and figures, and of our studies, are finished, with small encoders"
+        "2 of 4 cells of the papers' tables and figures, and of our studies, are finished, with small encoders"
     )
     assert ". No run yet with the papers' encoders." in text
     assert "Columns that we added are not counted: FedSplitBERT on RTE, a part (4)." in text

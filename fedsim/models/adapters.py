@@ -1,0 +1,98 @@
+"""Adapters on an encoder, by the peft library where it has them; this module alone sees that library's names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import nn
+
+from fedsim.adapter_config import AdapterConfig
+from fedsim.errors import FederationError
+from fedsim.models.sequence import SequenceModel
+from fedsim.rng import SERVER, torch_seeded
+
+# Family -> BERT's name of a linear layer -> the family's own.
+LAYERS: Mapping[str, Mapping[str, str]] = {
+    "distilbert": {"query": "q_lin", "key": "k_lin", "value": "v_lin", "output.dense": "lin2"},
+    "mpnet": {"query": "attn.q", "key": "attn.k", "value": "attn.v"},
+    "gpt2": {"query": "c_attn", "key": "c_attn", "value": "c_attn", "output.dense": "c_proj"},
+}
+_WRAPPED = re.compile(r"\.base_layer\b")
+_NAMED = re.compile(r"\.(lora_[AB]|ia3_l)\.default(\.weight)?$")
+
+
+def stable_name(name: str) -> str:
+    """The name of a parameter: an encoder's own name whether or not a layer is wrapped, and short ones of an adapter's.
+
+    `….query.base_layer.weight` is `….query.weight`, `….query.lora_A.default.weight` is `….query.lora_A`.
+    """
+    return _NAMED.sub(r".\1", _WRAPPED.sub("", name))
+
+
+def with_adapter(network: SequenceModel, config: AdapterConfig | None, seed: int) -> SequenceModel:
+    """The model whose encoder has an adapter, drawn from `seed`; changed in place. None: the model as it is."""
+    if config is None:
+        return network
+    names = set(_names(network.encoder))
+    with torch_seeded(seed, 0, SERVER, "adapter"):
+        _INSERT[config.kind](network.encoder, config)
+    added = {name for name in _names(network.encoder) if name not in names}
+    biases = {name for name in names if name.endswith(".bias")}
+    network.adapter = config
+    network.adapted = frozenset(f"encoder.{name}" for name in (biases if config.kind == "bitfit" else added))
+    return network
+
+
+def _names(encoder: nn.Module) -> list[str]:
+    return [stable_name(name) for name, _ in encoder.named_parameters()]
+
+
+def _targets(encoder: Any, config: AdapterConfig) -> list[str]:
+    """The encoder's own names of the layers that get an adapter."""
+    names = LAYERS.get(encoder.config.model_type, {})
+    assert config.targets is not None
+    return sorted({names.get(target, target) for target in config.targets})
+
+
+def _inject(encoder: Any, config: AdapterConfig, library_config: Any) -> None:
+    """Let the library insert an adapter."""
+    from peft import inject_adapter_in_model  # for those who use it
+
+    try:
+        inject_adapter_in_model(library_config, encoder)
+    except ValueError as error:
+        raise FederationError(
+            f"adapter {config.kind}: expected targets that are linear layers of the encoder, found "
+            f"{', '.join(config.targets or ())} ({error})"
+        ) from None
+
+
+def _lora(encoder: Any, config: AdapterConfig) -> None:
+    from peft import LoraConfig
+
+    in_rows = encoder.config.model_type == "gpt2"  # whose layers hold transposed weights
+    targets = _targets(encoder, config)
+    sizes: Any = {"r": config.r, "lora_alpha": config.alpha}  # the library's alpha may be a float
+    _inject(encoder, config, LoraConfig(target_modules=targets, fan_in_fan_out=in_rows, **sizes))
+
+
+def _ia3(encoder: Any, config: AdapterConfig) -> None:
+    from peft import IA3Config
+
+    targets = _targets(encoder, config)
+    wide = [target for target in targets if target not in _attention(encoder)]
+    _inject(encoder, config, IA3Config(target_modules=targets, feedforward_modules=wide))
+
+
+def _attention(encoder: Any) -> set[str]:
+    names = LAYERS.get(encoder.config.model_type, {})
+    return {names.get(name, name) for name in ("query", "key", "value")}
+
+
+def _bitfit(encoder: Any, config: AdapterConfig) -> None:
+    """Nothing is inserted."""
+
+
+_INSERT: Mapping[str, Callable[[Any, AdapterConfig], None]] = {"lora": _lora, "ia3": _ia3, "bitfit": _bitfit}
