@@ -111,9 +111,9 @@ class _Averaging:
                 own = plans[client.id]
                 downloads[client.id] = channel.apart()
                 due = {name: shared[own.view[name]] for name in sorted(own.download)}
-                received = downloads[client.id].to_client(client.id, due)
+                received = downloads[client.id].to_client(client.id, due, view=own.view)
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
-                known = {name: shared[name] for name in there}
+                known = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
                 yield ClientUpdate(number, client, known, state.clients.get(client.id), received, channel.apart())
 
         for client, outcome in zip(cohort, self.workload.map_clients(self.client_update, updates()), strict=True):
@@ -121,8 +121,10 @@ class _Averaging:
                 channel.ledger.add(row)
             state.clients.put(client.id, number, outcome.kept)
             losses.append(outcome.loss)
-            for name, tensor in channel.to_server(client.id, same_device(outcome.uploaded, device)).items():
-                target = plans[client.id].view[name]
+            view, uploaded = plans[client.id].view, same_device(outcome.uploaded, device)
+            onto = {name: shared[view[name]] for name in uploaded}
+            for name, tensor in channel.to_server(client.id, uploaded, view=view, onto=onto).items():
+                target = view[name]
                 if target not in mean:
                     mean[target] = torch.zeros_like(tensor)
                 mean[target].add_(tensor, alpha=weights[client.id][target])
