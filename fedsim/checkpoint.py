@@ -42,6 +42,7 @@ class Checkpoint:
             tensors.update({f"{moment}/{name}": tensor for name, tensor in params.items()})
         server = f"server-round-{state.round}.safetensors"
         clients = state.clients.flush(state.round)
+        held, dropped = run.channel.held.flush(state.round), run.channel.dropped.flush(state.round)
         self._write_answers(run)
         manifest = {
             "version": VERSION,
@@ -49,6 +50,8 @@ class Checkpoint:
             "round": state.round,
             "server": [server, write_tensors(self.folder / server, tensors)],
             "clients": clients,
+            "held": held,
+            "dropped": dropped,
             "best": run.best,
             "answers": self._answers,
             "ledger": run.channel.ledger.rows,
@@ -58,7 +61,7 @@ class Checkpoint:
         digest = hashlib.sha256(content.encode()).hexdigest()
         with writing(self.folder / MANIFEST):
             write_bytes(self.folder / MANIFEST, f"{digest}\n{content}".encode())
-        kept = {name for name, _ in (*clients.values(), *self._answers.values())}
+        kept = {name for name, _ in (*clients.values(), *held.values(), *dropped.values(), *self._answers.values())}
         self._remove_others({server, *kept})
 
     def _write_answers(self, run: Run) -> None:
@@ -106,6 +109,8 @@ class Checkpoint:
             if shared[name].shape != run.state.shared[name].shape:
                 raise ValueError(f"{name} has another shape than this run's model has")
         run.state.clients.restore(manifest["clients"])
+        run.channel.held.restore(manifest.get("held", {}))  # an earlier version had no codec that remembers
+        run.channel.dropped.restore(manifest.get("dropped", {}))
         self._answers = {int(number): entry for number, entry in manifest["answers"].items()}
         for number, (file, file_digest) in self._answers.items():
             answers = read_tensors(self.folder / file, file_digest)

@@ -248,6 +248,7 @@ def run_federation(
     is_best: whether the last of some rounds is the best of them; its answers are kept.
     """
     store = store or ClientStore(checkpoint.folder if checkpoint else None)
+    channel.keep_in(store)
     run = Run(algorithm.init(clients, channel, store), channel)
     if checkpoint is not None:
         checkpoint.restore(run)

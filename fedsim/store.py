@@ -16,7 +16,8 @@ from torch import Tensor
 from fedsim.errors import CheckpointError
 from fedsim.files import FileError, read_file
 from fedsim.plan import ClientId
-from fedsim.wire import Params
+
+Params = dict[str, Tensor]
 
 
 @contextmanager
@@ -63,13 +64,19 @@ class ClientStore:
     On disk each version is a separate file, so that the last checkpoint stays complete while a round runs.
     """
 
-    def __init__(self, folder: Path | None = None, in_memory: bool = True) -> None:
+    def __init__(self, folder: Path | None = None, in_memory: bool = True, prefix: str = "client") -> None:
+        """prefix: of the names of its files; those of two stores in a folder have to differ."""
         if folder is None and not in_memory:
             raise ValueError("a store on disk needs a folder")
         self.folder = folder or Path()
         self.in_memory = in_memory
+        self._prefix = prefix
         self._tensors: dict[ClientId, Params] = {}
         self._files: dict[ClientId, tuple[str, str]] = {}  # client -> (file name, SHA-256)
+
+    def beside(self, prefix: str) -> ClientStore:
+        """A store of other tensors of the same clients, kept in the same way."""
+        return type(self)(self.folder, self.in_memory, prefix)
 
     def get(self, client: ClientId) -> Params:
         """The client's tensors; empty before it first takes part."""
@@ -104,7 +111,7 @@ class ClientStore:
         return iter(sorted({*self._tensors, *self._files}))
 
     def _write(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
-        name = f"client-{client}-round-{round}.safetensors"
+        name = f"{self._prefix}-{client}-round-{round}.safetensors"
         self._files[client] = (name, write_tensors(self.folder / name, tensors))
 
 

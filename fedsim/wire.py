@@ -1,7 +1,8 @@
-"""The wire: codecs, and the channel that encodes, counts and decodes every tensor that leaves its owner."""
+"""The wire: the channel that encodes, counts and decodes every tensor that leaves its owner."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
@@ -9,9 +10,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from fedsim.errors import FederationError
+from fedsim.codecs import Cast, Codec, Encoded, build_codec, for_downloads
+from fedsim.rng import derive_seed
+from fedsim.store import ClientStore
+from fedsim.store import Params as Params
 
-Params = dict[str, Tensor]
+FP32 = Cast(torch.float32)
+# What a codec of changes encodes: parameters as changes, the other kinds as they are. All else crosses in fp32: a
+# second moment that was rounded to 0, for example, would divide a step by almost nothing.
+ENCODED = ("parameters", "activations", "gradients", "features")
 SETUP_ROUND = 0  # the one-time distribution of the pre-trained model; rounds count from 1
 
 
@@ -61,27 +68,25 @@ class Ledger:
         return sum(row.bytes for row in self._rounds.get(SETUP_ROUND, {}).values())
 
 
-CODECS: Mapping[str, torch.dtype] = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-
-
-def codec_dtype(name: str) -> torch.dtype:
-    """The element type in which a codec sends floating-point values."""
-    if name not in CODECS:
-        raise FederationError(f"unknown codec {name!r}: expected one of {', '.join(CODECS)}")
-    return CODECS[name]
-
-
 class Channel:
     """Between the server and its clients: encode -> count -> decode, so that a codec's rounding is real.
 
     Bytes are those of the encoded values; names, shapes and framing are not counted (they are the same in
     every round and known in advance).
+
+    A codec of changes sends parameters as their difference from what client and server both know: `held`, the client's
+    parameters as it last received them, at first those of the set-up. What a download drops is therefore still due in
+    the next one. What an upload drops the client adds to its next one, if the codec asks for it: `dropped`.
     """
 
-    def __init__(self, codec: str = "fp32", ledger: Ledger | None = None) -> None:
-        self.dtype = codec_dtype(codec)
+    def __init__(self, codec: str = "fp32", ledger: Ledger | None = None, seed: int = 0) -> None:
+        """seed: of a codec that draws; what it draws depends on the round, the client and the message, too."""
+        self.codec = build_codec(codec)
         self.ledger = ledger if ledger is not None else Ledger()
         self.round = SETUP_ROUND
+        self.held, self.dropped = ClientStore(), ClientStore()
+        self._initial: dict[int, Mapping[str, Tensor]] = {}
+        self._seed, self._messages = seed, Counter[str]()
 
     def apart(self) -> Channel:
         """A copy with a separate ledger, for transfers whose rows are added to this one's later, in order."""
@@ -89,19 +94,61 @@ class Channel:
         own.ledger = Ledger()
         return own
 
+    def keep_in(self, store: ClientStore) -> None:
+        """Keep what the codec remembers of each client where, and as, a store keeps clients' tensors."""
+        self.held, self.dropped = store.beside("held"), store.beside("dropped")
+
     def setup(self, client: int, payload: Mapping[str, Tensor]) -> None:
         """Count the model that a client is given once, before the first round, in its own precision."""
         values = sum(tensor.numel() for tensor in payload.values())
         size = sum(tensor.numel() * tensor.element_size() for tensor in payload.values())
         self.ledger.add(LedgerRow(SETUP_ROUND, client, "down", "parameters", values, size))
+        self._initial[client] = payload
 
-    def to_client(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
-        """What the client receives."""
-        return self._send(client, "down", payload, kind)
+    def to_client(
+        self,
+        client: int,
+        payload: Mapping[str, Tensor],
+        kind: str = "parameters",
+        view: Mapping[str, str] | None = None,
+    ) -> Params:
+        """What the client receives. view: the payload's names -> the server's, where they differ."""
+        if not self.codec.by_change or kind != "parameters":
+            return self._send(client, "down", payload, kind)
+        held = _fitting(self._held(client), payload, view)
+        changes = {name: payload[name] - held[name] for name in payload}
+        arrived = self._send(client, "down", changes, kind, for_downloads(self.codec))
+        received = {name: held[name] + arrived[name] for name in payload}
+        self._remember(self.held, client, received, view)
+        return received
 
-    def to_server(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
-        """What the server receives."""
-        return self._send(client, "up", payload, kind)
+    def to_server(
+        self,
+        client: int,
+        payload: Mapping[str, Tensor],
+        kind: str = "parameters",
+        view: Mapping[str, str] | None = None,
+        onto: Mapping[str, Tensor] | None = None,
+    ) -> Params:
+        """What the server receives.
+
+        view: as in `to_client`. onto: the server's tensors by the payload's names, to which it adds the changes that
+        arrive; without it, to those that the client holds, so that the server also loses what the download dropped.
+        """
+        if not self.codec.by_change or kind != "parameters":
+            return self._send(client, "up", payload, kind)
+        held = _fitting(self._held(client), payload, view)
+        due = _fitting(self.dropped.get(client), payload, view)
+        changes = {name: payload[name] - held[name] + due[name] for name in payload}
+        arrived = self._send(client, "up", changes, kind)
+        if self.codec.keeps_dropped:
+            self._remember(self.dropped, client, {name: changes[name] - arrived[name] for name in changes}, view)
+        base = held if onto is None else onto
+        return {name: base[name] + arrived[name] for name in payload}
+
+    def at_client(self, client: int, params: Mapping[str, Tensor]) -> Params:
+        """The server's tensors as a client has them that received them in an earlier round."""
+        return _fitting(self._held(client), params) if self.codec.by_change else dict(params)
 
     def stream_to_server(self, client: int, chunks: Iterable[Mapping[str, Tensor]]) -> Iterator[Params]:
         """What the server receives of a large payload, chunk by chunk; each name is a kind, with one ledger row."""
@@ -110,7 +157,7 @@ class Channel:
             for chunk in chunks:
                 received: Params = {}
                 for kind, tensor in chunk.items():
-                    received[kind], values, size = self._transfer(tensor)
+                    received[kind], values, size = self._transfer(tensor, kind, self._draws(client, "up", kind))
                     before = sent.get(kind, (0, 0))
                     sent[kind] = before[0] + values, before[1] + size
                 yield received
@@ -120,27 +167,74 @@ class Channel:
 
     def at_rest(self, params: Mapping[str, Tensor]) -> Params:
         """The server's copy, kept in the precision in which it is sent (FedSplitBERT, Algorithm 1)."""
-        return {name: self._decode(self._encode(tensor)) for name, tensor in params.items()}
+        if self.codec.by_change:
+            return dict(params)
+        draws = torch.Generator()  # a cast takes none
+        return {name: self.codec.decode(self.codec.encode(each, draws), each.shape) for name, each in params.items()}
 
-    def _send(self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str) -> Params:
+    def _send(
+        self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str, codec: Codec | None = None
+    ) -> Params:
         received: Params = {}
         values = size = 0
+        draws = self._draws(client, direction, kind)
         for name, tensor in payload.items():
-            received[name], own_values, own_size = self._transfer(tensor)
+            received[name], own_values, own_size = self._transfer(tensor, kind, draws, codec)
             values += own_values
             size += own_size
         if payload:
             self.ledger.add(LedgerRow(self.round, client, direction, kind, values, size))
         return received
 
-    def _transfer(self, tensor: Tensor) -> tuple[Tensor, int, int]:
-        """What arrives of a tensor, and the values and bytes that went over the wire."""
-        encoded = self._encode(tensor)
-        return self._decode(encoded), encoded.numel(), encoded.numel() * encoded.element_size()
+    def _transfer(
+        self, tensor: Tensor, kind: str, draws: torch.Generator, codec: Codec | None = None
+    ) -> tuple[Tensor, int, int]:
+        """What arrives of a tensor, its number of values, and the bytes that went over the wire.
 
-    def _encode(self, tensor: Tensor) -> Tensor:
-        return tensor.detach().to(self.dtype) if tensor.is_floating_point() else tensor.detach()
+        A tensor that a codec of changes does not shorten crosses in fp32.
+        """
+        tensor = tensor.detach()
+        if not tensor.is_floating_point():
+            return tensor, tensor.numel(), _bytes((tensor,))
+        codec, encoded = self._encode(tensor, kind, draws, codec or self.codec)
+        return codec.decode(encoded, tensor.shape), tensor.numel(), _bytes(encoded)
 
-    @staticmethod
-    def _decode(tensor: Tensor) -> Tensor:
-        return tensor.to(torch.float32) if tensor.is_floating_point() else tensor
+    def _encode(self, tensor: Tensor, kind: str, draws: torch.Generator, codec: Codec) -> tuple[Codec, Encoded]:
+        if not codec.by_change:
+            return codec, codec.encode(tensor, draws)
+        if kind in ENCODED and tensor.numel():
+            encoded = codec.encode(tensor.float(), draws)
+            if _bytes(encoded) < 4 * tensor.numel():
+                return codec, encoded
+        return FP32, FP32.encode(tensor, draws)
+
+    def _draws(self, client: int, direction: str, kind: str) -> torch.Generator:
+        """The generator of the next message: the same in any process, and after a resume."""
+        stream = f"{direction} {kind}"
+        key = f"{self.round}/{client}/{stream}"
+        self._messages[key] += 1
+        seed = derive_seed(self._seed, self.round, client, f"codec {stream} {self._messages[key]}")
+        return torch.Generator().manual_seed(seed)
+
+    def _held(self, client: int) -> Mapping[str, Tensor]:
+        return {**self._initial.get(client, {}), **self.held.get(client)}
+
+    def _remember(self, store: ClientStore, client: int, params: Params, view: Mapping[str, str] | None) -> None:
+        named = {(view or {}).get(name, name): tensor for name, tensor in params.items()}
+        store.put(client, self.round, {**store.get(client), **named})
+
+
+def _fitting(
+    known: Mapping[str, Tensor], payload: Mapping[str, Tensor], view: Mapping[str, str] | None = None
+) -> Params:
+    """For each tensor of a payload the known one of the same shape, or zeros."""
+    fitting: Params = {}
+    for name, tensor in payload.items():
+        before = known.get((view or {}).get(name, name))
+        fits = before is not None and before.shape == tensor.shape
+        fitting[name] = before.to(tensor.device) if before is not None and fits else torch.zeros_like(tensor)
+    return fitting
+
+
+def _bytes(encoded: Encoded) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in encoded)

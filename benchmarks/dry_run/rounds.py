@@ -141,10 +141,11 @@ class _Repeated(Channel):
 
     def __init__(self, codec: str, meter: FlopMeter) -> None:
         super().__init__(codec)
+        self.keep_in(NoStore())
         self._meter = meter
 
-    def _transfer(self, tensor: Tensor) -> tuple[Tensor, int, int]:
-        received, values, size = super()._transfer(tensor)
+    def _transfer(self, *sent: Any) -> tuple[Tensor, int, int]:
+        received, values, size = super()._transfer(*sent)
         return received, self._meter.times * values, self._meter.times * size
 
 

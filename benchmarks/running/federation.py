@@ -295,7 +295,7 @@ def client_trainer(
 
     def train(round: int, client: int, *tensors: Params) -> TaskOutcome:
         examples.clear()
-        channel = Channel(cell.codec)
+        channel = Channel(cell.codec, seed=cell.seed)
         channel.round = round
         shared, private, received = (same_device(group, device) for group in tensors)
         outcome = compute(ClientUpdate(round, clients[client], shared, private, received, channel))

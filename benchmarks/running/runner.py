@@ -175,7 +175,7 @@ def _train(
     objective, metrics = prepared.federation.workload.objective, prepared.inputs.task.metrics
     # A state trained from other initial weights, made on another machine, is not resumed.
     folder = work.settings.checkpoint_dir(work.cell_id, work.initial.sha256 if work.initial else "")
-    channel = Channel(cell.codec)
+    channel = Channel(cell.codec, seed=cell.seed)
     starts: list[tuple[float, Run]] = []
     diverged: dict[str, JSON] = {}
 

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from fedsim.algorithms import Workload, idle_round, silent_start
 from fedsim.algorithms.central import pooled
+from fedsim.codecs import codec_dtype
 from fedsim.data import IGNORED, Client, Subset, evaluation_batches
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
 from fedsim.errors import FederationError
@@ -25,7 +26,7 @@ from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import ROWS, TokenRecovery
 from fedsim.rng import SERVER, numpy_generator, torch_seeded
 from fedsim.store import ClientStore, same_device
-from fedsim.wire import Channel, codec_dtype
+from fedsim.wire import Channel
 
 # Shape suffixes: B batch, S tokens, D hidden width, W words, N tokens with a target, E width of word embeddings, V
 # vocabulary.

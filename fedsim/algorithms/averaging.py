@@ -165,11 +165,11 @@ class _Averaging:
                 own = plans[client.id]
                 downloads[client.id] = channel.apart()
                 due = {name: shared[own.view[name]] for name in sorted(own.download)}
-                received = downloads[client.id].to_client(client.id, self._cut(client.id, due))
+                received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=own.view)
                 for kind, payload in self._broadcast(state, client.id).items():
                     downloads[client.id].to_client(client.id, payload, kind)  # its view has them already
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
-                known = {name: shared[name] for name in there}
+                known = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
                 yield ClientUpdate(number, client, known, state.clients.get(client.id), received, channel.apart())
 
         for client, outcome in zip(cohort, self.workload.map_clients(self.client_update, updates()), strict=True):
@@ -177,11 +177,13 @@ class _Averaging:
                 channel.ledger.add(row)
             state.clients.put(client.id, number, outcome.kept)
             losses.append(outcome.loss)
-            arrived = channel.to_server(client.id, same_device(outcome.uploaded, device))
+            view, uploaded = plans[client.id].view, same_device(outcome.uploaded, device)
+            onto = self._cut(client.id, {name: shared[view[name]] for name in uploaded})
+            arrived = channel.to_server(client.id, uploaded, view=view, onto=onto)
             if self.merge:  # copies, as the next client trains the same resident model
                 sent.append({name: tensor.clone() for name, tensor in arrived.items()})
             for name, tensor in (self.ranks.filled(arrived) if self.ranks else arrived).items():
-                target = plans[client.id].view[name]
+                target = view[name]
                 if target not in mean:
                     mean[target] = torch.zeros_like(tensor)
                 mean[target].add_(tensor, alpha=weights[client.id][target])

@@ -85,7 +85,8 @@ class _Parallel(SplitMethod):
         mean: Params = {}
         for client, outcome, weight in zip(cohort, outcomes, np.array(sizes) / sum(sizes), strict=True):
             trained = same_device(outcome.uploaded, self.workload.model.device)
-            uploaded = trained | channel.to_server(client.id, {name: trained[name] for name in self.sent})
+            averaged, onto = ({name: each[name] for name in self.sent} for each in (trained, shared))
+            uploaded = trained | channel.to_server(client.id, averaged, onto=onto)
             for name, value in uploaded.items():
                 mean.setdefault(name, torch.zeros_like(value)).add_(value, alpha=float(weight))
             state.clients.put(client.id, number, outcome.kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -77,6 +78,7 @@ class _Sequential(SplitMethod):
         losses = []
         for client, (comes, goes) in zip(order, self.handed(number), strict=True):
             kept = moments if self.with_moments else moments_in(state.clients.get(client.id))
+            before = passed if comes else None
             if comes:
                 passed, kept = self._sent(channel.to_client, client.id, passed, kept)
             own = Side(self.workload, passed, self.at_client, kept, server.optimizer.done, total)
@@ -85,7 +87,7 @@ class _Sequential(SplitMethod):
             losses.append(update.loss)
             passed, kept = own.values, own.moments
             if goes:
-                passed, kept = self._sent(channel.to_server, client.id, passed, kept)
+                passed, kept = self._sent(partial(channel.to_server, onto=before), client.id, passed, kept)
             if self.with_moments:
                 moments = kept
             else:

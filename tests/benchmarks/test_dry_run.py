@@ -44,14 +44,7 @@ def test_every_method_is_in_a_table():
     assert {*algorithm_names()} == {*CELLS} | UNPLANNED
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("participation", [1.0, 0.6])
-@pytest.mark.parametrize("method", sorted(CELLS))
-def test_what_is_planned_is_what_is_sent(method, participation, settings, events):
-    cell = CELLS[method]
-    passes_on = cell.options.get("turns") == "pass"  # all clients take part, one after the other
-    rounds, share = (cell.clients, 1.0) if passes_on else (min(cell.training.rounds, 3), participation)
-    cell = replace(cell, training=replace(cell.training, rounds=rounds, participation=share))
+def assert_sent_as_planned(cell: RunConfig, settings: Any, events: Any) -> None:
     record = run_cell(cell, settings, events)
     plan = wire_plan(cell, examples=[client["train"] for client in record.clients])
     sent: list[Counter[tuple[str, str]]] = [Counter() for _ in plan.rounds]
@@ -60,9 +53,38 @@ def test_what_is_planned_is_what_is_sent(method, participation, settings, events
             sent[row.round - 1][row.direction, row.kind] += row.bytes
     assert sent == [each.kinds for each in plan.rounds]
     assert record.setup_bytes == plan.setup_bytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("participation", [1.0, 0.6])
+@pytest.mark.parametrize("method", sorted(CELLS))
+def test_what_is_planned_is_what_is_sent(method, participation, settings, events):
+    cell = CELLS[method]
+    passes_on = cell.options.get("turns") == "pass"  # all clients take part, one after the other
+    rounds, share = (cell.clients, 1.0) if passes_on else (min(cell.training.rounds, 3), participation)
+    cell = replace(cell, training=replace(cell.training, rounds=rounds, participation=share))
+    assert_sent_as_planned(cell, settings, events)
     (started,) = events.of(CellStarted)
     if method in TRAINED:
         assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "codec"),
+    [
+        ("fedavg", "topk:0.01"),
+        ("fedsplitbert", "topk:0.3"),
+        ("fedbfpt", "int8"),
+        ("fedbert_parallel", "qsgd:7:64"),
+        ("fedbert_parallel", "topk:0.3"),
+        ("fedfreezebert_central", "int8"),
+    ],
+)
+def test_what_a_codec_sends_is_planned(method, codec, settings, events):
+    cell = CELLS[method]
+    training = replace(cell.training, rounds=min(cell.training.rounds, 2), participation=1.0)
+    assert_sent_as_planned(replace(cell, training=training, codec=codec), settings, events)
 
 
 # ---- the cache of answers ----------------------------------------------------------------------------------------

@@ -69,11 +69,11 @@ class RecordingChannel(Channel):
         super().__init__(codec)
         self.received: dict[tuple[int, int, str], Params] = {}
 
-    def to_client(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
-        return self._record(client, "down", super().to_client(client, payload, kind))
+    def to_client(self, client: int, *payload: Any, **how: Any) -> Params:
+        return self._record(client, "down", super().to_client(client, *payload, **how))
 
-    def to_server(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
-        return self._record(client, "up", super().to_server(client, payload, kind))
+    def to_server(self, client: int, *payload: Any, **how: Any) -> Params:
+        return self._record(client, "up", super().to_server(client, *payload, **how))
 
     def _record(self, client: int, direction: str, received: Params) -> Params:
         copies = {name: tensor.clone() for name, tensor in received.items()}

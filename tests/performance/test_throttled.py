@@ -68,9 +68,15 @@ class Throttled(Channel):
         super().__init__(codec)
         self.network, self.link = network, link  # which a copy for one client shares
 
-    def _send(self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str) -> Params:
-        received = super()._send(client, direction, payload, kind)
-        sent = b"".join(raw(self._encode(tensor)) for tensor in payload.values())
+    def _encode(self, *args):
+        used, encoded = super()._encode(*args)
+        self.parts += map(raw, encoded)
+        return used, encoded
+
+    def _send(self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str, codec=None) -> Params:
+        self.parts = []
+        received = super()._send(client, direction, payload, kind, codec)
+        sent = b"".join(self.parts)
         start = time.perf_counter()
         if payload and kind not in ACCOMPANYING:
             time.sleep(self.network.latency / 2)

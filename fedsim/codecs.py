@@ -1,0 +1,212 @@
+"""Codecs: the form in which floating-point tensors cross the wire. Bytes follow from shapes alone.
+
+A codec is named by a text: `fp32`, `fp16`, `bf16`; `int8`, one scale a tensor; `qsgd:LEVELS:BUCKET` (Alistarh et al.
+2017, section 3.1); `topk:SHARE`, the entries of largest magnitude (Stich et al. 2018). The last three shorten the
+*changes* of parameters; see `fedsim.wire.Channel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from fedsim.errors import FederationError
+
+Encoded = tuple[Tensor, ...]  # what crosses; its bytes are counted
+DTYPES: Mapping[str, torch.dtype] = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+LARGEST_CODE = 127  # of int8; also QSGD's most levels, which fill a byte with their sign
+
+
+class Codec(Protocol):
+    """Encodes a tensor and decodes it; both also work on the `meta` device, where nothing has values."""
+
+    @property
+    def by_change(self) -> bool:
+        """Whether parameters cross as changes of what the receiver has."""
+
+    @property
+    def keeps_dropped(self) -> bool:
+        """Whether a client keeps what its uploads dropped, and adds it to the next one (error feedback)."""
+
+    def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
+        """What crosses the wire of a tensor with at least one value."""
+
+    def decode(self, encoded: Encoded, shape: torch.Size) -> Tensor:
+        """The tensor that arrives, in fp32."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Every value in another floating-point type."""
+
+    dtype: torch.dtype
+    by_change: bool = False
+    keeps_dropped: bool = False
+
+    def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
+        return (tensor.to(self.dtype),)
+
+    def decode(self, encoded: Encoded, shape: torch.Size) -> Tensor:
+        return encoded[0].to(torch.float32)
+
+
+@dataclass(frozen=True)
+class Int8:
+    """A byte a value and one fp32 scale a tensor: x is within max|x| / 254 of what arrives."""
+
+    by_change: bool = True
+    keeps_dropped: bool = False
+
+    def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
+        scale = tensor.abs().amax() / LARGEST_CODE
+        codes = torch.where(scale > 0, tensor / scale, 0.0).round().clamp(-LARGEST_CODE, LARGEST_CODE)
+        return scale[None], codes.to(torch.int8)
+
+    def decode(self, encoded: Encoded, shape: torch.Size) -> Tensor:
+        scale, codes = encoded
+        return codes * scale
+
+
+@dataclass(frozen=True)
+class Qsgd:
+    """‖v‖ sgn(v) ξ with random ξ in {0, 1/s, …, 1} and mean |v| / ‖v‖: what arrives is v on average.
+
+    levels: s. bucket: values that share a norm; None: all of a tensor. A value takes 1 + ⌈log2(s + 1)⌉ bits (no Elias
+    code, whose length the values decide), a norm 4 bytes. The squared error is at most ω ‖v‖² on average, with
+    ω = min(n/s², √n/s) for n values of one norm, so that large tensors need buckets or many levels.
+    damped: decode to 1 / (1 + ω) of it, whose squared error is at most ω / (1 + ω) ‖v‖²; no longer v on average.
+    """
+
+    levels: int = 7
+    bucket: int | None = None
+    damped: bool = False
+    by_change: bool = True
+    keeps_dropped: bool = False
+
+    @property
+    def bits(self) -> int:
+        """Of one value: its sign and level."""
+        return 1 + self.levels.bit_length()
+
+    def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
+        values_RC = self._rows(tensor.flatten())
+        norms_R1 = values_RC.norm(dim=1, keepdim=True)
+        level_RC = torch.where(norms_R1 > 0, self.levels * values_RC.abs() / norms_R1, 0.0)
+        level_RC = (level_RC + _uniform(values_RC, generator)).floor().clamp(max=self.levels)
+        codes = (level_RC * values_RC.sign() + self.levels).to(torch.uint8).flatten()
+        return norms_R1.flatten(), pack(codes[: tensor.numel()], self.bits)
+
+    def decode(self, encoded: Encoded, shape: torch.Size) -> Tensor:
+        norms, packed = encoded
+        codes = unpack(packed, self.bits, shape.numel())
+        level_RC = self._rows(codes.to(torch.float32) - self.levels)
+        arrived = (level_RC * (norms[:, None] / self.levels)).flatten()[: shape.numel()].view(shape)
+        count = level_RC.shape[1]
+        omega = min(count / self.levels**2, count**0.5 / self.levels)
+        return arrived / (1 + omega) if self.damped else arrived
+
+    def _rows(self, flat: Tensor) -> Tensor:
+        """Values by norm, a row each, the last one filled up with zeros."""
+        width = min(self.bucket or flat.numel(), flat.numel())
+        return torch.nn.functional.pad(flat, (0, -flat.numel() % width)).view(-1, width)
+
+
+@dataclass(frozen=True)
+class TopK:
+    """A share of a tensor's values, those of largest magnitude, at least one, in fp32.
+
+    Their places cross as 4-byte indices, or as a bit for each of the tensor's values where that is shorter.
+    """
+
+    share: float = 0.1
+    by_change: bool = True
+    keeps_dropped: bool = True
+
+    def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
+        flat = tensor.flatten()
+        kept = max(1, round(self.share * flat.numel()))
+        places = flat.abs().topk(kept, sorted=False).indices.sort().values
+        values = flat.gather(0, places)
+        if 4 * kept <= (flat.numel() + 7) // 8:
+            return values, places.to(torch.int32)
+        return values, pack(torch.zeros_like(flat, dtype=torch.uint8).scatter(0, places, 1), 1)
+
+    def decode(self, encoded: Encoded, shape: torch.Size) -> Tensor:
+        values, places = encoded
+        arrived = torch.zeros(shape.numel(), device=values.device)
+        if places.dtype == torch.int32:
+            return arrived.scatter(0, places.long(), values).view(shape)
+        return arrived.masked_scatter(unpack(places, 1, shape.numel()).bool(), values).view(shape)
+
+
+def for_downloads(codec: Codec) -> Codec:
+    """The codec of downloads' changes: what each leaves due for the next is less on average, so that it never grows."""
+    return replace(codec, damped=True) if isinstance(codec, Qsgd) else codec
+
+
+def pack(codes: Tensor, bits: int) -> Tensor:
+    """Codes below 2^bits, uint8 [n], as ⌈bits n / 8⌉ bytes."""
+    flags = ((codes[:, None] >> torch.arange(bits, dtype=torch.uint8, device=codes.device)) & 1).flatten()
+    flags = torch.nn.functional.pad(flags, (0, -len(flags) % 8)).view(-1, 8)
+    places = torch.arange(8, dtype=torch.uint8, device=codes.device)
+    return (flags << places).sum(1, dtype=torch.uint8)
+
+
+def unpack(packed: Tensor, bits: int, count: int) -> Tensor:
+    """The first `count` codes that `pack` packed, uint8."""
+    flags = (packed[:, None] >> torch.arange(8, dtype=torch.uint8, device=packed.device)) & 1
+    flags = flags.flatten()[: bits * count].view(count, bits)
+    return (flags << torch.arange(bits, dtype=torch.uint8, device=packed.device)).sum(1, dtype=torch.uint8)
+
+
+def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Draws from [0, 1), the same on every device; on `meta` nothing is drawn."""
+    return like if like.is_meta else torch.rand(like.shape, generator=generator).to(like.device)
+
+
+# ---- names -------------------------------------------------------------------------------------------------------
+
+CODECS: Mapping[str, tuple[str, Callable[..., Codec], tuple[Callable[[str], int | float], ...]]] = {
+    "int8": ("int8", Int8, ()),
+    "qsgd": ("qsgd:LEVELS:BUCKET, such as qsgd:7 or qsgd:7:512, with 1 to 127 levels", Qsgd, (int, int)),
+    "topk": ("topk:SHARE, such as topk:0.1, with a share in (0, 1]", TopK, (float,)),
+}
+
+
+def build_codec(text: str) -> Codec:
+    """The codec of a name with its parameters; FederationError if there is no such codec."""
+    name, *given = text.split(":")
+    if name in DTYPES and not given:
+        return Cast(DTYPES[name])
+    if name not in CODECS:
+        raise _unknown(text)
+    _, build, parameters = CODECS[name]
+    try:
+        if len(given) > len(parameters):
+            raise ValueError
+        codec = build(*(read(part) for read, part in zip(parameters, given, strict=False)))
+    except ValueError:
+        raise _unknown(text) from None
+    if isinstance(codec, Qsgd) and not (
+        1 <= codec.levels <= LARGEST_CODE and (codec.bucket is None or codec.bucket > 0)
+    ):
+        raise _unknown(text)
+    if isinstance(codec, TopK) and not 0 < codec.share <= 1:
+        raise _unknown(text)
+    return codec
+
+
+def codec_dtype(name: str) -> torch.dtype:
+    """The element type in which a codec sends floating-point values; FederationError unless it is one type."""
+    if name not in DTYPES:
+        raise FederationError(f"unknown element type {name!r}: expected one of {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+def _unknown(text: str) -> FederationError:
+    forms = "; ".join(form for form, *_ in CODECS.values())
+    return FederationError(f"unknown codec {text!r}: expected one of {', '.join(DTYPES)}; {forms}")
