@@ -25,8 +25,10 @@ from benchmarks.executors.processes import end_with_parent
 from benchmarks.run_config import JSON
 from benchmarks.running.process import describe_environment, hold_freed_memory, quiet_libraries
 from benchmarks.running.run_options import RunOptions
+from fedsim.adapter_config import AdapterConfig
 from fedsim.algorithms import Workload
 from fedsim.data import Client, Examples, Subset
+from fedsim.models.adapters import with_adapter
 from fedsim.models.model import Model
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification
@@ -37,6 +39,7 @@ from fedsim.training import LocalTraining
 # Section -> its module in this package, which has a function of the section's name.
 PARTS: Mapping[str, str] = {
     "training": "training",
+    "adapters": "training",
     "engine": "federations",
     "peers": "federations",
     "gpu": "training",
@@ -163,16 +166,17 @@ def workload_of(
     backbone: str = BACKBONE,
     device: str = "cpu",
     config: Mapping[str, JSON] | None = None,
+    adapter: AdapterConfig | None = None,
     **training: JSON,
 ) -> Workload:
     """Training in batches of 16 of a backbone with fresh weights, copied before anything is trained.
 
-    config: changes to the encoder's configuration. training: changes to the TrainConfig.
+    config: changes to the encoder's configuration. adapter: on the encoder. training: changes to the TrainConfig.
     """
     local = TrainConfig(**{"rounds": 1, "learning_rate": 5e-5, "batch_size": 16, **training})
     objective = Classification(2)
     encoder = encoder_from_config({**architecture(backbone), **(config or {})})
-    network = with_head(encoder, objective.outputs, seed=0)
+    network = with_adapter(with_head(encoder, objective.outputs, seed=0), adapter, seed=0)
     model = Model(network, resolve_precision(local.precision, device), objective, local.kernels)
     workload = Workload(lambda: model, LocalTraining(local), objective)
     _ = workload.initial
@@ -180,6 +184,6 @@ def workload_of(
 
 
 def trained_names(workload: Workload) -> list[str]:
-    """The parameters that FedAvg trains and exchanges: all but the embeddings, which are frozen."""
+    """The parameters that FedAvg trains and exchanges: all but the embeddings, or an adapter and the head alone."""
     groups = workload.model.groups
-    return sorted(groups.names - groups.embeddings)
+    return sorted((groups.names - groups.embeddings) & workload.model.trainable)

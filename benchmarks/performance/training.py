@@ -11,6 +11,7 @@ from benchmarks.encoders.files import architecture
 from benchmarks.performance import suite
 from benchmarks.performance.suite import BACKBONE, MRPC_LENGTHS, Bar, Section, timed_in_turn, workload_of
 from benchmarks.run_config import JSON
+from fedsim.adapter_config import AdapterConfig
 from fedsim.precision import DTYPES, has_amx, product_seconds, resolve_precision
 
 EXAMPLES, SCORED = 16 * 16, 512  # of an epoch and of a test set that are timed
@@ -31,6 +32,42 @@ def training(repeats: int) -> Section:
         Bar(f"share of the matrix rate, runs {row['runs']}", row["share"], bound, machines=machines) for row in rows[:2]
     ]
     return Section(rows, bars)
+
+
+def adapters(repeats: int) -> Section:
+    """On one thread: an epoch of LoRA on queries and values, with packed and with the library's layers, and of FedAvg.
+
+    In fp32, and in bf16 where that is faster.
+    """
+    with suite.fresh_processes(1) as pool:
+        precisions = dict.fromkeys(("fp32", pool.submit(_faster).result()))
+        rows = [pool.submit(_adapters, repeats, precision).result() for precision in precisions]
+    bars = [Bar(f"LoRA, packed against the library's layers, {row['precision']}", row["gain"], 1.3) for row in rows]
+    bars.append(Bar("a round of FedAvg against one of FedIT, fp32", rows[0]["over_full"], 1.25))
+    return Section(rows, bars)
+
+
+def _faster() -> str:
+    return resolve_precision("auto", "cpu").name
+
+
+def _adapters(repeats: int, precision: str) -> dict[str, JSON]:
+    """Texts a second that FedAvg's clients train, and FedIT's with both kernels; medians of ratios, pair by pair."""
+    lora = AdapterConfig("lora")
+    full = workload_of(precision=precision)
+    low, library = (workload_of(adapter=lora, precision=precision, kernels=name) for name in ("packed", "reference"))
+    (client,) = suite.random_clients(1, EXAMPLES)
+    works = [(workload, suite.trained_names(workload)) for workload in (full, low, library)]
+    seconds = timed_in_turn(
+        repeats, *(lambda w=w, n=n: w.training.run(w.model, client.train, n, 1, 0) for w, n in works)
+    )
+    rates = [round(EXAMPLES / median(each), 1) for each in seconds]
+    return {
+        "precision": precision,
+        **dict(zip(("full_s", "lora_s", "lora_library_s"), rates, strict=True)),
+        "gain": suite.ratio(seconds[2], seconds[1]),
+        "over_full": suite.ratio(seconds[0], seconds[1]),
+    }
 
 
 def gpu(repeats: int) -> Section:

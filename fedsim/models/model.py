@@ -29,7 +29,7 @@ from fedsim.rng import SERVER, numpy_generator
 LAYER = re.compile(r"\.(?:layer|h)\.(\d+)\.")  # BERT's family, GPT-2
 # BERT's family with ELECTRA's embeddings_project, GPT-2, and the bias that all of MPNet's layers share.
 _EMBEDDINGS = ("encoder.embeddings", "encoder.wte.", "encoder.wpe.", "encoder.encoder.relative_attention_bias.")
-PACKED = ("bitfit",)  # the adapters with which layers run over packed tokens
+PACKED = ("lora", "bitfit")  # the adapters with which layers run over packed tokens
 _LAST = "encoder.ln_f."  # GPT-2's norm behind its last layer
 
 

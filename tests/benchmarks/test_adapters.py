@@ -9,6 +9,7 @@ from benchmarks.dry_run.shapes import key_of
 from benchmarks.results import read_results
 from benchmarks.running.runner import run_cell
 from fedsim.adapter_config import FIELDS, AdapterConfig
+from fedsim.models.model import PACKED
 from tests.benchmarks.conftest import DEMO
 from tests.fedsim.test_lora import METHODS as LORA_METHODS
 
@@ -29,7 +30,7 @@ def test_bytes_sent_are_the_bytes_planned(settings, algorithm, options):
     record, plan = run_cell(cell, settings, lambda _: None), wire_plan(cell)
     assert sent(record) == [(each.up_bytes, each.down_bytes) for each in plan.rounds]
     assert record.setup_bytes == plan.setup_bytes
-    assert record.environment["kernels"] == "reference"
+    assert record.environment["kernels"] == "packed"
     (read,) = read_results(settings.records_dir)
     assert read.cell.adapter == cell.adapter
 
@@ -39,6 +40,7 @@ def test_bytes_of_every_kind_are_the_bytes_planned(settings, kind):
     cell = replace(LORA, adapter=AdapterConfig(kind), training=SHORT)
     record, plan = run_cell(cell, settings, lambda _: None), wire_plan(cell)
     assert sent(record) == [(each.up_bytes, each.down_bytes) for each in plan.rounds]
+    assert record.environment["kernels"] == ("packed" if kind in PACKED else "reference")
 
 
 def test_a_run_with_an_adapter_starts_from_weights_without_one(settings):

@@ -143,7 +143,7 @@ def test_a_drawn_adapter_depends_on_its_seed_alone_and_changes_no_answer(small):
     assert torch.equal(draws[0][first], draws[1][first])
     assert not torch.equal(draws[0][first], draws[2][first])
     test = small.clients[0].evaluation["test"]
-    plain, wrapped = small.load(kernels="reference"), adapted(small).model
+    plain, wrapped = small.load(), adapted(small).model
     assert (plain.predict(test, 8, None) == wrapped.predict(test, 8, None)).all()  # B = 0
 
 

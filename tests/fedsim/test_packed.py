@@ -7,8 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from fedsim.adapter_config import AdapterConfig
 from fedsim.data import IGNORED
+from fedsim.models.adapters import with_adapter
 from fedsim.models.model import Model
+from fedsim.models.packed.encoder import PackedEncoder
 from fedsim.models.packed.parts import Masks
 from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, TokenClassification
@@ -103,6 +106,62 @@ def test_what_is_frozen_gets_no_gradient_and_passes_it_on(trained):
     assert {name for name, gradient in found.items() if gradient is not None} == set(names)
     for name in names:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-5)
+
+
+ADAPTERS = {
+    "lora": AdapterConfig("lora", r=3, alpha=6.0),
+    "lora-everywhere": AdapterConfig("lora", r=2, targets=("key", "intermediate.dense", "output.dense")),
+    "bitfit": AdapterConfig("bitfit"),
+}
+
+
+def adapted_pair(name, head="pooled", precision="fp32", family="bert"):
+    """The same model with an adapter, whose B is not 0, twice: over packed tokens and by the library."""
+    models = []
+    for plain, kernels in zip(pair(head, precision, family), ("packed", "reference"), strict=True):
+        network = with_adapter(plain.network, ADAPTERS[name], 0)
+        generator = torch.Generator().manual_seed(0)
+        model = without_dropout(Model(network, plain.precision, plain.objective, kernels))
+        drawn = {
+            name: torch.randn(model.parameters[name].shape, generator=generator) / 4
+            for name in sorted(network.adapted)
+            if name.endswith("lora_B")
+        }
+        model.write(drawn)
+        models.append(model)
+    assert [model.packed for model in models] == [True, False]
+    return models
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize(("head", "family"), [("pooled", "bert"), ("average", "bert"), ("psum", "roberta")])
+def test_with_an_adapter_losses_and_gradients_are_the_librarys(name, head, family):
+    models = adapted_pair(name, head, family=family)
+    batch = batch_of(LENGTHS["ragged"])
+    (loss, found), (expected_loss, expected) = (gradients(model, batch, model.trainable) for model in models)
+    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    assert {own for own, gradient in found.items() if gradient is not None} <= models[0].trainable
+    for own in models[0].trainable:
+        wanted = 0 * models[0].parameters[own].detach() if expected[own] is None else expected[own]
+        gradient = torch.zeros_like(wanted) if found[own] is None else found[own]
+        torch.testing.assert_close(gradient, wanted, rtol=1e-3, atol=1e-5, msg=own)
+
+
+def test_with_lora_in_half_precision_its_rounding_is_of_the_librarys_order():
+    exact_model = adapted_pair("lora")[1]
+    exact = gradients(exact_model, batch_of(LENGTHS["ragged"]), exact_model.trainable)[1]
+    errors = []
+    for model in adapted_pair("lora", precision="bf16"):
+        found = gradients(model, batch_of(LENGTHS["ragged"]), model.trainable)[1]
+        errors.append(sum((found[n] - exact[n]).square().sum() for n in exact if exact[n] is not None).sqrt())
+    assert errors[0] < 2.5 * errors[1]
+
+
+def test_an_adapter_that_packed_layers_do_not_compute_takes_the_librarys(small):
+    network = with_adapter(small.load().network, AdapterConfig("ia3"), 0)
+    model = Model(network, small.load().precision, small.load().objective)
+    assert not model.packed
+    assert not PackedEncoder(network.encoder).fits
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

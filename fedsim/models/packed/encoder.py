@@ -7,7 +7,8 @@ rounding and to the values that dropout draws.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fedsim.models.families import first_position
+from fedsim.models.packed.low_rank import LowRank, base_of, factors_of, is_computed
 from fedsim.models.packed.packing import Packing
 from fedsim.models.packed.parts import Attention, AttentionKept, Cast, Masks, Norm, NormKept
 
@@ -59,14 +61,21 @@ class PackedLayer:
 
     @property
     def fits(self) -> bool:
-        """Whether the layer's linear parts are plain ones, and those that were there when this was made."""
-        return all(type(part) is nn.Linear for part in self._linear) and self._linear == _linear_of(self._layer)
+        """Whether the layer's linear parts are plain ones or have LoRA, and are those of when this was made."""
+        return all(map(is_computed, self._linear)) and self._linear == _linear_of(self._layer)
 
     @property
     def parameters(self) -> tuple[nn.Parameter, ...]:
         """In the order of the gradients."""
-        modules: tuple[Any, ...] = (*self._linear, self.middle.module, self.end.module)
-        return tuple(parameter for module in modules for parameter in (module.weight, module.bias))
+        modules: tuple[Any, ...] = (*map(base_of, self._linear), self.middle.module, self.end.module)
+        low = (each for linear in self._linear for each in factors_of(linear))
+        return (*(parameter for module in modules for parameter in (module.weight, module.bias)), *low)
+
+    def trained(self, wanted: Sequence[bool]) -> Trained:
+        """What is trained, by which of the parameters want gradients."""
+        linear, plain = 2 * len(self._linear), 2 * len(self._linear) + 4  # two norms
+        others = any(wanted[1:linear:2]) or any(wanted[linear:plain])
+        return Trained(any(wanted[:linear:2]), others, any(wanted[plain:]))
 
     def refresh(self, dtype: torch.dtype) -> None:
         """Take over what the parameters are now, in the element type of the arithmetic."""
@@ -99,30 +108,48 @@ class PackedLayer:
         return end_RD, Kept(hidden_TD, read_RD, attention, context_RD, middle, middle_RD, before_RF, wide_RF, end)
 
     def backward(
-        self, grad_RD: Tensor, kept: Kept, packing: Packing, first: bool, below: bool, trained: bool
+        self, grad_RD: Tensor, kept: Kept, packing: Packing, first: bool, below: bool, trained: Trained
     ) -> tuple[Tensor | None, list[Tensor | None]]:
-        """Gradients of the hidden states, where something `below` wants them, and of the parameters, if `trained`."""
-        residual_RD, narrow_RD, of_end = self.end.backward(grad_RD, kept.end, trained)
+        """Gradients of the hidden states, where something `below` wants them, and of what is `trained`."""
+        residual_RD, narrow_RD, of_end = self.end.backward(grad_RD, kept.end, trained.others)
         of_narrow = self._narrow.gradients(narrow_RD, kept.wide_RF, trained)
         widen_RF = torch.ops.aten.gelu_backward(self._narrow.back(narrow_RD), kept.before_RF)
         of_widen = self._widen.gradients(widen_RF, kept.middle_RD, trained)
         middle_RD = self._widen.back(widen_RF, residual_RD)
-        residual_RD, out_RD, of_middle = self.middle.backward(middle_RD, kept.middle, trained)
+        residual_RD, out_RD, of_middle = self.middle.backward(middle_RD, kept.middle, trained.others)
         of_out = self._out.gradients(out_RD, kept.context_RD, trained)
-        of_projection: list[Tensor | None] = [None] * 6
+        of_projection = Gradients([None] * 6, [None] * len(self._projection.low_parameters))
         hidden_TD = None
-        if below or trained:
+        if below or any(trained):
             query_RD, others_T = self.attention.backward(self._out.back(out_RD), kept.attention, packing, not first)
             if query_RD is None:
                 of_projection = self._projection.gradients(others_T, kept.hidden_TD, trained)
                 hidden_TD = self._projection.back(others_T, residual_RD) if below else None
             else:
-                of_projection = self._query.gradients(query_RD, kept.read_RD, trained)
-                of_projection += self._others.gradients(others_T, kept.hidden_TD, trained)
+                of_query = self._query.gradients(query_RD, kept.read_RD, trained)
+                of_others = self._others.gradients(others_T, kept.hidden_TD, trained)
+                of_projection = Gradients(of_query.plain + of_others.plain, of_query.low + of_others.low)
                 if below:
                     read_RD = self._query.back(query_RD, residual_RD)
                     hidden_TD = self._others.back(others_T).index_add_(0, packing.first, read_RD)
-        return hidden_TD, [*of_projection, *of_out, *of_widen, *of_narrow, *of_middle, *of_end]
+        linear = (of_projection, of_out, of_widen, of_narrow)
+        plain, low = ([each for part in parts for each in part] for parts in zip(*linear, strict=True))
+        return hidden_TD, [*plain, *of_middle, *of_end, *low]
+
+
+class Trained(NamedTuple):
+    """What is trained of a layer: the weights of its linear parts, their biases and norms, and LoRA's factors."""
+
+    weights: bool
+    others: bool
+    low: bool
+
+
+class Gradients(NamedTuple):
+    """Of linear layers side by side: of each one's weight and bias, and of the factors A and B of those with LoRA."""
+
+    plain: list[Tensor | None]
+    low: list[Tensor | None]
 
 
 def _linear_of(layer: Any) -> tuple[nn.Linear, ...]:
@@ -135,22 +162,42 @@ class _Products:
 
     def __init__(self, *linear: Any) -> None:
         self._rows = [module.out_features for module in linear]
-        self._weights = Cast(*(module.weight for module in linear))
-        self._biases = Cast(*(module.bias for module in linear))
+        self._weights = Cast(*(base_of(module).weight for module in linear))
+        self._biases = Cast(*(base_of(module).bias for module in linear))
         self._span = slice(None)
+        ends = list(accumulate(self._rows))
+        self._low = [
+            LowRank(module, slice(end - rows, end))
+            for module, rows, end in zip(linear, self._rows, ends, strict=True)
+            if factors_of(module)
+        ]
 
     def part(self, first: int, end: int) -> _Products:
         """Some of the layers alone, with the same weights."""
         made = copy.copy(self)
         made._rows = self._rows[first:end]
-        made._span = slice(sum(self._rows[:first]), sum(self._rows[:end]))
+        made._span = slice(start := sum(self._rows[:first]), stop := sum(self._rows[:end]))
+        made._low = [low.moved(start) for low in self._low if start <= low.span.start < stop]
         return made
+
+    @property
+    def low_parameters(self) -> list[nn.Parameter]:
+        """A and B of each layer with LoRA."""
+        return [parameter for low in self._low for parameter in low.parameters]
 
     def refresh(self, dtype: torch.dtype) -> None:
         self._weights.refresh(dtype)
         self._biases.refresh(dtype)
+        for low in self._low:
+            low.refresh(dtype)
 
     def of(self, values: Tensor) -> Tensor:
+        made = self._plain(values)
+        for low in self._low:
+            low.add_(made, values)
+        return made
+
+    def _plain(self, values: Tensor) -> Tensor:
         weight, bias = (cast.value(values.dtype)[self._span] for cast in (self._weights, self._biases))
         if values.dtype != torch.bfloat16 or _LINEAR is None:
             return torch.addmm(bias, values, weight.t())
@@ -160,20 +207,25 @@ class _Products:
     def back(self, grad: Tensor, residual: Tensor | None = None) -> Tensor:
         """The gradient of what was read, added to that of a residual."""
         weight = self._weights.value(grad.dtype)[self._span]
-        return torch.mm(grad, weight) if residual is None else torch.addmm(residual, grad, weight)
+        made = torch.mm(grad, weight) if residual is None else torch.addmm(residual, grad, weight)
+        for low in self._low:
+            low.add_back_(made, grad)
+        return made
 
-    def gradients(self, grad: Tensor, values: Tensor, trained: bool) -> list[Tensor | None]:
-        """In fp32: those of each layer's weight and bias."""
-        if not trained:
-            return [None] * (2 * len(self._rows))
+    def gradients(self, grad: Tensor, values: Tensor, trained: Trained) -> Gradients:
+        """In fp32."""
+        low = [each for part in self._low for each in (part.gradients(grad, values) if trained.low else (None, None))]
+        weights = self._of_weights(grad, values) if trained.weights else [None] * len(self._rows)
+        biases = grad.sum(0).float().split(self._rows) if trained.others else [None] * len(self._rows)
+        return Gradients([each for pair in zip(weights, biases, strict=True) for each in pair], low)
+
+    def _of_weights(self, grad: Tensor, values: Tensor) -> Sequence[Tensor]:
         # Both factors have tokens for rows; oneDNN is slow to turn the left one, so the narrower is turned before.
         if grad.shape[1] <= values.shape[1]:
             product = torch.mm(grad.t().contiguous(), values)
         else:
             product = torch.mm(values.t().contiguous(), grad).t()
-        weights = product.to(torch.float32, memory_format=torch.contiguous_format).split(self._rows)
-        biases = grad.sum(0).float().split(self._rows)
-        return [gradient for pair in zip(weights, biases, strict=True) for gradient in pair]
+        return product.to(torch.float32, memory_format=torch.contiguous_format).split(self._rows)
 
 
 class _Layer(torch.autograd.Function):
@@ -201,7 +253,8 @@ class _Layer(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> Any:
         layer, packing, first = ctx.call
         kept, ctx.kept = ctx.kept or layer.forward(*ctx.again)[1], None
-        below, trained = ctx.needs_input_grad[0], any(ctx.needs_input_grad[6:])
+        below, wanted = ctx.needs_input_grad[0], ctx.needs_input_grad[6:]
+        trained = layer.trained(wanted)
         hidden, gradients = layer.backward(grads[0].contiguous(), kept, packing, first, below, trained)
         return hidden, None, None, None, None, None, *gradients
 

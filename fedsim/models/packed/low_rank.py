@@ -1,0 +1,66 @@
+"""The low-rank term of a linear layer with LoRA, for the packed layers."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fedsim.models.packed.parts import Cast
+
+
+def base_of(linear: Any) -> Any:
+    """A linear layer, or the one that LoRA is around."""
+    return getattr(linear, "base_layer", linear)
+
+
+def is_computed(linear: Any) -> bool:
+    """Whether packed layers compute what a linear layer does: a plain one, or one with LoRA alone."""
+    base = base_of(linear)
+    return type(base) is nn.Linear and (linear is base or hasattr(linear, "lora_A"))
+
+
+def factors_of(linear: Any) -> tuple[nn.Parameter, ...]:
+    """A and B of a linear layer with LoRA, as the peft library holds them; nothing of another one."""
+    if not hasattr(linear, "lora_A"):
+        return ()
+    return tuple(factor.weight for factors in (linear.lora_A, linear.lora_B) for factor in factors.values())
+
+
+class LowRank:
+    """The low-rank term s B A of one linear layer (Hu et al. 2022), whose outputs are some of several layers'."""
+
+    def __init__(self, linear: Any, span: slice) -> None:
+        """linear: with LoRA, as the peft library makes it. span: the columns of its outputs."""
+        self.parameters = factors_of(linear)
+        self.span, self._scale = span, next(iter(linear.scaling.values()))
+        self._a, self._b = (Cast(factor) for factor in self.parameters)
+
+    def moved(self, start: int) -> LowRank:
+        """The same among outputs that begin later."""
+        made = copy.copy(self)
+        made.span = slice(self.span.start - start, self.span.stop - start)
+        return made
+
+    def refresh(self, dtype: torch.dtype) -> None:
+        self._a.refresh(dtype)
+        self._b.refresh(dtype)
+
+    def add_(self, outputs: Tensor, values: Tensor) -> None:
+        """Add the term to outputs."""
+        a, b = self._a.value(values.dtype), self._b.value(values.dtype)
+        outputs[:, self.span].addmm_(torch.mm(values, a.t()), b.t(), alpha=self._scale)
+
+    def add_back_(self, gradient: Tensor, grad: Tensor) -> None:
+        """Add the term's part to the gradient of what was read."""
+        a, b = self._a.value(grad.dtype), self._b.value(grad.dtype)
+        gradient.addmm_(torch.mm(grad[:, self.span], b), a, alpha=self._scale)
+
+    def gradients(self, grad: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Of A and B, in fp32."""
+        a, b, own = self._a.value(grad.dtype), self._b.value(grad.dtype), grad[:, self.span]
+        of_a = torch.mm(torch.mm(own, b).t(), values)
+        of_b = torch.mm(torch.mm(values, a.t()).t(), own).t()
+        return tuple(each.mul(self._scale).float().contiguous() for each in (of_a, of_b))  # type: ignore[return-value]
