@@ -69,6 +69,30 @@ class ClosedForm:
 
 
 @dataclass(frozen=True)
+class PeftTerms:
+    """The terms of closed forms of parameter-efficient methods; sizes in values, the head apart.
+
+    N: the encoder's parameters that full fine-tuning trains.
+    """
+
+    L: int  # encoder layers
+    d: int  # width of hidden states
+    f: int  # width of the feed-forward layers
+    K: int  # clients of a round
+    h: int  # the head
+    N: int
+
+
+@dataclass(frozen=True)
+class WireForm:
+    """A closed form of the bytes that one client sends, and receives, in a round after the first."""
+
+    text: str
+    up: Callable[[PeftTerms], float]
+    down: Callable[[PeftTerms], float]
+
+
+@dataclass(frozen=True)
 class ModelSizes:
     """A model's parts in bytes of fp32, and the input of its head.
 

@@ -15,6 +15,9 @@ FIELDS: Mapping[str, Mapping[str, Any]] = {
     "lora": {"r": 8, "alpha": 16.0, "targets": ("query", "value")},
     "ia3": {"targets": ("key", "value", "output.dense")},
     "bitfit": {},
+    "bottleneck": {"r": 16, "targets": ("attention.output.dense", "output.dense")},
+    "prefix": {"r": 16},
+    "core": {"r": 8, "alpha": 16.0, "targets": ("query", "value")},
 }
 
 
@@ -27,12 +30,14 @@ class AdapterConfig:
     """The few parameters that are trained in place of the encoder's own; the head is trained with them.
 
     kind: "lora" (Hu et al. 2022): W + alpha / r · B A; "ia3" (Liu et al. 2022): vectors that rescale what linear layers
-    compute, or read in a feed-forward layer; "bitfit" (Ben Zaken et al. 2022): the encoder's biases.
-    r: the rank. alpha: of its scale. targets: the linear layers, by BERT's names; layers of other families have their
-    own names for the same roles.
+    compute, or read in a feed-forward layer; "bitfit" (Ben Zaken et al. 2022): the encoder's biases; "bottleneck"
+    (Houlsby et al. 2019) behind linear layers; "prefix" (Li and Liang 2021): keys and values before the texts';
+    "core" (Fed-SB): W + alpha / r · B R A with R trained alone.
+    r: the rank, the width of a bottleneck, the positions of a prefix. alpha: of the scale. targets: the linear layers,
+    by BERT's names; layers of other families have their own names for the same roles.
     """
 
-    kind: Literal["lora", "ia3", "bitfit"]
+    kind: Literal["lora", "ia3", "bitfit", "bottleneck", "prefix", "core"]
     r: Annotated[int, Field(gt=0)] | None = None
     alpha: Annotated[float, Field(gt=0)] | None = None
     targets: Annotated[tuple[str, ...], BeforeValidator(_from_list)] | None = None

@@ -26,6 +26,7 @@ from fedsim.features import FeatureCache
 from fedsim.objectives import Objective, Regression, TokenClassification, TokenRecovery
 from fedsim.precision import Precision
 from fedsim.store import ClientStore
+from fedsim.strict import to_plain
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
@@ -77,7 +78,8 @@ def distinct(ids: list[str]) -> Iterator[tuple[str, RunConfig]]:
             for stage in (*earlier_stages(cell), cell):
                 words = {name: value for name, value in stage.options.items() if isinstance(value, str | bool)}
                 model = stage.backbone, stage.head, task(stage.task).objective, stage.training.max_length
-                key = canonical_json([stage.algorithm, words, *model])
+                adapter = to_plain(stage.adapter) if stage.adapter else {}
+                key = canonical_json([stage.algorithm, words, *model, adapter])
                 if key not in seen and trains(stage.algorithm):
                     seen.add(key)
                     yield f"{name}, {row.name}", stage

@@ -178,6 +178,7 @@ KNOWN = {
         Backbone("MARBERT", {"model_type": "bert", "vocab_size": 100_000}, hub="UBC-NLP/MARBERT", revision="refs/pr/1"),
         _ROBERTA_SMALL,
         replace(_ROBERTA_SMALL, id="roberta-base-fresh", config=_roberta(50265, 768, 12, 12, 3072, 512)),
+        replace(_ROBERTA_SMALL, id="roberta-large-fresh", config=_roberta(50265, 1024, 24, 16, 4096, 512)),
         replace(_ROBERTA_SMALL, id="gpt2-fresh", config=_gpt2(50257, 768, 12, 12, 1024, 50256, 0.1)),
         Backbone(  # four special tokens, words up to a multiple of eight, and the mask
             "roberta-mini-fresh", _roberta(MINI_WORDS + 9, 128, 4, 4, 512, 128), heads=False, bpe=TRAINED

@@ -177,7 +177,7 @@ def initial_weights(initial: KeptWeights, model: Model) -> Params:
         if name in model.parameters and tensor.shape == model.parameters[name].shape
     }
     groups = model.groups
-    missing = groups.names - groups.head - model.network.adapted - fitting.keys()
+    missing = groups.names - groups.head - model.network.added - fitting.keys()
     if missing:
         raise UserError(
             f"{initial.cell.label}: expected weights of the encoder that begins from it, found none that fit "

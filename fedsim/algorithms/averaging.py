@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from fedsim.algorithms import Workload, require_choice
 from fedsim.data import Client, Subset
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome, UpdateOutcome
 from fedsim.errors import FederationError
+from fedsim.lora import Ranks
 from fedsim.models.model import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
@@ -21,6 +22,37 @@ from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, Params
 
 MOMENT = "optimizer/"  # before the names of moments that a client keeps of its optimiser
+SENT = "sent-"  # before the kind of what the server keeps to send it in the next round
+
+
+@dataclass(frozen=True)
+class Uploads:
+    """A round's uploads.
+
+    server: the server's tensors with the means in them. sent, weights: of each client, in order and in its rank.
+    at_rest: the tensors as they arrive if they are sent, so that clients and server compute with the same.
+    """
+
+    round: int
+    server: Params
+    sent: Sequence[Params]
+    weights: Sequence[float]
+    at_rest: Callable[[Params], Params]
+
+
+class Merged(NamedTuple):
+    """The outcome of a server step.
+
+    server: the tensors that it changes, frozen ones too. sent: kind -> what each client of this round gets in the next
+    one, to make the same change of the frozen tensors; who was absent gets all changed frozen tensors instead.
+    """
+
+    server: Params
+    sent: Moments = {}  # noqa: RUF012 - never changed
+
+
+Merge = Callable[[Uploads], Merged]
+Finish = Callable[[int, Params, Params], Params]  # (round, received, to upload) -> to upload
 
 
 def as_they_are(subset: Subset) -> Subset:
@@ -47,6 +79,9 @@ def averaging(
     answers: str = "own",
     personal: bool | None = None,
     weights: str = "size",
+    merge: Merge | None = None,
+    finish: Finish | None = None,
+    ranks: Ranks | None = None,
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
@@ -57,6 +92,8 @@ def averaging(
     answers: whose model answers for a client: its "own", or the "server"'s, which has every parameter.
     personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
     weights: of the clients in a mean, their examples ("size", N_i / N) or the same for all ("uniform").
+    merge: what the server makes of the uploads after the mean. finish: what a client makes of its tensors before it
+    uploads them. ranks: of clients whose factors are narrower than the server's.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
@@ -67,10 +104,20 @@ def averaging(
     if personal is None:
         personal = _leaves_own_model(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
-    shared = _Averaging(workload, plan, optimizer, proximal, prepared, answers, personal, weights)
-    own = personal and answers == "own"
+    shared = _Averaging(workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks)
+    own, alone = (
+        personal and answers == "own",
+        merge is None and ranks is None,
+    )  # what a client sends, by its plan alone
     return FederatedAlgorithm(
-        shared.init, shared.round, shared.predict, own, workload.server_params, plan, client_update=shared.client_update
+        shared.init,
+        shared.round,
+        shared.predict,
+        own,
+        workload.server_params,
+        plan if alone else None,
+        None if alone else shared.cohorts,
+        client_update=shared.client_update,
     )
 
 
@@ -86,6 +133,13 @@ class _Averaging:
     answers: str
     personal: bool
     weights: str
+    merge: Merge | None = None
+    finish: Finish | None = None
+    ranks: Ranks | None = None
+
+    def cohorts(self, round: int) -> Hashable:
+        """The clients of a round and of the one before, which decide what is sent."""
+        return tuple(self.workload.cohort(round)), tuple(self.workload.cohort(round - 1)) if round > 1 else ()
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         for client in clients:
@@ -104,14 +158,16 @@ class _Averaging:
         shared = self.workload.server_params(state)
         downloads: dict[ClientId, Channel] = {}
         mean: Params = {}
-        losses = []
+        losses, sent = [], list[Params]()
 
         def updates() -> Iterator[ClientUpdate]:
             for client in cohort:
                 own = plans[client.id]
                 downloads[client.id] = channel.apart()
                 due = {name: shared[own.view[name]] for name in sorted(own.download)}
-                received = downloads[client.id].to_client(client.id, due, view=own.view)
+                received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=own.view)
+                for kind, payload in self._broadcast(state, client.id).items():
+                    downloads[client.id].to_client(client.id, payload, kind)  # its view has them already
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
                 known = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
                 yield ClientUpdate(number, client, known, state.clients.get(client.id), received, channel.apart())
@@ -122,20 +178,44 @@ class _Averaging:
             state.clients.put(client.id, number, outcome.kept)
             losses.append(outcome.loss)
             view, uploaded = plans[client.id].view, same_device(outcome.uploaded, device)
-            onto = {name: shared[view[name]] for name in uploaded}
-            for name, tensor in channel.to_server(client.id, uploaded, view=view, onto=onto).items():
+            onto = self._cut(client.id, {name: shared[view[name]] for name in uploaded})
+            arrived = channel.to_server(client.id, uploaded, view=view, onto=onto)
+            if self.merge:  # copies, as the next client trains the same resident model
+                sent.append({name: tensor.clone() for name, tensor in arrived.items()})
+            for name, tensor in (self.ranks.filled(arrived) if self.ranks else arrived).items():
                 target = view[name]
                 if target not in mean:
                     mean[target] = torch.zeros_like(tensor)
                 mean[target].add_(tensor, alpha=weights[client.id][target])
         current = {name: shared[name] for name in mean}
-        kept = {moment: same_device(params, device) for moment, params in state.moments.items()}
+        of_server = {name: params for name, params in state.moments.items() if not name.startswith(SENT)}
+        kept = {moment: same_device(params, device) for moment, params in of_server.items()}
         updated, moments = self.optimizer.step(current, mean, kept)
+        updated = channel.at_rest(updated)
         sizes = [len(client.train) for client in cohort]
+        if self.merge:
+            counted = [size if self.weights == "size" else 1 for size in sizes]
+            shares = [count / sum(counted) for count in counted]
+            merged = self.merge(Uploads(number, shared | updated, sent, shares, channel.at_rest))
+            updated = updated | merged.server
+            moments = moments | {f"{SENT}{kind}": params for kind, params in merged.sent.items()}
         return (
-            FederationState(number, {**state.shared, **channel.at_rest(updated)}, moments, state.clients),
+            FederationState(number, {**state.shared, **updated}, moments, state.clients),
             RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes))),
         )
+
+    def _cut(self, client: ClientId, params: Params) -> Params:
+        """The part of a payload that is in a client's rank."""
+        return self.ranks.cut(client, params) if self.ranks else params
+
+    def _broadcast(self, state: FederationState, client: ClientId) -> Moments:
+        """What a client gets, by kind, to have the server's frozen tensors; all of them if it missed the last round."""
+        if not self.merge or not state.round:
+            return {}
+        if client in self.workload.cohort(state.round):
+            return {name.removeprefix(SENT): part for name, part in state.moments.items() if name.startswith(SENT)}
+        changed = state.shared.keys() - self.workload.model.trainable
+        return {"residuals": {name: state.shared[name] for name in sorted(changed)}} if changed else {}
 
     def _plan(self, number: int, client: ClientId) -> ExchangePlan:
         """The client's plan; FederationError where it views what the server does not have."""
@@ -150,12 +230,15 @@ class _Averaging:
         own = self._plan(number, client.id)
         moments = moments_in(update.private)
         model = self.workload.client_model(own)
+        received = self.ranks.filled(received) if self.ranks else received
         model.hold(self._begin(own, update.shared, update.private) | received)
         loss = self.workload.training.run(
             model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
         )
         kept = model.read(sorted(own.local)) | flat_moments(moments)
-        return UpdateOutcome(model.read(sorted(own.upload)), kept, loss)
+        uploaded = model.read(sorted(own.upload))
+        uploaded = self.finish(number, received, uploaded) if self.finish else uploaded
+        return UpdateOutcome(self._cut(client.id, uploaded), kept, loss)
 
     def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
         """A client's tensors by its own names: kept ones, or their initial values; of the others, the server's."""

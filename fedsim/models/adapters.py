@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from torch import nn
 
 from fedsim.adapter_config import AdapterConfig
 from fedsim.errors import FederationError
+from fedsim.models.inserted import Bottleneck, Core, Prefix
 from fedsim.models.sequence import SequenceModel
 from fedsim.rng import SERVER, torch_seeded
 
 # Family -> BERT's name of a linear layer -> the family's own.
 LAYERS: Mapping[str, Mapping[str, str]] = {
-    "distilbert": {"query": "q_lin", "key": "k_lin", "value": "v_lin", "output.dense": "lin2"},
-    "mpnet": {"query": "attn.q", "key": "attn.k", "value": "attn.v"},
-    "gpt2": {"query": "c_attn", "key": "c_attn", "value": "c_attn", "output.dense": "c_proj"},
-}
+    "distilbert": {
+        "query": "q_lin", "key": "k_lin", "value": "v_lin", "attention.output.dense": "out_lin", "output.dense": "lin2",
+    },
+    "mpnet": {"query": "attn.q", "key": "attn.k", "value": "attn.v", "attention.output.dense": "attn.o"},
+    "gpt2": {
+        "query": "c_attn", "key": "c_attn", "value": "c_attn", "attention.output.dense": "c_proj",
+        "output.dense": "c_proj",
+    },
+}  # fmt: skip
 _WRAPPED = re.compile(r"\.base_layer\b")
 _NAMED = re.compile(r"\.(lora_[AB]|ia3_l)\.default(\.weight)?$")
 
@@ -38,10 +44,11 @@ def with_adapter(network: SequenceModel, config: AdapterConfig | None, seed: int
     names = set(_names(network.encoder))
     with torch_seeded(seed, 0, SERVER, "adapter"):
         _INSERT[config.kind](network.encoder, config)
-    added = {name for name in _names(network.encoder) if name not in names}
-    biases = {name for name in names if name.endswith(".bias")}
-    network.adapter = config
-    network.adapted = frozenset(f"encoder.{name}" for name in (biases if config.kind == "bitfit" else added))
+    network.adapter, added = config, set(_names(network.encoder)) - names
+    network.added = frozenset(f"encoder.{name}" for name in added)
+    trained = {name for name in names if name.endswith(".bias")} if config.kind == "bitfit" else added
+    trained = {name for name in trained if config.kind != "core" or name.endswith("lora_R")}
+    network.adapted = frozenset(f"encoder.{name}" for name in trained)
     return network
 
 
@@ -69,11 +76,15 @@ def _inject(encoder: Any, config: AdapterConfig, library_config: Any) -> None:
         ) from None
 
 
+def holds_rows(encoder: Any) -> bool:
+    """Whether the encoder's linear layers hold transposed weights, [d_in, d_out], as GPT-2's do."""
+    return bool(encoder.config.model_type == "gpt2")
+
+
 def _lora(encoder: Any, config: AdapterConfig) -> None:
     from peft import LoraConfig
 
-    in_rows = encoder.config.model_type == "gpt2"  # whose layers hold transposed weights
-    targets = _targets(encoder, config)
+    targets, in_rows = _targets(encoder, config), holds_rows(encoder)
     sizes: Any = {"r": config.r, "lora_alpha": config.alpha}  # the library's alpha may be a float
     _inject(encoder, config, LoraConfig(target_modules=targets, fan_in_fan_out=in_rows, **sizes))
 
@@ -83,7 +94,8 @@ def _ia3(encoder: Any, config: AdapterConfig) -> None:
 
     targets = _targets(encoder, config)
     wide = [target for target in targets if target not in _attention(encoder)]
-    _inject(encoder, config, IA3Config(target_modules=targets, feedforward_modules=wide))
+    in_rows = holds_rows(encoder)
+    _inject(encoder, config, IA3Config(target_modules=targets, feedforward_modules=wide, fan_in_fan_out=in_rows))
 
 
 def _attention(encoder: Any) -> set[str]:
@@ -95,4 +107,31 @@ def _bitfit(encoder: Any, config: AdapterConfig) -> None:
     """Nothing is inserted."""
 
 
-_INSERT: Mapping[str, Callable[[Any, AdapterConfig], None]] = {"lora": _lora, "ia3": _ia3, "bitfit": _bitfit}
+def _wrap(encoder: nn.Module, targets: Iterable[str], wrapped: Callable[[Any], nn.Module]) -> None:
+    """Put a module around each one whose name ends with a target; FederationError where there is none."""
+    ends = tuple(f".{target}" for target in targets)
+    found = [name for name, _ in encoder.named_modules() if name.endswith(ends)]
+    if not found:
+        raise FederationError(f"adapter: expected an encoder with modules {', '.join(targets)}, found none")
+    for name in found:
+        parent, _, own = name.rpartition(".")
+        setattr(encoder.get_submodule(parent), own, wrapped(encoder.get_submodule(name)))
+
+
+def _bottleneck(encoder: Any, config: AdapterConfig) -> None:
+    width, r = encoder.config.hidden_size, config.r or 0
+    _wrap(encoder, _targets(encoder, config), lambda layer: Bottleneck(layer, width, r))
+
+
+def _core(encoder: Any, config: AdapterConfig) -> None:
+    _wrap(encoder, _targets(encoder, config), lambda layer: Core(layer, config.r or 0, config.scale))
+
+
+def _prefix(encoder: Any, config: AdapterConfig) -> None:
+    """BERT's attention alone: other families' has another signature."""
+    _wrap(encoder, ("attention.self",), lambda attention: Prefix(attention, encoder.config.hidden_size, config.r or 0))
+
+
+_INSERT: Mapping[str, Callable[[Any, AdapterConfig], None]] = {
+    "lora": _lora, "ia3": _ia3, "bitfit": _bitfit, "bottleneck": _bottleneck, "core": _core, "prefix": _prefix,
+}  # fmt: skip

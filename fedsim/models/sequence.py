@@ -94,7 +94,8 @@ class SequenceModel(nn.Module):
         self.encoder = encoder
         self.head = head
         self.adapter: AdapterConfig | None = None  # of the encoder
-        self.adapted: frozenset[str] = frozenset()  # the adapter's parameters, by the names of `Model.parameters`
+        self.added: frozenset[str] = frozenset()  # the parameters that it adds, by the names of `Model.parameters`
+        self.adapted: frozenset[str] = frozenset()  # those that it trains
         self._takes_types = getattr(encoder.config, "type_vocab_size", 0) > 1
 
     @property

@@ -160,6 +160,12 @@ def client_traffic(records: Sequence[RunResult]) -> dict[str, float] | None:
     }
 
 
+def last_round(records: Sequence[RunResult]) -> dict[str, float]:
+    """Direction -> payload bytes of one client in the last round: means over clients and runs."""
+    ends = [(record.rounds[-1], len(record.rounds[-1].cohort)) for record in records]
+    return {way: mean([getattr(end, f"{way}_bytes") / clients for end, clients in ends]) for way in ("up", "down")}
+
+
 def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost | None:
     """All rounds of the paper's own encoder on the first task; None where shapes alone do not give them.
 

@@ -21,6 +21,7 @@ VIEWS = {
     "split": "split.SplitCosts",
     "clients": "clients.Clients",
     "orders": "orders.Orders",
+    "sent": "sent.Sent",
     "labels": "shares.LabelShares",
     "sizes": "shares.SizeShares",
 }

@@ -8,8 +8,9 @@ from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import key_of
 from benchmarks.results import read_results
 from benchmarks.running.runner import run_cell
-from fedsim.adapter_config import AdapterConfig
+from fedsim.adapter_config import FIELDS, AdapterConfig
 from tests.benchmarks.conftest import DEMO
+from tests.fedsim.test_lora import METHODS as LORA_METHODS
 
 LORA = replace(DEMO, adapter=AdapterConfig("lora", r=4))
 SHORT = replace(DEMO.training, rounds=2)
@@ -19,15 +20,25 @@ def sent(record):
     return [(entry.up_bytes, entry.down_bytes) for entry in record.rounds]
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "fedper", "central"])
-def test_bytes_sent_are_the_bytes_planned(settings, algorithm):
-    cell = replace(LORA, algorithm=algorithm, training=SHORT)
+METHODS = [*((name, options) for name, options, *_ in LORA_METHODS.values()), ("fedper", {}), ("central", {})]
+
+
+@pytest.mark.parametrize(("algorithm", "options"), [*METHODS, ("hetlora", {"ranks": [1, 2, 4]})])
+def test_bytes_sent_are_the_bytes_planned(settings, algorithm, options):
+    cell = replace(LORA, algorithm=algorithm, options=options, training=SHORT, adapter=AdapterConfig("lora", r=4))
     record, plan = run_cell(cell, settings, lambda _: None), wire_plan(cell)
     assert sent(record) == [(each.up_bytes, each.down_bytes) for each in plan.rounds]
     assert record.setup_bytes == plan.setup_bytes
     assert record.environment["kernels"] == "reference"
     (read,) = read_results(settings.records_dir)
     assert read.cell.adapter == cell.adapter
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_bytes_of_every_kind_are_the_bytes_planned(settings, kind):
+    cell = replace(LORA, adapter=AdapterConfig(kind), training=SHORT)
+    record, plan = run_cell(cell, settings, lambda _: None), wire_plan(cell)
+    assert sent(record) == [(each.up_bytes, each.down_bytes) for each in plan.rounds]
 
 
 def test_a_run_with_an_adapter_starts_from_weights_without_one(settings):

@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,6 +28,9 @@ VALUES = {
     "lora": (LORA, 4 * DEPTH * 2 * D),
     "ia3": (AdapterConfig("ia3"), DEPTH * (3 * D + WIDE)),
     "bitfit": (AdapterConfig("bitfit"), DEPTH * (7 * D + WIDE)),
+    "bottleneck": (AdapterConfig("bottleneck", r=4), 2 * DEPTH * (2 * D * 4 + 4 + D)),
+    "prefix": (AdapterConfig("prefix", r=3), 2 * DEPTH * 3 * D),
+    "core": (AdapterConfig("core", r=4), 2 * DEPTH * 4 * 4),
 }
 SIZES = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2}
 FAMILIES = {
@@ -65,6 +70,54 @@ def test_an_adapter_trains_sends_and_changes_its_own_parameters_and_the_head(sma
     moved = {name for name in before if not torch.equal(before[name], after[name])}
     assert moved >= {name for name in run.state.shared if "key.bias" not in name}
     assert moved <= workload.model.trainable
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_an_adapter_changes_no_answer_until_it_is_trained(small, kind):
+    config, _ = VALUES[kind]
+    plain, wrapped = small.load(kernels="reference"), adapted(small, config).model
+    test = small.clients[0].evaluation["test"]
+    same = np.allclose(plain.predict(test, 8, None), wrapped.predict(test, 8, None), rtol=0, atol=1e-6)
+    assert same == (kind != "prefix")  # whose positions are read from the start
+    assert wrapped.network.added.isdisjoint(plain.parameters)
+
+
+@pytest.mark.parametrize("kind", ["ia3", "bottleneck", "core"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_takes_an_adapter(family, kind):
+    encoder = encoder_from_config({"model_type": family, "vocab_size": 60, **FAMILIES[family]})
+    network = with_adapter(with_head(encoder, 2, 0, head="average"), VALUES[kind][0], 0)
+    model = Model(network, resolve_precision("fp32", "cpu"), Classification(2))
+    batch = {"input_ids": torch.ones(2, 5, dtype=torch.int64), "attention_mask": torch.ones(2, 5, dtype=torch.int64)}
+    batch |= {"token_type_ids": torch.zeros(2, 5, dtype=torch.int64), "labels": torch.zeros(2, dtype=torch.int64)}
+    assert model.logits(batch).shape == (2, 2)
+
+
+def test_a_prefix_is_attended_to_as_keys_and_values_written_out(small):
+    model = adapted(small, VALUES["prefix"][0]).model
+    layer: Any = model.network.encoder.encoder.layer[0].attention.self
+    states, mask = torch.randn(2, 5, D), torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
+    own, heads = layer.base_layer.eval(), CONFIG["num_attention_heads"]
+    found = layer(states, mask[:, None, None].expand(2, 1, 5, 5))[0]
+
+    def by_head(rows):
+        return rows.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    keys, values = (
+        by_head(torch.cat([prefix.expand(2, -1, -1), project(states)], 1))
+        for prefix, project in ((layer.prefix_key, own.key), (layer.prefix_value, own.value))
+    )
+    scores = by_head(own.query(states)) @ keys.transpose(2, 3) / (D // heads) ** 0.5
+    seen = torch.cat([torch.ones(2, len(layer.prefix_key), dtype=torch.bool), mask], 1)
+    weights = scores.masked_fill(~seen[:, None, None], -torch.inf).softmax(-1)
+    torch.testing.assert_close(found, (weights @ values).transpose(1, 2).flatten(2))
+
+
+def test_a_prefix_needs_berts_attention():
+    with torch.device("meta"):
+        encoder = encoder_from_config({"model_type": "gpt2", "vocab_size": 60, **FAMILIES["gpt2"]})
+    with pytest.raises(FederationError, match=r"expected an encoder with modules attention\.self, found none"):
+        with_adapter(with_head(encoder, 2, 0, head="average"), AdapterConfig("prefix"), 0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -11,6 +11,7 @@ from fedsim.checkpoint import Checkpoint
 from fedsim.data import Examples, Subset
 from fedsim.objectives import MaskedLM, TokenRecovery, Vocabulary
 from fedsim.store import ClientStore
+from tests.fedsim.test_lora import METHODS as LORA_METHODS
 
 MASKED = MaskedLM(60, Vocabulary(60, np.arange(10, 60), mask_id=3))
 OF_WORDS = {"head": "masked-lm", "objective": MASKED}
@@ -50,7 +51,7 @@ SILENT |= {"inversion", "nearest_neighbour", "token_majority"}
 
 
 def test_every_method_is_here():
-    assert {name for name, *_ in CASES} == set(algorithm_names())
+    assert {name for name, *_ in (*CASES, *LORA_METHODS.values())} == set(algorithm_names())
 
 
 @pytest.fixture

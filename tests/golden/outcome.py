@@ -19,6 +19,7 @@ from benchmarks.running.process import quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_stage
 from benchmarks.running.scoring import mean_scores, scores
+from fedsim.adapter_config import AdapterConfig
 from fedsim.engine import run_federation
 from fedsim.wire import Channel, Params
 
@@ -51,6 +52,10 @@ def _corpus(algorithm: str, **options: JSON) -> RunConfig:
     )
 
 
+def _lora(algorithm: str, **options: JSON) -> RunConfig:
+    return replace(_pairs(algorithm, **options), adapter=AdapterConfig("lora", r=4))
+
+
 # One for each method. They are no rows of a table, so that a definition may change without them.
 CELLS: Mapping[str, RunConfig] = {
     "untrained": _pairs("untrained"),
@@ -72,6 +77,17 @@ CELLS: Mapping[str, RunConfig] = {
     "central": _tweets("central", "pooled", ONE_ROUND, embeddings="global"),
     "inversion": _tweets("inversion", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100, sent="fp16"),
     "nearest-neighbour": _tweets("nearest_neighbour", "average", ONE_ROUND, "arsarcasm-texts", sent="fp16"),
+    "fedit": _lora("fedavg"),
+    "ffa-lora": _lora("ffa_lora"),
+    "rolora": _lora("rolora"),
+    "fedsa-lora": _lora("fedsa_lora"),
+    "share-b": _lora("share_b"),
+    "flora": _lora("flora"),
+    "flexlora": _lora("flexlora"),
+    "fedex-lora": _lora("fedex_lora"),
+    "fedrot-lora": _lora("fedrot_lora"),
+    "fedsvd": _lora("fedsvd"),
+    "hetlora": _lora("hetlora", ranks=[4, 2]),
     "token-majority": _tweets("token_majority", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100),
 }
 

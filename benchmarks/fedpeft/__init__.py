@@ -1,0 +1,1 @@
+"""Federated parameter-efficient fine-tuning: one suite over the papers that dispute it."""

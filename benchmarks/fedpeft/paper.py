@@ -1,0 +1,190 @@
+"""The suite's methods, clients, budgets and scales: one protocol for all rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.experiment import Column, Row, Scale, with_lite
+from benchmarks.fedpeft.forms import POSITIONS, RANK, RANKS, WIDTH
+from benchmarks.fedsplitbert import paper as fedsplitbert
+from benchmarks.publication import Paper, deviations
+from benchmarks.run_config import JSON, RunConfig
+from benchmarks.sweeps.tuning import Grid, Search
+
+PAPER = Paper(
+    id="fedpeft",
+    name="Federated PEFT",
+    citation="a suite over FedIT, FFA-LoRA, RoLoRA, FedSA-LoRA, Fed-ALoRA, FLoRA, FlexLoRA, HetLoRA, FedEx-LoRA, "
+    "FedRot-LoRA, FedSVD, Fed-SB and FedPETuning, whose tables are not comparable with each other",
+    bytes_convention="one client in one round, uplink + downlink, payloads alone",
+    per_client=True,
+    directions=("up", "down"),
+)
+CLIENTS = 3
+
+# ---- methods -----------------------------------------------------------------------------------------------------
+
+LORA: Mapping[str, JSON] = {"kind": "lora", "r": RANK, "alpha": 16.0, "targets": ("query", "value")}
+
+
+def _row(
+    id: str, name: str, algorithm: str, note: str = "", adapter: Mapping[str, JSON] | None = LORA, **options: JSON
+) -> Row:
+    changes: dict[str, JSON] = {"algorithm": algorithm}
+    changes |= {"adapter": dict(adapter)} if adapter else {}
+    changes |= {f"options.{option}": value for option, value in options.items()}
+    return Row(id, name, changes, printed=False, note=note)
+
+
+DILOCO: Mapping[str, JSON] = {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}
+FULL = _row("fedavg", "FedAvg, full model", "fedavg", adapter=None)
+FEDIT = _row("fedit", "FedIT", "fedavg", "FedAvg on LoRA: factors are averaged one by one")
+METHODS = (
+    FULL,
+    FEDIT,
+    _row("ffa-lora", "FFA-LoRA, head shared", "ffa_lora"),
+    _row("ffa-lora-frozen", "FFA-LoRA, head frozen", "ffa_lora", head="frozen"),
+    _row("rolora", "RoLoRA, head trained", "rolora"),
+    _row("rolora-frozen", "RoLoRA, head frozen", "rolora", head="frozen"),
+    _row("fedsa-lora", "FedSA-LoRA, local B and head", "fedsa_lora"),
+    _row("fedsa-lora-shared", "FedSA-LoRA, local B, head shared", "fedsa_lora", head="shared"),
+    _row(
+        "fedsa-lora-in-turn",
+        "FedSA-LoRA, one B in turn",
+        "fedsa_lora",
+        "what the authors' code at commit fc276b5e computes, as its settings share one model object",
+        in_turn=True,
+    ),
+    _row("share-b", "Share B (Fed-ALoRA)", "share_b"),
+    _row("flora", "FLoRA", "flora", "all clients draw the same new A"),
+    _row("flexlora", "FlexLoRA, Σ on B", "flexlora"),
+    _row("flexlora-both", "FlexLoRA, √Σ on each", "flexlora", values="both"),
+    _row("fedex-lora", "FedEx-LoRA, factored", "fedex_lora"),
+    _row("fedex-lora-dense", "FedEx-LoRA, dense", "fedex_lora", residual="dense"),
+    _row(
+        "fedex-lora-transposed",
+        "FedEx-LoRA, transposed",
+        "fedex_lora",
+        "the residual is added transposed, as the authors' code at commit 683a3f30 does to RoBERTa's weights",
+        residual="transposed",
+    ),
+    _row("fedrot-lora", "FedRot-LoRA, λ = 1", "fedrot_lora"),
+    _row("fedrot-lora-soft", "FedRot-LoRA, λ tuned", "fedrot_lora", strength=0.3),
+    _row("fedsvd", "FedSVD", "fedsvd"),
+    _row("hetlora", "HetLoRA, r = 8, 4, 2", "hetlora", "by padding, without pruning", ranks=list(RANKS)),
+    _row(
+        "fed-sb",
+        "Fed-SB, r = 8",
+        "fedavg",
+        "B and A are the weight's own singular vectors, not a first gradient's",
+        {**LORA, "kind": "core"},
+    ),
+    _row("bitfit", "BitFit", "fedavg", adapter={"kind": "bitfit"}, embeddings="global"),
+    _row("bottleneck", f"Adapter, m = {WIDTH}", "fedavg", adapter={"kind": "bottleneck", "r": WIDTH}),
+    _row("prefix", f"Prefix, p = {POSITIONS}", "fedavg", adapter={"kind": "prefix", "r": POSITIONS}),
+    _row("ia3", "(IA)³", "fedavg", adapter={"kind": "ia3"}),
+    _row("fedit-adam", "FedIT, server Adam", "fedavg", server={"name": "adam", "learning_rate": 0.01}),
+    _row("diloco-lora", "DiLoCo's outer step, LoRA", "fedavg", server=dict(DILOCO)),
+    _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=dict(DILOCO)),
+    _row("fedper-lora", "FedPer, LoRA", "fedper"),
+)
+LOCAL = _row("local-lora", "Local only, LoRA", "fedsplitbert", "each client trains alone", critical_layer=0)
+CENTRAL = fedsplitbert.CENTRAL
+CENTRAL_LORA = _row("central-lora", "Centralised training, LoRA", "central")
+REFERENCES = (
+    fedsplitbert.OVERALL_MAJORITY,
+    fedsplitbert.LOCAL_MAJORITY,
+    fedsplitbert.LINEAR,
+    CENTRAL,
+    CENTRAL_LORA,
+    LOCAL,
+)
+
+# ---- settings ----------------------------------------------------------------------------------------------------
+
+# Even steps of the logarithm over a decade to both sides; FFA-LoRA's and (IA)³'s a decade higher.
+FULL_RATES = fedsplitbert.RATES
+RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
+HIGH_RATES = tuple(10 * rate for rate in RATES)
+_FULL_MODEL = (FULL.id, "diloco", CENTRAL.id)
+_HIGH = ("ffa-lora", "ffa-lora-frozen", "ia3", "fed-sb")
+_TUNED = (*(row.id for row in METHODS), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
+
+
+def _rates(row: str) -> Grid:
+    rates = FULL_RATES if row in _FULL_MODEL else HIGH_RATES if row in _HIGH else RATES
+    return {"training.learning_rate": rates}
+
+
+_OWN: Mapping[str, Grid] = {
+    "fedrot-lora-soft": {"options.strength": (0.1, 0.3, 0.5)},
+    "fedit-adam": {"options.server.learning_rate": (1e-4, 1e-3, 1e-2, 1e-1)},
+}
+MINIATURE = Search(
+    {row: {**_rates(row), **_OWN.get(row, {})} for row in _TUNED},
+    trials=8,
+    rungs=(2,),
+    seeds=(1000,),
+    chosen=Path(__file__).parent / "tuned" / "lite.json",
+)
+SCALES = with_lite(fedsplitbert.SCALES, ("demo", "lite", "paper"), search=MINIATURE)
+COLUMNS = tuple(
+    Column(task, name, ("test/accuracy",), "test/accuracy", beside=("pooled/accuracy",), scales=scales)
+    for task, name, scales in (
+        ("mrpc", "MRPC", ("demo", "lite", "paper")),
+        ("sst2", "SST-2", ("lite", "paper")),
+        ("qnli", "QNLI", ("lite", "paper")),
+    )
+)
+
+# ---- clients -----------------------------------------------------------------------------------------------------
+
+
+def dirichlet_shares(alpha: float, clients: int, seed: int) -> list[list[float]]:
+    """Percentages of two labels at each client, drawn anew for each seed from a Dirichlet distribution."""
+    draw = random.Random(f"{alpha}/{clients}/{seed}")
+    pairs = [[draw.gammavariate(alpha, 1) for _ in range(2)] for _ in range(clients)]
+    firsts = [round(100 * first / (first + second), 1) for first, second in pairs]
+    return [[first, round(100 - first, 1)] for first in firsts]
+
+
+ONE_LABEL = [[100.0, 0.0], [0.0, 100.0], [100.0, 0.0]]
+
+
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    """A run with three clients whose label shares are drawn, before its row's changes."""
+    base = fedsplitbert.base_cell(row, column, scale, seed)
+    training = base.training
+    if row.changes.get("adapter"):
+        training = replace(training, learning_rate=1e-2 if scale.id == "demo" else 1e-3)
+    shares = dirichlet_shares(0.5, CLIENTS, seed)
+    return replace(base, training=training, partition=fedsplitbert.label_table(column.task, scale, shares))
+
+
+def one_label(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    """The same with one label at each client."""
+    partition = fedsplitbert.label_table(column.task, scale, ONE_LABEL)
+    return replace(base_cell(row, column, scale, seed), partition=partition)
+
+
+def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    """A run that shows what a round sends; a schedule of two rounds."""
+    base = base_cell(row, column, scale, seed)
+    return replace(base, training=replace(base.training, rounds=2, local_epochs=1))
+
+
+DEVIATIONS = deviations(f"""
+- clients: {CLIENTS} clients of one size. Their label shares are drawn anew for each seed from a Dirichlet distribution
+  with α = 0.5, or each has one label. Every client keeps a fifth of its examples for testing.
+- protocol: One protocol for all rows, and no paper's own: the same encoder, head, rounds, optimiser (AdamW, fresh in
+  every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
+- scores: A client's score is on examples with its own label shares, which rewards knowing them. Pooled accuracy is on
+  all clients' examples together. Scores are from the round that is best on a held-out tenth of the training examples.
+- adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
+- rank: HetLoRA is by padding alone: without pruning of ranks, and with weights by size.
+- fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS. The paper takes those of a gradient over
+  pooled texts. Both are sent once.
+""")

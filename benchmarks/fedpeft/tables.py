@@ -1,0 +1,56 @@
+"""The suite's tables: what each method sends, and what it scores under two skews of the labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.experiment import Benchmark, another
+from benchmarks.fedpeft import paper
+from benchmarks.fedpeft.forms import FORMS
+from benchmarks.fedpeft.paper import COLUMNS, DEVIATIONS, METHODS, REFERENCES
+from benchmarks.publication import View
+
+SCORES = Benchmark(
+    id="fedpeft-scores",
+    paper=paper.PAPER,
+    place="scores",
+    title="Accuracy of federated parameter-efficient fine-tuning over 3 clients with drawn label shares",
+    rows=(*REFERENCES, *METHODS),
+    columns=COLUMNS,
+    scales=paper.SCALES,
+    base=paper.base_cell,
+    published_csv=Path(__file__).parent / "published" / "scores.csv",
+    deviations=DEVIATIONS,
+    average="round",
+)
+ONE_LABEL = another(
+    SCORES,
+    "onelabel",
+    "one label",
+    "Accuracy of federated parameter-efficient fine-tuning over 3 clients with one label each",
+    base=paper.one_label,
+    gate=SCORES,
+)
+# Encoders for which bytes are derived: name, layers.
+ENCODERS = (("all-MiniLM-L6-v2", 6), ("bert-base-uncased", 12), ("roberta-large-fresh", 24))
+BYTES = another(
+    SCORES,
+    "bytes",
+    "bytes",
+    "What one client sends and receives in a round: closed forms, shapes and ledgers",
+    rows=METHODS,
+    columns=COLUMNS[:1],
+    scales=tuple(replace(scale, search=None) for scale in paper.SCALES),
+    deviations=tuple(entry for entry in DEVIATIONS if entry.id in ("adapters", "rank", "fed-sb")),
+    also="""
+- head: The head h (pooler and classifier, or the classifier alone at the lite scale) is counted where it is sent.
+- bitfit: The encoder has no pooler of its own, so that BitFit has L(7d + f) + d biases; the pooler's are the head's.
+- rounds (demo): Two rounds of one epoch, which show the bytes; no scores.
+""",
+    view=View("sent", {"forms": FORMS, "encoders": ENCODERS, "baselines": ("fedavg", "fedit")}),
+    average="",
+    base=paper.two_rounds,
+)
+
+BENCHMARKS = (BYTES, SCORES, ONE_LABEL)

@@ -1,0 +1,49 @@
+"""FedEx-LoRA (Singhal et al. 2025): FedIT's means, and what they miss of the mean product goes into the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from fedsim.algorithms import Workload, require_choice
+from fedsim.algorithms.averaging import Merged, Uploads, averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.lora import lora_of
+from fedsim.plan import identity_plan
+from fedsim.wire import Params
+
+
+def fedex_lora(
+    workload: Workload, residual: str = "factored", head: str = "shared", server: Mapping[str, Any] | None = None
+) -> FederatedAlgorithm:
+    """W + s (mean(B_k A_k) - mean(B_k) mean(A_k)), so that a round's aggregate is exact.
+
+    residual: sent "factored", of rank (K - 1) r; "dense"; or "transposed": dense, and added transposed to square
+    weights, as the authors' code at commit 683a3f30 does (fed_agg.py, aggregate_models_ours). The server's optimiser
+    moves the means alone. head: "shared", "local", or "frozen" at its draw.
+    """
+    require_choice("residual", residual, ("factored", "dense", "transposed"))
+    lora = lora_of(workload, "fedex_lora")
+    plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))
+
+    def merge(uploads: Uploads) -> Merged:
+        changed: Params = {}
+        sent: Params = {}
+        for layer in lora.layers:
+            # sum_k p_k (B_k - mean B)(A_k - mean A): with the last client's B for reference, one term fewer
+            *others, last = uploads.sent
+            mean = sum(p * each[layer.a] for p, each in zip(uploads.weights, uploads.sent, strict=True))
+            pairs = list(zip(uploads.weights, others, strict=False))
+            b = torch.cat([p * (each[layer.b] - last[layer.b]) for p, each in pairs] or [last[layer.b][:, :0]], 1)
+            a = torch.cat([each[layer.a] - mean for _, each in pairs] or [last[layer.a][:0]])
+            factors = {layer.b: b, layer.a: a} if residual == "factored" else {layer.weight: lora.scale * b @ a}
+            sent |= (arrived := uploads.at_rest(factors))
+            change = (
+                arrived[layer.weight] if layer.weight in arrived else lora.scale * arrived[layer.b] @ arrived[layer.a]
+            )
+            changed |= layer.added(uploads.server, change.T if residual == "transposed" else change)
+        return Merged(changed, {"residuals": sent})
+
+    return averaging(workload, lambda round, client: plan, server, merge=merge)

@@ -1,0 +1,60 @@
+"""FedSA-LoRA (Guo et al. 2024): both factors are trained, A is averaged, every client keeps its own B."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from fedsim.algorithms import Workload
+from fedsim.algorithms.averaging import averaging
+from fedsim.data import Client
+from fedsim.engine import FederatedAlgorithm, FederationState
+from fedsim.lora import lora_of
+from fedsim.plan import ClientId, identity_plan
+from fedsim.store import ClientStore
+from fedsim.wire import Channel, Params
+
+ONE = 0  # the client under which all clients' tensors are kept
+
+
+def fedsa_lora(workload: Workload, head: str = "local", in_turn: bool = False) -> FederatedAlgorithm:
+    """A learns what is general, B what is a client's own.
+
+    head: "local" as in the authors' settings, "shared", or "frozen" at its draw.
+    in_turn: one B (and local head), which each client takes over from the client before: what the authors' code at
+    commit fc276b5e computes, as its settings give all clients one model object (core/fed_runner.py).
+    """
+    lora = lora_of(workload, "fedsa_lora")
+    plan = identity_plan(lora.names, *lora.with_head(head, lora.a, lora.b))
+    if not in_turn:
+        return averaging(workload, lambda round, client: plan)
+    method = averaging(replace(workload, map_clients=map), lambda round, client: plan)  # one client after the other
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        return method.init(clients, channel, _HandedOn(store))
+
+    return replace(method, init=init, client_update=None)
+
+
+@dataclass
+class _HandedOn(ClientStore):
+    """A store in which every client finds what the last one left."""
+
+    store: ClientStore
+
+    def get(self, client: ClientId) -> Params:
+        return self.store.get(ONE)
+
+    def put(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
+        self.store.put(ONE, round, tensors)
+
+    def flush(self, round: int) -> dict[str, tuple[str, str]]:
+        return self.store.flush(round)
+
+    def restore(self, files: Mapping[str, tuple[str, str]]) -> None:
+        self.store.restore(files)
+
+    def __iter__(self) -> Iterator[ClientId]:
+        return iter(self.store)

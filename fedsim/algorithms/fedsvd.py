@@ -1,0 +1,32 @@
+"""FedSVD (Lee et al. 2025): clients train B alone, and the server makes A orthonormal after every round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fedsim.algorithms import Workload
+from fedsim.algorithms.averaging import Merged, Uploads, averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.lora import decomposed, lora_of
+from fedsim.plan import identity_plan
+from fedsim.wire import Params
+
+
+def fedsvd(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
+    """U S V^T of mean(B_k) A: A becomes V^T and B becomes U S, whose product is the same.
+
+    head: "shared", "local", or "frozen" at its draw, as in the authors' code.
+    """
+    lora = lora_of(workload, "fedsvd")
+    shared, local = lora.with_head(head, lora.b, frozenset())
+    plan = identity_plan(lora.names, shared, local)
+    plan = replace(plan, download=shared | lora.a)
+
+    def merge(uploads: Uploads) -> Merged:
+        factors: Params = {}
+        for layer in lora.layers:
+            u, s, factors[layer.a] = decomposed(uploads.server[layer.b], uploads.server[layer.a])
+            factors[layer.b] = u * s
+        return Merged(uploads.at_rest(factors))
+
+    return averaging(workload, lambda round, client: plan, merge=merge)

@@ -1,0 +1,26 @@
+"""FFA-LoRA (Sun et al. 2024): A stays at its draw, which all clients have; B alone is trained and averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedsim.algorithms import Workload
+from fedsim.algorithms.averaging import averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.lora import lora_of
+from fedsim.plan import identity_plan
+
+
+def ffa_lora(
+    workload: Workload, head: str = "shared", server: Mapping[str, Any] | None = None, proximal: float = 0.0
+) -> FederatedAlgorithm:
+    """With one A for all, the mean of the clients' B is exact: mean(B_k) A = mean(B_k A).
+
+    head: "shared", "frozen" at its draw as some implementations have it, or "local". alpha only rescales the learning
+    rate here, so that one of both is tuned.
+    """
+    lora = lora_of(workload, "ffa_lora")
+    shared, local = lora.with_head(head, lora.b, frozenset())
+    plan = identity_plan(lora.names, shared, local)
+    return averaging(workload, lambda round, client: plan, server, proximal)

@@ -1,0 +1,37 @@
+"""FlexLoRA (Bai et al. 2024): the server forms the mean product and sends its best factors of each client's rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedsim.algorithms import Workload, require_choice
+from fedsim.algorithms.averaging import Merged, Uploads, averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.lora import Ranks, decomposed, lora_of, stacked
+from fedsim.plan import identity_plan
+from fedsim.wire import Params
+
+
+def flexlora(
+    workload: Workload, values: str = "b", head: str = "shared", ranks: Sequence[int] | None = None
+) -> FederatedAlgorithm:
+    """U S V^T of mean(B_k A_k), cut at the rank; the weights never change, and what is beyond the rank is lost.
+
+    values: the singular values go to "b" (B = U S, A = V^T), or their roots to "both". head: "shared", "local", or
+    "frozen" at its draw. ranks: of the clients, in turn.
+    """
+    require_choice("values", values, ("b", "both"))
+    lora = lora_of(workload, "flexlora")
+    rank = workload.initial[lora.layers[0].a].shape[0]
+    plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))
+
+    def merge(uploads: Uploads) -> Merged:
+        factors: Params = {}
+        for layer in lora.layers:
+            u, s, vt = decomposed(*stacked(uploads.sent, uploads.weights, layer))
+            u, s, vt = u[:, :rank], s[:rank], vt[:rank]
+            root = s.sqrt()
+            factors[layer.b], factors[layer.a] = (u * s, vt) if values == "b" else (u * root, root[:, None] * vt)
+        return Merged(uploads.at_rest(factors))
+
+    return averaging(workload, lambda round, client: plan, merge=merge, ranks=Ranks(ranks, rank) if ranks else None)

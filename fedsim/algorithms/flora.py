@@ -1,0 +1,47 @@
+"""FLoRA (Wang et al. 2024): clients' factors are stacked and merged into the weights, and LoRA begins anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from fedsim.algorithms import Workload
+from fedsim.algorithms.averaging import Merged, Uploads, averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.lora import Ranks, lora_of, stacked
+from fedsim.plan import identity_plan
+from fedsim.rng import SERVER, torch_seeded
+from fedsim.wire import Params
+
+
+def flora(workload: Workload, head: str = "shared", ranks: Sequence[int] | None = None) -> FederatedAlgorithm:
+    """The stack of the p_k B_k and the A_k has the exact mean of the products, of clients of any ranks.
+
+    Every client gets the stack and merges it as the server does; then it draws A again, by the number of the round as
+    all do, and B is 0. head: "shared", "local", or "frozen" at its draw. ranks: of the clients, in turn.
+    """
+    lora = lora_of(workload, "flora")
+    rank = workload.initial[lora.layers[0].a].shape[0]
+    shared, local = lora.with_head(head, lora.a | lora.b, frozenset())
+    plan = identity_plan(lora.names, shared, local)
+    plan = replace(plan, download=shared - lora.a - lora.b)
+
+    def merge(uploads: Uploads) -> Merged:
+        server: Params = {}
+        stack: Params = {}
+        for layer in lora.layers:
+            b, a = stacked(uploads.sent, uploads.weights, layer)
+            sent = uploads.at_rest({layer.b: b, layer.a: a})
+            server |= layer.added(uploads.server, lora.scale * sent[layer.b] @ sent[layer.a])
+            stack |= sent
+        with torch_seeded(workload.training.seed, uploads.round, SERVER, "adapter"):
+            for layer in lora.layers:
+                server[layer.a] = torch.empty_like(uploads.server[layer.a])
+                torch.nn.init.kaiming_uniform_(server[layer.a], a=math.sqrt(5))
+                server[layer.b] = torch.zeros_like(uploads.server[layer.b])
+        return Merged(server, {"stacks": stack})
+
+    return averaging(workload, lambda round, client: plan, merge=merge, ranks=Ranks(ranks, rank) if ranks else None)

@@ -1,0 +1,31 @@
+"""RoLoRA (Chen et al. 2024): odd rounds train and average B, even rounds A."""
+
+from __future__ import annotations
+
+from fedsim.algorithms import Workload
+from fedsim.algorithms.averaging import averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.lora import lora_of
+from fedsim.plan import ClientId, ExchangePlan
+
+
+def rolora(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
+    """Alternating minimisation: with the other factor fixed, each mean is exact.
+
+    A client downloads the factor that the round before has changed, or both if it did not take part in that round.
+    head: "shared", "frozen" at its draw, or "local".
+    """
+    lora = lora_of(workload, "rolora")
+    everything = {name: name for name in lora.names}
+
+    def factor(round: int) -> frozenset[str]:
+        return lora.b if round % 2 else lora.a
+
+    def plan(round: int, client: ClientId) -> ExchangePlan:
+        shared, local = lora.with_head(head, factor(round), frozenset())
+        missed = round > 1 and client not in workload.cohort(round - 1)
+        changed = lora.a | lora.b if missed else factor(max(1, round - 1))
+        download = changed | (shared - factor(round))
+        return ExchangePlan(everything, download, shared | local, shared, local)
+
+    return averaging(workload, plan)

@@ -1,0 +1,125 @@
+"""Low-rank adapters as server and clients see them: names of factors, products, ranks, and decompositions.
+
+Notation of Hu et al. (2022): W + s B A, with A [r, d_in], B [d_out, r] and s = alpha / r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fedsim.algorithms import Workload, require_choice
+from fedsim.errors import FederationError
+from fedsim.models.adapters import holds_rows
+from fedsim.plan import ClientId
+from fedsim.wire import Params
+
+A, B = "lora_A", "lora_B"
+HEADS = ("shared", "local", "frozen")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The names of one layer's parameters. in_rows: whether its weight is held transposed, as GPT-2's layers are."""
+
+    weight: str
+    a: str
+    b: str
+    in_rows: bool = False
+
+    def added(self, params: Mapping[str, Tensor], change: Tensor) -> Params:
+        """The layer's weight with a change [d_out, d_in] added."""
+        return {self.weight: params[self.weight] + (change.T if self.in_rows else change)}
+
+
+@dataclass(frozen=True)
+class Lora:
+    """A model's LoRA. layers: those that have factors; head: names of the head's parameters."""
+
+    layers: tuple[Layer, ...]
+    scale: float
+    names: frozenset[str]
+    head: frozenset[str]
+
+    @property
+    def a(self) -> frozenset[str]:
+        """The names of all factors A."""
+        return frozenset(layer.a for layer in self.layers)
+
+    @property
+    def b(self) -> frozenset[str]:
+        """The names of all factors B."""
+        return frozenset(layer.b for layer in self.layers)
+
+    def with_head(self, head: str, shared: frozenset[str], local: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """Shared and local names with those of a head that is "shared", "local" or "frozen" as it was drawn."""
+        require_choice("head", head, HEADS)
+        none: frozenset[str] = frozenset()
+        return shared | (self.head if head == "shared" else none), local | (self.head if head == "local" else none)
+
+
+def lora_of(workload: Workload, method: str) -> Lora:
+    """The model's LoRA; FederationError where it has none. method: for the message."""
+    model, config = workload.model, workload.model.network.adapter
+    if config is None or config.kind != "lora":
+        raise FederationError(
+            f"{method}: expected a model with the adapter lora, found {config.kind if config else 'none'}; "
+            f"""set adapter={{"kind": "lora"}}"""
+        )
+    in_rows = holds_rows(model.network.encoder)
+    stems = sorted(name.removesuffix(f".{A}") for name in model.network.adapted if name.endswith(A))
+    layers = tuple(Layer(f"{stem}.weight", f"{stem}.{A}", f"{stem}.{B}", in_rows) for stem in stems)
+    return Lora(layers, config.scale, frozenset(model.parameters), model.groups.head)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Ranks of clients, of which each has its own; they take turns over the list.
+
+    A client of a lower rank than the server's has zeros in the other rows of A and columns of B. Their gradients are 0,
+    so that they stay 0, and only what is in its rank crosses the wire (Cho et al. 2024).
+    """
+
+    ranks: Sequence[int]
+    most: int  # the server's rank
+
+    def __post_init__(self) -> None:
+        if not self.ranks or not all(isinstance(rank, int) and 0 < rank <= self.most for rank in self.ranks):
+            raise FederationError(f"ranks: expected numbers from 1 to the adapter's r, {self.most}, found {self.ranks}")
+
+    def cut(self, client: ClientId, params: Mapping[str, Tensor]) -> Params:
+        """What is in a client's rank."""
+        rank = self.ranks[client % len(self.ranks)]
+        return {
+            name: value[:rank] if name.endswith(A) else value[:, :rank] if name.endswith(B) else value
+            for name, value in params.items()
+        }
+
+    def filled(self, params: Mapping[str, Tensor]) -> Params:
+        """Tensors in the server's shapes, with zeros beyond a client's rank."""
+        pad = torch.nn.functional.pad
+        return {
+            name: pad(value, (0, 0, 0, self.most - len(value)))
+            if name.endswith(A)
+            else pad(value, (0, self.most - value.shape[1]))
+            if name.endswith(B)
+            else value
+            for name, value in params.items()
+        }
+
+
+def decomposed(b: Tensor, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """U, the singular values, and V^T of the product b a, without the product itself: by QR of both factors."""
+    left, upper = torch.linalg.qr(b)
+    right, lower = torch.linalg.qr(a.T)
+    u, values, vt = torch.linalg.svd(upper @ lower.T, full_matrices=False)
+    return left @ u, values, vt @ right.T
+
+
+def stacked(sent: Sequence[Params], weights: Sequence[float], layer: Layer) -> tuple[Tensor, Tensor]:
+    """A layer's factors of all clients on the rank's axis; their product b a is the weighted mean of the products."""
+    b = torch.cat([weight * params[layer.b] for params, weight in zip(sent, weights, strict=True)], 1)
+    return b, torch.cat([params[layer.a] for params in sent])

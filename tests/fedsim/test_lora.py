@@ -1,0 +1,286 @@
+"""Federated LoRA: what each method's algebra promises, which bytes cross, and what stays with whom."""
+
+import pytest
+import torch
+
+from fedsim.adapter_config import AdapterConfig
+from fedsim.algorithms import algorithm_names
+from fedsim.checkpoint import Checkpoint
+from fedsim.errors import FederationError
+from fedsim.lora import decomposed, lora_of
+from fedsim.store import ClientStore
+from tests.fedsim.test_adapters import DEPTH, HEAD, LORA, D, adapted
+
+N_A = N_B = 2 * DEPTH * LORA.r * D
+BOTH, K = N_A + N_B, 3
+DENSE = 2 * DEPTH * D * D
+# (method, options) -> values of one client without the head: up, and down by kind in the second round.
+METHODS = {
+    "fedit": ("fedavg", {}, BOTH, {"parameters": BOTH}),
+    "ffa-lora": ("ffa_lora", {}, N_B, {"parameters": N_B}),
+    "ffa-lora-frozen": ("ffa_lora", {"head": "frozen"}, N_B - HEAD, {"parameters": N_B - HEAD}),
+    "rolora": ("rolora", {}, N_A, {"parameters": N_B}),
+    "fedsa-lora": ("fedsa_lora", {}, N_A - HEAD, {"parameters": N_A - HEAD}),
+    "fedsa-lora-shared": ("fedsa_lora", {"head": "shared"}, N_A, {"parameters": N_A}),
+    "fedsa-lora-in-turn": ("fedsa_lora", {"in_turn": True}, N_A - HEAD, {"parameters": N_A - HEAD}),
+    "share-b": ("share_b", {}, N_B, {"parameters": N_B}),
+    "flora": ("flora", {}, BOTH, {"parameters": 0, "stacks": K * BOTH}),
+    "flexlora": ("flexlora", {}, BOTH, {"parameters": BOTH}),
+    "flexlora-both": ("flexlora", {"values": "both"}, BOTH, {"parameters": BOTH}),
+    "fedex-lora": ("fedex_lora", {}, BOTH, {"parameters": BOTH, "residuals": (K - 1) * BOTH}),
+    "fedex-lora-dense": ("fedex_lora", {"residual": "dense"}, BOTH, {"parameters": BOTH, "residuals": DENSE}),
+    "fedex-lora-transposed": ("fedex_lora", {"residual": "transposed"}, BOTH, {"parameters": BOTH, "residuals": DENSE}),
+    "fedrot-lora": ("fedrot_lora", {}, BOTH, {"parameters": BOTH}),
+    "fedrot-lora-soft": ("fedrot_lora", {"strength": 0.5}, BOTH, {"parameters": BOTH}),
+    "fedsvd": ("fedsvd", {}, N_B, {"parameters": BOTH}),
+    "hetlora": ("hetlora", {"ranks": [2]}, BOTH, {"parameters": BOTH}),
+}
+EXACT = ("flora", "fedex-lora", "fedex-lora-dense", "ffa-lora", "rolora", "fedsvd")  # exact in every round
+
+
+def build(small, name, config=LORA, **workload):
+    method, options, *_ = METHODS[name]
+    workload = adapted(small, config, **workload)
+    return small.algorithm(method, workload, **options), workload
+
+
+def run(small, name, config=LORA, rounds=2, clients=None, codec="fp32", **options):
+    algorithm, workload = build(small, name, config, **options)
+    return small.run(algorithm, codec, rounds=rounds, clients=clients, score=lambda *_: {}), algorithm, workload
+
+
+def merged(workload, params):
+    """The weights with adapters in them, by layer, and the head."""
+    lora = lora_of(workload, "a test")
+    weights = {
+        layer.weight: params[layer.weight] + lora.scale * params[layer.b] @ params[layer.a] for layer in lora.layers
+    }
+    return weights | {name: params[name] for name in lora.head}
+
+
+def trained_clients(small, name, after, **options):
+    """The clients' merged weights at the end of the round after `after`, and the server's, of one run."""
+    algorithm, workload = build(small, name, **options)
+    ends = []
+    compute = algorithm.client_update
+    client_update = type(compute)(compute.__func__, compute.__self__)
+
+    def watched(update):
+        outcome = client_update(update)
+        ends.append(
+            merged(
+                workload,
+                {name: value.clone() for name, value in workload.model.read(workload.model.parameters).items()},
+            )
+        )
+        return outcome
+
+    object.__setattr__(compute.__self__, "client_update", watched)
+    ended = small.run(algorithm, rounds=after + 1, score=lambda *_: {})
+    return ends[-K:], merged(workload, workload.server_params(ended.state))
+
+
+def test_every_method_is_here():
+    files = {
+        "ffa_lora",
+        "rolora",
+        "fedsa_lora",
+        "share_b",
+        "flora",
+        "flexlora",
+        "fedex_lora",
+        "fedrot_lora",
+        "fedsvd",
+        "hetlora",
+    }
+    assert files <= set(algorithm_names())
+    assert {method for method, *_ in METHODS.values()} == files | {"fedavg"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_bytes_are_the_closed_form(small, name):
+    _, _, up, down = METHODS[name]
+    ended, *_ = run(small, name)
+    rows = [row for row in ended.channel.ledger.rows if row.round == 2]
+    for client in range(K):
+        sent = {(row.direction, row.kind): row.values for row in rows if row.client == client}
+        expected = {("up", "parameters"): up + HEAD}
+        expected |= {("down", kind): size + HEAD * (kind == "parameters") for kind, size in down.items()}
+        assert sent == {key: size for key, size in expected.items() if size}
+    assert all(row.bytes == 4 * row.values for row in rows)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_resumed_run_is_the_uninterrupted_one(small, assert_same_run, tmp_path, name):
+    def ended(rounds, **engine):
+        return small.run(build(small, name, rounds=4)[0], rounds=rounds, **engine)
+
+    ended(2, checkpoint=Checkpoint(tmp_path, name), store=ClientStore(tmp_path))
+    resumed = ended(4, checkpoint=Checkpoint(tmp_path, name), store=ClientStore(tmp_path))
+    assert_same_run(resumed, ended(4))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_the_aggregate_is_the_mean_of_the_clients_models(small, name):
+    weights = [len(client.train) / 30 for client in small.clients]
+    for after in (0, 1, 2):
+        ends, server = trained_clients(small, name, after)
+        for layer, value in server.items():
+            mean = sum(weight * end[layer] for weight, end in zip(weights, ends, strict=True))
+            torch.testing.assert_close(value, mean, rtol=0, atol=1e-5)
+
+
+def test_the_mean_of_the_factors_is_not(small):
+    for name in ("fedit", "fedex-lora-transposed"):
+        ends, server = trained_clients(small, name, 1, learning_rate=0.05)
+        weights = [len(client.train) / 30 for client in small.clients]
+        wrong = [
+            (value - sum(weight * end[layer] for weight, end in zip(weights, ends, strict=True))).abs().max()
+            for layer, value in server.items()
+        ]
+        assert max(wrong) > 1e-3, name
+
+
+@pytest.mark.parametrize(
+    "name", ["fedit", "fedex-lora", "flora", "flexlora", "flexlora-both", "fedrot-lora", "hetlora"]
+)
+def test_one_client_is_central_lora_for_a_round(small, name):
+    one = small.clients[1:2]
+    central = small.run(small.algorithm("central", adapted(small)), clients=one, rounds=1)
+    workload = adapted(small)
+    expected = merged(workload, workload.server_params(central.state))
+    ended, _, workload = run(small, name, rounds=1, clients=one)
+    # A single client is not the first one here: cohorts are drawn by place.
+    for layer, value in merged(workload, workload.server_params(ended.state)).items():
+        torch.testing.assert_close(value, expected[layer], rtol=0, atol=1e-5)
+
+
+def test_flexlora_of_full_rank_is_fedex(small):
+    full = AdapterConfig("lora", r=D, alpha=4.0)
+    one, other = (run(small, name, full, rounds=1) for name in ("flexlora", "fedex-lora"))
+    expected = merged(other[2], other[2].server_params(other[0].state))
+    for layer, value in merged(one[2], one[2].server_params(one[0].state)).items():
+        torch.testing.assert_close(value, expected[layer], rtol=0, atol=1e-5)
+
+
+def test_hetlora_of_equal_ranks_is_fedit(small, assert_same_run):
+    assert_same_run(run(small, "hetlora")[0], run(small, "fedit")[0])
+
+
+def test_a_padded_client_is_one_of_its_rank_and_sends_no_more(small):
+    ranks = {"ranks": [1, 2, 1]}
+    for method in ("hetlora", "flexlora", "flora"):
+        workload = adapted(small)
+        ended = small.run(small.algorithm(method, workload, **ranks), rounds=2, score=lambda *_: {})
+        up = {
+            row.client: row.values - HEAD
+            for row in ended.channel.ledger.rows
+            if row.round == 2 and row.direction == "up"
+        }
+        assert up == {0: BOTH // 2, 1: BOTH, 2: BOTH // 2}
+    workload = adapted(small)
+    alone = small.run(small.algorithm("hetlora", workload, ranks=[1]), clients=small.clients[:1], score=lambda *_: {})
+    for layer in lora_of(workload, "a test").layers:
+        assert not alone.state.shared[layer.a][1:].any()
+        assert not alone.state.shared[layer.b][:, 1:].any()
+
+
+@pytest.mark.parametrize("name", ["fedrot-lora", "fedrot-lora-soft"])
+def test_a_rotation_leaves_the_product_and_comes_nearer_to_what_was_received(small, name):
+    algorithm, workload = build(small, name)
+    generator = torch.Generator().manual_seed(0)
+    lora = lora_of(workload, "a test")
+    received, trained = (
+        {name: torch.randn(workload.initial[name].shape, generator=generator) for name in lora.a | lora.b} for _ in "12"
+    )
+    finish = algorithm.client_update.__self__.finish
+    assert finish(1, received, trained) == trained
+    for round in (2, 3):
+        turned = finish(round, received, trained)
+        for layer in lora.layers:
+            torch.testing.assert_close(turned[layer.b] @ turned[layer.a], trained[layer.b] @ trained[layer.a])
+            factor = layer.b if round % 2 else layer.a
+            before, after = ((each[factor] - received[factor]).norm() for each in (trained, turned))
+            assert after < before
+
+
+def test_fedsvd_makes_a_orthonormal_and_keeps_the_product(small):
+    ended, _, workload = run(small, "fedsvd")
+    for layer in lora_of(workload, "a test").layers:
+        a = ended.state.shared[layer.a]
+        torch.testing.assert_close(a @ a.T, torch.eye(len(a)), rtol=0, atol=1e-5)
+
+
+def test_local_factors_of_two_clients_differ_and_share_no_memory(small):
+    ended, _, workload = run(small, "fedsa-lora", rounds=1)
+    lora = lora_of(workload, "a test")
+    first, second = (ended.state.clients.get(client) for client in (0, 1))
+    assert first.keys() == lora.b | lora.head
+    for name in lora.b:
+        assert not torch.equal(first[name], second[name])
+        assert first[name].untyped_storage().data_ptr() != second[name].untyped_storage().data_ptr()
+
+
+def test_in_turn_all_clients_have_one_b_which_each_has_trained(small):
+    ended, algorithm, workload = run(small, "fedsa-lora-in-turn", rounds=1)
+    apart, *_ = run(small, "fedsa-lora", rounds=1)
+    name = min(lora_of(workload, "a test").b)
+    everyone = [ended.state.clients.get(client)[name] for client in range(K)]
+    assert all(torch.equal(one, everyone[0]) for one in everyone)
+    assert algorithm.client_update is None  # other processes would not get it in turn
+    alone, *_ = run(small, "fedsa-lora-in-turn", rounds=1, clients=small.clients[:1])
+    assert torch.equal(alone.state.clients.get(0)[name], apart.state.clients.get(0)[name])
+    assert not torch.equal(everyone[0], apart.state.clients.get(2)[name])
+
+
+def test_who_missed_a_round_gets_the_changed_weights(small):
+    workload = adapted(small, rounds=4, participation=0.5)
+    for method in ("flora", "fedex_lora"):
+        ended = small.run(small.algorithm(method, workload), rounds=4, participation=0.5, score=lambda *_: {})
+        for round in (2, 3, 4):
+            here, before = workload.cohort(round), workload.cohort(round - 1)
+            rows = {
+                row.client: row for row in ended.channel.ledger.rows if row.round == round and row.kind != "parameters"
+            }
+            assert set(rows) == set(here)
+            for client in here:
+                if client not in before:
+                    assert (rows[client].kind, rows[client].values) == ("residuals", DENSE)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_half_precision_on_the_wire_is_what_server_and_clients_compute_with(small, name):
+    ended, *_ = run(small, name, codec="fp16")
+    assert all(row.bytes == 2 * row.values for row in ended.channel.ledger.rows if row.round)
+    assert all(value.isfinite().all() for value in ended.state.shared.values())
+
+
+def test_a_decomposition_is_that_of_the_product():
+    generator = torch.Generator().manual_seed(0)
+    b, a = torch.randn(9, 4, generator=generator), torch.randn(4, 7, generator=generator)
+    u, s, vt = decomposed(b, a)
+    torch.testing.assert_close((u * s) @ vt, b @ a)
+    torch.testing.assert_close(s, torch.linalg.svdvals(b @ a)[:4])
+
+
+@pytest.mark.parametrize("name", [name for name, (method, *_) in METHODS.items() if method != "fedavg"])
+def test_a_model_without_lora_is_refused(small, name):
+    method, options, *_ = METHODS[name]
+    for workload, found in ((small.workload(), "none"), (adapted(small, AdapterConfig("bitfit")), "bitfit")):
+        with pytest.raises(FederationError, match=f"expected a model with the adapter lora, found {found}"):
+            small.algorithm(method, workload, **options)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "expected"),
+    [
+        ("fedrot_lora", {"strength": 0}, "strength: expected a number above 0"),
+        ("hetlora", {"ranks": [3]}, "ranks: expected numbers from 1 to the adapter's r, 2, found"),
+        ("fedex_lora", {"residual": "none"}, "residual: expected one of factored, dense, transposed"),
+        ("flexlora", {"values": "a"}, "values: expected one of b, both"),
+        ("ffa_lora", {"head": "own"}, "head: expected one of shared, local, frozen"),
+    ],
+)
+def test_wrong_options_are_refused(small, method, options, expected):
+    with pytest.raises(FederationError, match=expected):
+        small.algorithm(method, adapted(small), **options)
