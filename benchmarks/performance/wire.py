@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,8 +17,9 @@ from benchmarks.performance.suite import Section
 from benchmarks.registry import benchmark
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
+from fedsim.codecs import DTYPES, Codec, Encoded
 from fedsim.engine import run_federation
-from fedsim.wire import CODECS, Channel, Params
+from fedsim.wire import Channel, Params
 
 TABLE, ROW, TASK = "fedsplitbert-table3", "fedavg", "mrpc"
 HTTP2_FRAME, HTTP2_HEADER, GRPC_PREFIX = 16_384, 9, 5  # bytes: RFC 9113, and gRPC's length-prefixed messages
@@ -34,15 +35,20 @@ class Recorded(Channel):
         super().__init__(codec)
         self.messages: list[list[Tensor]] = []
 
-    def _send(self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str) -> Params:
-        self.messages.append([self._encode(tensor).clone() for tensor in payload.values()])
-        return super()._send(client, direction, payload, kind)
+    def _send(self, *message: Any) -> Params:
+        self.messages.append([])
+        return super()._send(*message)
+
+    def _encode(self, *tensor: Any) -> tuple[Codec, Encoded]:
+        codec, encoded = super()._encode(*tensor)
+        self.messages[-1] += [part.clone() for part in encoded]
+        return codec, encoded
 
 
 def wire(repeats: int) -> Section:
     """Framing and compression of FedAvg's payloads, for each codec. repeats: without effect: bytes do not vary."""
     rows = []
-    for codec in CODECS:
+    for codec in DTYPES:
         messages = demo_messages(codec)
         raw = sum(len(array_of(tensor).tobytes()) for message in messages for tensor in message)
         framed = [framing_bytes(message) for message in messages]

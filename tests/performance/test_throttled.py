@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import torch
@@ -62,17 +63,25 @@ class Throttled(Channel):
         super().__init__(codec)
         self.network, self.link, self.rate = network, link, network.down
 
-    def _send(self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str) -> Params:
+    def _send(self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str, *codec: Any) -> Params:
         self.rate = self.network.down if direction == "down" else self.network.up
         if payload and kind not in ACCOMPANYING:
             time.sleep(self.network.latency / 2)
-        return super()._send(client, direction, payload, kind)
+        return super()._send(client, direction, payload, kind, *codec)
 
-    def _transfer(self, tensor: Tensor) -> tuple[Tensor, int, int]:
-        encoded = self._encode(tensor).contiguous()
+    def _transfer(self, tensor: Tensor, *how: Any) -> tuple[Tensor, int, int]:
+        encoded = self._crossing(tensor, *how).contiguous()
         arrived = self.link.send(encoded.view(torch.uint8).numpy().tobytes() if encoded.dim() else b"", self.rate)
         same = torch.frombuffer(bytearray(arrived), dtype=encoded.dtype).reshape(encoded.shape)
-        return self._decode(same), encoded.numel(), encoded.numel() * encoded.element_size()
+        received = same.float() if same.is_floating_point() else same
+        return received, encoded.numel(), encoded.numel() * encoded.element_size()
+
+    def _crossing(self, tensor: Tensor, *how: Any) -> Tensor:
+        """What crosses of a tensor; a cast makes one tensor of it."""
+        if not tensor.is_floating_point():
+            return tensor.detach()
+        _, (encoded,) = self._encode(tensor.detach(), *how[:2], self.codec)
+        return encoded
 
 
 def run(name: str, folder, channel: Channel) -> tuple[float, float]:
