@@ -127,7 +127,7 @@ class CostBound:
 
     of: bytes of a "round" or of a whole "run" in the directions of the paper's convention, or "flops" of training on a
     text, all by the shapes of the paper's encoder at every scale; or "seconds" of a round's training, which decide
-    nothing; or seconds of all clients' "epoch" in a deployment, modelled from timings, which decide nothing either.
+    nothing; or "time" of a run on typical networks and devices, computed, which decides nothing either.
     With a target: uploaded bytes until a row reaches it.
     share: whether the bounds are percent. places: decimals to which the paper rounds; None for exact bounds.
     costs: where the paper has that cost. texts: of all clients together, where bytes depend on their number.
@@ -139,7 +139,7 @@ class CostBound:
     tasks: tuple[str, ...]
     least: float = -math.inf
     most: float = math.inf
-    of: Literal["round", "run", "flops", "seconds", "epoch"] = "round"
+    of: Literal["round", "run", "flops", "seconds", "time"] = "round"
     share: bool = False
     target: Target | None = None
     places: int | None = None

@@ -15,6 +15,7 @@ MEGABIT = 1e6 / 8  # bytes
 Preset = TypeVar("Preset")
 # Kinds of payload that travel in another one's message: a mask with its activations, labels with their features.
 ACCOMPANYING = ("masks", "labels")
+BATCHWISE = ("activations", "gradients")  # that cross with every batch
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Deployment:
     @property
     def label(self) -> str:
         """In words."""
-        return f"{self.device.name} on {self.network.name}"
+        return f"{self.device.name} ({self.network.name})"
 
     def client_seconds(self, turn: Turn) -> float:
         """A client's own transfers and computation; every message waits half a round trip."""
@@ -194,6 +195,12 @@ def _expected_maximum(normal: Sequence[float], slow: Sequence[float], share: flo
         expected += time * (reached - below)
         below = reached
     return expected
+
+
+TYPICAL = {  # network -> a client that is usual there
+    network: Deployment(NETWORKS[network], DEVICES[device])
+    for network, device in (("3g", "phone"), ("lte", "phone"), ("fibre", "laptop"), ("datacentre", "v100"))
+}
 
 
 def preset(what: str, presets: Mapping[str, Preset], name: str) -> Preset:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.campaign.protocol import SCALE, campaign, decisive_of
 from benchmarks.claims import rows_named
-from benchmarks.dry_run.shapes import derive_client, derive_flops, derive_for
+from benchmarks.dry_run.shapes import derive_client, derive_for, derive_work
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
@@ -57,7 +57,7 @@ def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[J
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
     published = published_of(tables.values())
     deciding = _deciding(paper, records) if scale.id == SCALE else {}
-    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_flops, deciding)
+    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_work, deciding)
 
 
 def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:

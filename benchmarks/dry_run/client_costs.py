@@ -163,17 +163,6 @@ def client_costs(cell: RunConfig) -> ClientCosts | None:
     )
 
 
-def client_flops(cell: RunConfig) -> float | None:
-    """FLOPs of one client's training on a text: of split training those of its side, embeddings and head.
-
-    None for other methods with another training loop.
-    """
-    if cell.algorithm in SPLIT:
-        return _split_flops(FlopRun(cell))[0]
-    costs = client_costs(cell)
-    return None if costs is None else costs.flops
-
-
 def work(cell: RunConfig) -> Work | None:
     """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
     if cell.algorithm in SPLIT:

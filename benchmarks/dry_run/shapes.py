@@ -144,11 +144,6 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
     return kept(key, lambda: _dry_run().client_costs(cell), asdict, lambda value: ClientCosts(**value))
 
 
-def derive_flops(cell: RunConfig) -> float | None:
-    """FLOPs of one client's training on a text; None where shapes do not give them."""
-    return kept(key_of("flops", cell), lambda: _dry_run().client_flops(cell), float, float)
-
-
 def derive_fit(cell: RunConfig, memory: int, precision: str) -> Fit:
     """The part of a run's batches that fits a GPU with so many bytes; see `memory.fit`."""
 

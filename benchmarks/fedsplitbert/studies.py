@@ -119,7 +119,7 @@ ORDERS = replace(
         )
         for column in COLUMNS
     ),
-    view=View("orders", {"megabytes": 100, "deployments": {"3g": "phone", "datacentre": "v100"}}),
+    view=View("orders", {"megabytes": 100, "front": (10, 30, 100, 300, 1000), "networks": ("3g", "datacentre")}),
     without_training=(),
 )
 

@@ -113,13 +113,17 @@ class Tables:
     def pairs(
         self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
     ) -> Iterator[Pair]:
-        """Every row with every other one on every (chosen) task and score that both tables have."""
+        """Every row with every other one on every (chosen) task and score that both tables have.
+
+        A score may be of some clients, such as "test/f1@worst".
+        """
         chosen = tuple(scores)
         for row, other in product(self.independent(rows), self.independent(others)):
             for task in self.tasks(row, tasks):
                 columns = self.column(row, task), self.column(other, task)
                 of_row, of_other = (column.scores if column else () for column in columns)
-                shared = [score for score in of_row if score in of_other and (not chosen or score in chosen)]
+                both = [score for score in of_row if score in of_other]
+                shared = [each for score in both for each in chosen or (score,) if each.partition("@")[0] == score]
                 primary = columns[0].primary or columns[0].averaged if columns[0] else ""
                 is_one = self.is_measured and not chosen and primary in shared
                 yield from (Pair(row, other, task, score) for score in ([primary] if is_one else shared))
@@ -127,7 +131,8 @@ class Tables:
     def score_name(self, pair: Pair) -> str:
         """The column's name, with the score's if the column has several."""
         column = self.column(pair.row, pair.task)
-        name = f" {score_label(column, pair.score)}" if column is not None and len(column.scores) > 1 else ""
+        is_named = column is not None and (len(column.scores) > 1 or pair.score not in column.scores)
+        name = f" {score_label(column, pair.score)}" if column is not None and is_named else ""
         return self.task(pair.row, pair.task) + name
 
 

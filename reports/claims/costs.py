@@ -7,20 +7,18 @@ from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, CostBound, Sends
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.run_config import RunConfig
+from benchmarks.networks import TYPICAL
 from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived
 from reports.evidence.equations import Costs
-from reports.evidence.records import PAPER, Derive, request_for
-from reports.evidence.traffic import Cost, derived_cost
+from reports.evidence.records import PAPER, Derive, DeriveWork, Request, request_for
+from reports.evidence.traffic import Cost, derived_cost, derived_turns
 from reports.pages.text import number
 from reports.views.resources import Resources
-from reports.views.split import SplitCosts, way_of
 
 ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
-MODELLED = "times are not comparable: they are modelled from times on one machine"
+COMPUTED = "times are not comparable: they are computed for networks and devices that the paper does not name"
 BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
-DeriveFlops = Callable[[RunConfig], float | None]  # a run -> FLOPs of one client's training on a text
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class RowCosts:
 
     runs: Runs
     derive: Callable[[Benchmark], Derive] | None
-    derive_flops: DeriveFlops | None
+    derive_work: DeriveWork | None
 
     @property
     def tables(self) -> Tables:
@@ -47,8 +45,8 @@ class RowCosts:
             return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
         if relation.of == "seconds":
             return self._seconds(relation, pair)
-        if relation.of == "epoch":
-            return self._modelled(relation, pair)
+        if relation.of == "time":
+            return self._computed(relation, pair)
 
         def compare(*costs: Cost) -> float:
             quotient: float = relation.compare(*(getattr(cost, f"{relation.of}_bytes") for cost in costs))
@@ -78,20 +76,18 @@ class RowCosts:
         timed = Resources(request_for(table, table.scale(PAPER), ())).timed
         return None if timed is None else timed.percent.get(pair.row.row)
 
-    def _modelled(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        """All clients' epoch as the table of split learning models it: the largest quotient, all of them in a note."""
-        table = self.tables.benchmark(pair.row)
-        if self.derive is None or table.view.name != "split":
-            return None
-        split = SplitCosts(request_for(table, table.scale(PAPER), (), derive=self.derive(table)))
-        ways = [way_of(self.tables.row(at)) for at in (pair.row, pair.other)]
-        cases = [
-            (relation.compare(*(times[way] for way in ways)), ", ".join(case)) for case, times in split.modelled.items()
-        ]
-        if not cases:
-            return None
-        note = "; ".join(f"{case}: {number(quotient)}" for quotient, case in sorted(cases, reverse=True))
-        return Evidence(max(cases)[0], None, 0, note, reasons=((self.tables.task(pair.row, pair.task), MODELLED),))
+    def _computed(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """Both rows' runs with the paper's encoder on typical networks: the largest quotient, all of them in a note."""
+        turns = []
+        for at in (pair.row, pair.other):
+            request = self._request(at, pair.task)
+            found = derived_turns(request, request.rows[0], relation.texts) if request else None
+            if found is None:
+                return None
+            turns.append(found)
+        cases = [(relation.compare(*map(at.run_seconds, turns)), at.label) for at in TYPICAL.values()]
+        note = "; ".join(f"{label}: {number(quotient)}" for quotient, label in sorted(cases, reverse=True))
+        return Evidence(max(cases)[0], None, 0, note, reasons=((self.tables.task(pair.row, pair.task), COMPUTED),))
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
         """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
@@ -115,12 +111,13 @@ class RowCosts:
         return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
 
     def _flops(self, at: At, task: str) -> float | None:
-        """Of one client's training on a text, with the paper's own encoder."""
+        """Of one client's training on a text, with the paper's own encoder; of central training the server's."""
         costed = self._costed(at, task)
-        if self.derive_flops is None or costed is None:
+        if self.derive_work is None or costed is None:
             return None
         table, row, column = costed
-        return self.derive_flops(table.cell(row, column, table.scale(PAPER), 0))
+        work = self.derive_work(table.cell(row, column, table.scale(PAPER), 0))
+        return None if work is None else work.client or work.server
 
     def _by_shapes(self, at: At) -> str:
         return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
@@ -139,14 +136,22 @@ class RowCosts:
         column = self.tables.column(earlier_at, earlier_task)
         return None if column is None else (replace(earlier, scales=scales), self.tables.row(earlier_at), column)
 
-    @once
-    def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:
-        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+    def _request(self, at: At, task: str) -> Request | None:
+        """A request for the run whose cost is a row's, at the paper's scale, with its row alone."""
         costed = self._costed(at, task)
         if self.derive is None or costed is None:
             return None
         table, row, column = costed
-        request = request_for(replace(table, columns=(column,)), table.scale(PAPER), (), derive=self.derive(table))
-        if texts is None and row.id in table.closed_forms:
+        alone, derive = replace(table, columns=(column,)), self.derive(table)
+        return request_for(alone, table.scale(PAPER), (), [row], derive=derive, derive_work=self.derive_work)
+
+    @once
+    def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:
+        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+        request = self._request(at, task)
+        if request is None:
+            return None
+        row = request.rows[0]
+        if texts is None and row.id in request.benchmark.closed_forms:
             return Costs(request).derived_run(row)
         return derived_cost(request, row, texts)

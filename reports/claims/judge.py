@@ -11,14 +11,13 @@ from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
-from reports.claims.costs import DeriveFlops
 from reports.claims.decisive import Deciding
 from reports.claims.hypothesis import State, Verdict, decide
 from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
-from reports.evidence.records import DEMO, PAPER, Derive
+from reports.evidence.records import DEMO, PAPER, Derive, DeriveWork
 
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the reading", "no difference"
@@ -251,7 +250,7 @@ def judge(
     benchmarks: Mapping[str, Benchmark],
     scale: Scale,
     derive: Callable[[Benchmark], Derive] | None = None,
-    derive_flops: DeriveFlops | None = None,
+    derive_work: DeriveWork | None = None,
     deciding: Mapping[str, Deciding] | None = None,
 ) -> tuple[Judgement, ...]:
     """Judge a paper's claims on published numbers and on the records of a scale.
@@ -264,7 +263,7 @@ def judge(
         benchmarks: The same papers' benchmarks by id.
         scale: The one to judge.
         derive: What a benchmark's rounds send by shapes; without it, bytes are those of the scale's records.
-        derive_flops: FLOPs of one client's training on a text by shapes.
+        derive_work: Operations of training on a text by shapes.
         deciding: Claim id -> the comparisons that decide it in place of the claim's own.
 
     Returns:
@@ -275,7 +274,7 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published, derive, derive_flops)
+    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published, derive, derive_work)
     last = _at_last_round(source)
 
     def both(claim: Claim, relations: Iterable[Relation]) -> tuple[Verdict, Verdict]:

@@ -8,11 +8,12 @@ import numpy as np
 
 from benchmarks.measures import metric
 from benchmarks.results import Find, RunResult, all_stages
+from reports.evidence.inference import FEWEST_SEEDS, LEVEL
 from reports.evidence.scores import LATE_ROUNDS, known, round_scores
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import sent_by_round
 
-RESAMPLES = 1000
+RESAMPLES, OUTER = 1000, 200
 _SAME = 1e-9
 Curves = Mapping[str, np.ndarray]  # method -> the scores of its seeds at each budget, [seeds, budgets]
 
@@ -59,16 +60,28 @@ def resampled_means(curve: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def on_front(curves: Curves, sign: int = 1) -> dict[str, np.ndarray]:
-    """Method -> the probability that no other is better at each budget, over resamples of each method's seeds.
+    """Method -> the probability that no other is better at each budget, and its band: [3, budgets].
 
-    Methods of one seed are left out. curves: NaN where a method's first round costs more than the budget. sign: of a
-    gain.
+    The probability is over resamples of each method's seeds; the band is that of the same number for resampled seeds
+    (a double bootstrap). Methods below FEWEST_SEEDS are left out.
+
+    Args:
+        curves: NaN where a method's first round costs more than the budget; such a method is best nowhere.
+        sign: Of a gain.
     """
-    several = {name: curve for name, curve in curves.items() if len(curve) > 1}
+    several = {name: sign * curve for name, curve in curves.items() if len(curve) >= FEWEST_SEEDS}
     if not several:
         return {}
-    means = np.stack([sign * resampled_means(curve, seed) for seed, curve in enumerate(several.values())])
+    rng = np.random.default_rng(0)
+    drawn = [[curve[rng.integers(len(curve), size=len(curve))] for curve in several.values()] for _ in range(OUTER)]
+    ends = np.quantile([_shares(each) for each in drawn], (LEVEL, 1 - LEVEL), axis=0)
+    both = np.stack([_shares(list(several.values())), *ends], axis=1)
+    return dict(zip(several, both, strict=True))
+
+
+def _shares(curves: Sequence[np.ndarray]) -> np.ndarray:
+    """How often each method has the best mean at each budget, [methods, budgets]."""
+    means = np.stack([resampled_means(curve, seed) for seed, curve in enumerate(curves)])
     means = np.where(np.isnan(means), -np.inf, means)
     best = means.max(axis=0)
-    is_best = (means >= best - _SAME) & np.isfinite(best)
-    return dict(zip(several, is_best.mean(axis=1), strict=True))
+    return np.asarray(((means >= best - _SAME) & np.isfinite(best)).mean(axis=1))

@@ -5,16 +5,17 @@ The only file that reads ledgers, rounds' bytes and wire plans.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import pandas as pd
 
 from benchmarks.costs import ModelSizes, Work
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.networks import ACCOMPANYING, Turn
+from benchmarks.networks import ACCOMPANYING, BATCHWISE, Turn
 from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
@@ -61,6 +62,17 @@ def turns_of(record: RunResult, work: Work) -> list[list[Turn]]:
             turns.append(Turn(sent["down"], sent["up"], sent["messages"], *operations))
         rounds.append(turns)
     return rounds
+
+
+def whole_run(record: RunResult, request: Request) -> list[list[Turn]] | None:
+    """The rounds of a run after those of its earlier runs; None where a record or a number of operations is missing."""
+    rounds = list[list[Turn]]()
+    for stage in all_stages(record, request.find) or ():
+        work = request.derive_work(stage.cell) if request.derive_work else None
+        if work is None:
+            return None
+        rounds += turns_of(stage, work)
+    return rounds or None
 
 
 def carried(record: RunResult) -> Iterator[LedgerEntry]:
@@ -183,6 +195,30 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
         kinds[kind] += size
     ways = whole.up_bytes, whole.down_bytes
     return Cost(0, rounds, counted / rounds, counted, *ways, plan.setup_bytes, dict(kinds))
+
+
+def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[list[Turn]] | None:
+    """What each client exchanges and computes in each round of the paper's own encoder on the first task, by shapes.
+
+    None where shapes alone do not give it. texts: training examples of all clients together, split evenly.
+    """
+    column, scale = request.columns[0], request.paper_scale
+    plan = request.derive(row, column, scale, texts) if request.derive else None
+    cell = request.benchmark.cell(row, column, scale, 0)
+    work = request.derive_work(cell) if request.derive_work else None
+    if plan is None or work is None:
+        return None
+    each, training = (texts or cell.clients) / cell.clients, cell.training
+    clients = 1 if cell.options.get("turns") == "pass" else cell.cohort_size
+    batches = math.ceil(each / training.batch_size) * training.local_epochs
+    rounds, operations = list[list[Turn]](), [training.local_epochs * each * of for of in (work.client, work.server)]
+    for sent in plan.rounds:
+        kinds = [kind for _, kind in sent.kinds if kind not in ACCOMPANYING]
+        messages = sum(batches if kind in BATCHWISE else 1 for kind in kinds)
+        turn = Turn(sent.down_bytes / clients, sent.up_bytes / clients, messages, *operations)
+        once = replace(turn, operations=turn.operations + work.features * each)
+        rounds.append([turn if rounds else once] * clients)
+    return rounds
 
 
 def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:

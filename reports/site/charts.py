@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from benchmarks.experiment import Column
 from benchmarks.measures import Metric, metric
 from benchmarks.run_config import JSON
 from reports.evidence.records import DEMO, Request
@@ -15,6 +16,7 @@ from reports.front.picture import Mark, marks_of
 from reports.pages.plots import colour_of
 from reports.pages.text import human_bytes, number
 from reports.site import html
+from reports.site.times import presets, rounds_of
 
 Chart = dict[str, JSON]
 MANY = 5  # methods that send, from which on a panel is not shown earlier for having more
@@ -24,6 +26,7 @@ MEASURES = {
     "up": "uplink bytes of the whole run, all clients",
     "total": "uplink and downlink bytes of the whole run, all clients",
 }
+TIME = "time", "computed minutes of the whole run"
 
 
 def fields(name: str, **more: Any) -> Any:
@@ -126,7 +129,7 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
                 continue
             label, by = score_label(column, column.averaged), metric(column.averaged)
             name = f"{request.benchmark.paper.name}, {request.benchmark.place}: {column.name}, {label}"
-            panels[name] = list(_values(name, marks, column.averaged))
+            panels[name] = list(_values(name, marks, request, column))
             titles[name] = f"{column.name}, {label}" + (f" ({by.unit})" if by.unit else "")
             sending = [len(mark.scores) for mark in marks if mark.round_bytes]
             runs[name] = min(len(sending), MANY), mean(sending)
@@ -135,13 +138,14 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
     if not values:
         return None
     choices = [(name, name) for name in sorted(panels, key=runs.__getitem__, reverse=True)]
-    measures = list(map(list, MEASURES.items()))
-    return chart_of(_spec(), values, choices, titles=titles, exponential=exponential, measures=measures)
+    measures: JSON = list(map(list, (*MEASURES.items(), TIME)))
+    more = {"titles": titles, "exponential": exponential, "measures": measures, "presets": presets()}
+    return chart_of(_spec(), values, choices, **more)
 
 
-def _values(panel: str, marks: Sequence[Mark], score: str) -> Iterator[Chart]:
+def _values(panel: str, marks: Sequence[Mark], request: Request, column: Column) -> Iterator[Chart]:
     """The marks of a panel: the paper's methods first, then others that send something."""
-    by = metric(score)
+    by = metric(column.averaged)
     for mark in sorted(marks, key=lambda mark: (not mark.row.printed, not mark.round_bytes)):
         centre, sd = mean(mark.scores), sample_sd(mark.scores)
         sizes = dict(zip(MEASURES, (mark.round_bytes, mark.up_bytes, mark.total_bytes), strict=True))
@@ -154,6 +158,7 @@ def _values(panel: str, marks: Sequence[Mark], score: str) -> Iterator[Chart]:
             "score": by.in_unit(about),
             **sizes,
             "sizes": {name: human_bytes(size) for name, size in sizes.items()},
+            "rounds": rounds_of(request, mark.row, column),
             "runs": f"{len(mark.scores)} seed{'s' if len(mark.scores) > 1 else ''}",
             "href": html.cell_page(mark.cell_id),
         }

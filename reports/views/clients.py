@@ -5,8 +5,8 @@ Option: baseline, the row whose worst client is followed through all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import product
 
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ from benchmarks.measures import OF_CLIENTS, metric, of_clients
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
 from reports.evidence.inference import CONFIDENCE, confidence, resampled
-from reports.evidence.paired import difference, level, resplit_ratio, rule_for
+from reports.evidence.paired import Pairs, difference, level, resplit_ratio, rule_for
 from reports.evidence.records import paired
 from reports.evidence.scores import PROTOCOL, WORST, keeps_clients, scores_of, worst_clients
 from reports.evidence.statistics import Estimate
@@ -26,8 +26,8 @@ from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, with_points
 from reports.pages.text import NOTHING, dagger_note, in_units, not_run, number, over_clients, row_name
 
 MEAN, FIXED = "mean", "fixed"
+GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
 _ANY = ((-float("inf"), float("inf")),)
-_QUANTITIES = (MEAN, *OF_CLIENTS, FIXED)
 
 
 def bounds(found: Estimate) -> tuple[float, float] | None:
@@ -71,15 +71,17 @@ class Clients(TableView):
     @cached_property
     def by_cell(self) -> dict[tuple[str, str, str], Estimate]:
         """(row id, task, quantity) -> its estimate; gains over the baseline are quantities such as "gain_worst"."""
-        found: dict[tuple[str, str, str], Estimate] = {}
+        cells: dict[tuple[str, str, str], Estimate] = {}
         for row, column in product(self.request.rows, self.columns):
             records, base = (self.request.records_of(one, column) for one in (row, self.baseline))
-            if records:
-                numbers = dict(_levels(records, base, column.averaged))
-                if row.id != self.baseline.id:
-                    numbers |= {f"gain_{name}": one for name, one in _gains(records, base, column.averaged)}
-                found |= {(row.id, column.task, name): one for name, one in numbers.items()}
-        return found
+            clients = worst_clients(base, column.averaged)
+            for name in (MEAN, *OF_CLIENTS, *((FIXED,) if clients else ())):
+                score = of_clients(column.averaged, name) if name in OF_CLIENTS else column.averaged
+                whose = clients if name == FIXED else None
+                cells[row.id, column.task, name] = level_of(records, score, whose)
+                if name in GAINS and row.id != self.baseline.id:
+                    cells[row.id, column.task, f"gain_{name}"] = gain_of(paired(records, base), score, whose)
+        return {place: found for place, found in cells.items() if found.value is not None}
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """A line for each row, task and quantity, in the metrics' units."""
@@ -89,24 +91,18 @@ class Clients(TableView):
             keys = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
             yield keys | {"quantity": quantity, "value": found.value, "low": low, "high": high, "n_seeds": found.n}
 
-    def _line(self, row: Row, quantity: str, label: str, is_main: bool = False) -> Line:
-        sign = "+" if quantity.startswith("gain") else ""
-        cells = [self.by_cell.get((row.id, column.task, quantity)) for column in self.columns]
-        return Line(label, tuple(with_bounds(found, sign) for found in cells), is_main)
-
     def _group(self, row: Row) -> Group:
-        cells = {place[2] for place in self.by_cell if place[0] == row.id}
-        if not cells:
-            return Group(row_name(row), (Line("", tuple(not_run(self.request, row, at) for at in self.columns), True),))
-        labels = {MEAN: "mean", FIXED: f"worst client of {self.baseline.name}"}
-        labels |= {name: of.label for name, of in OF_CLIENTS.items()}
-        over = f"gain over {self.baseline.name}"
-        every = [(name, labels[name]) for name in _QUANTITIES] + [
-            (f"gain_{name}", f"{labels[name]}: {over}") for name in (MEAN, WORST, FIXED)
-        ]
-        return Group(
-            row_name(row), tuple(self._line(row, *one, is_main=one[0] == MEAN) for one in every if one[0] in cells)
-        )
+        names = {MEAN: "mean", **{name: of.label for name, of in OF_CLIENTS.items()}}
+        names |= {FIXED: f"worst client of {self.baseline.name}"}
+        labels = names | {f"gain_{name}": f"{names[name]}: gain over {self.baseline.name}" for name in GAINS}
+        lines = []
+        for name, label in labels.items():
+            cells = [self.by_cell.get((row.id, column.task, name)) for column in self.columns]
+            if any(cells):
+                texts = (with_bounds(found, "+" if name not in names else "") for found in cells)
+                lines.append(Line(label, tuple(texts), is_main=name == MEAN))
+        empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
+        return Group(row_name(row), tuple(lines) or (empty,))
 
     def grids(self) -> tuple[Grid, ...]:
         """Groups are methods, columns tasks."""
@@ -154,43 +150,33 @@ class Clients(TableView):
         return dot_plot(self.request.heading, panels, "score", caption)
 
 
-def late(records: Sequence[RunResult]) -> str:
-    """Where records are scored by themselves, by the rule of comparisons."""
-    return rule_for(PROTOCOL, [(record, record) for record in records])
+def level_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Estimate:
+    """A score over seeds, by the rule of docs/protocol.md. clients: seed -> the client whose score it is."""
+    runs = [record for record in records if clients is None or record.cell.seed in clients]
+
+    def at(rule: str) -> Estimate:
+        if clients is None:
+            return level(runs, score, rule)
+        return resampled(scores_of(runs, score, clients).at(rule), resplit_ratio(runs, score.partition("/")[0]))
+
+    return _by_rule(at, [(record, record) for record in runs])
 
 
-def _levels(records: Sequence[RunResult], base: Sequence[RunResult], score: str) -> Iterator[tuple[str, Estimate]]:
-    names = {MEAN: score, **{name: of_clients(score, name) for name in OF_CLIENTS}}
-    for name, own in names.items():
-        found = _defined(partial(level, records, own), late(records))
-        if found.value is not None:
-            yield name, found
-    clients = worst_clients(base, score)
-    known = [record for record in records if record.cell.seed in clients]
-    if known:
-        at, ratio = late(known), resplit_ratio(known, score.partition("/")[0])
-        yield FIXED, _defined(lambda at: resampled(scores_of(known, score, clients).at(at), ratio), at)
+def gain_of(pairs: Pairs, score: str, clients: Mapping[int, int] | None = None) -> Estimate:
+    """By how much the first records of pairs are better, by the same rule."""
+    ratio, by = resplit_ratio([first for first, _ in pairs], score.partition("/")[0]), metric(score)
+
+    def at(rule: str) -> Estimate:
+        if clients is None:
+            return difference(pairs, score, rule)
+        sides = (scores_of([pair[side] for pair in pairs], score, clients).at(rule) for side in (0, 1))
+        both = zip(*sides, strict=True)
+        return resampled([None if None in pair else by.gain(*pair) for pair in both], ratio)
+
+    return _by_rule(at, pairs)
 
 
-def _gains(records: Sequence[RunResult], base: Sequence[RunResult], score: str) -> Iterator[tuple[str, Estimate]]:
-    pairs, clients = paired(records, base), worst_clients(base, score)
-    if not pairs:
-        return
-    at = rule_for(PROTOCOL, pairs)
-    for name, own in ((MEAN, score), (WORST, of_clients(score, WORST))):
-        yield name, _defined(partial(difference, pairs, own), at)
-    if clients:
-        by, ratio = metric(score), resplit_ratio([pair[0] for pair in pairs], score.partition("/")[0])
-
-        def fixed(at: str) -> Estimate:
-            sides = (scores_of([pair[side] for pair in pairs], score, clients).at(at) for side in (0, 1))
-            both = [by.gain(*pair) for pair in zip(*sides, strict=True) if None not in pair]
-            return resampled(both, ratio)
-
-        yield FIXED, _defined(fixed, at)
-
-
-def _defined(estimate: Callable[[str], Estimate], at: str) -> Estimate:
-    """At that round, or at the last one where answers of earlier ones were not kept."""
-    found = estimate(at)
-    return found if found.value is not None else estimate("last")
+def _by_rule(estimate: Callable[[str], Estimate], pairs: Pairs) -> Estimate:
+    """Where the protocol takes a score, or at the last round where answers of earlier ones were not kept."""
+    found = estimate(rule_for(PROTOCOL, pairs)) if pairs else Estimate(None, None, 0)
+    return found if found.value is not None or not pairs else estimate("last")

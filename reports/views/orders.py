@@ -1,6 +1,7 @@
 """The view of orders: the methods by mean, by worst client, by score within a number of bytes, and by time.
 
-Options: megabytes, uplink of one client; deployments, name of a network -> name of a device (`benchmarks.networks`).
+Options: megabytes, the uplink of one client by which methods are ordered; front, uplinks at which the best is shown;
+networks, two names of `benchmarks.networks.TYPICAL`, the slower one first.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric, of_clients
-from benchmarks.networks import DEVICES, NETWORKS, Deployment, preset
+from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.results import RunResult, all_stages
 from benchmarks.run_config import JSON
 from reports.evidence.budgets import Curves, on_front, resampled_means, score_within, spent
-from reports.evidence.inference import CONFIDENCE, resampled
-from reports.evidence.paired import difference, level, resplit_ratio, rule_for
+from reports.evidence.inference import CONFIDENCE, LEVEL, resampled
+from reports.evidence.paired import resplit_ratio
 from reports.evidence.records import paired
-from reports.evidence.scores import PROTOCOL, WORST
+from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
-from reports.evidence.traffic import turns_of
+from reports.evidence.traffic import whole_run
 from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, row_name
-from reports.views.clients import bounds, late, with_bounds
+from reports.views.clients import bounds, gain_of, level_of, with_bounds
 
-MEAN, BYTES = "mean", "bytes"
+MEAN, BYTES, FRONT = "mean", "bytes", "front"
 MEGABYTE, MINUTE = 10**6, 60
 BUDGETS = 40  # points of a curve
 NAMED = 4  # pairs in a sentence, at most
@@ -42,43 +43,39 @@ FEWEST = 2  # methods that have an order
 
 @dataclass(frozen=True)
 class Order:
-    """What methods are ordered by. score: whether more may be better, by the metric; a time is better if shorter."""
+    """What methods are ordered by: a score, in the metric's direction, or a time, the shorter the better."""
 
     id: str
     label: str
-    unit: str
     deployment: Deployment | None = None
 
 
 class Orders(TableView):
     """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
 
-    fields = (*KEYS, "score", "quantity", "value", "low", "high", "rank", "n_seeds", "rounds", "front")
+    fields = (*KEYS, "score", "quantity", "counted", "value", "low", "high", "rank", "n_seeds")
     integers = ("rank", "n_seeds")
-    floats = ("value", "low", "high", "rounds", "front")
+    floats = ("value", "low", "high")
 
-    @property
-    def options(self) -> Any:
+    @cached_property
+    def options(self) -> Mapping[str, Any]:
         return self.request.benchmark.view.options
-
-    @property
-    def _within(self) -> str:
-        return f"Within {self.options['megabytes']:g} MB"
 
     @property
     def budget(self) -> float:
         """Bytes that one client may send."""
-        return float(self.options["megabytes"]) * MEGABYTE
+        return float(MEGABYTE * self.options["megabytes"])
+
+    @property
+    def budgets(self) -> list[float]:
+        """Those at which the table shows how probably a method is the best."""
+        return [float(MEGABYTE * size) for size in self.options["front"]]
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
         """What methods are ordered by, the mean first."""
-        times = []
-        for network, device in self.options["deployments"].items():
-            at = Deployment(preset("network", NETWORKS, network), preset("device", DEVICES, device))
-            times.append(Order(network, at.label, "min", at))
-        budget = f"within {self.options['megabytes']:g} MB"
-        return (Order(MEAN, "mean", ""), Order(WORST, "worst client", ""), Order(BYTES, budget, ""), *times)
+        times = (Order(network, TYPICAL[network].label, TYPICAL[network]) for network in self.options["networks"])
+        return Order(MEAN, "mean"), Order(WORST, "worst client"), Order(BYTES, _within(self.budget)), *times
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -87,103 +84,88 @@ class Orders(TableView):
 
     def rows_of(self, column: Column) -> list[Row]:
         """The rows that were run on a task, with the earlier runs from which they start."""
-        return [row for row in self.request.rows if self._stages(row, column)]
+        return [row for row in self.request.rows if self._records(row, column)]
 
-    def _stages(self, row: Row, column: Column) -> list[list[RunResult]]:
+    def _records(self, row: Row, column: Column) -> Sequence[RunResult]:
         records = self.request.records_of(row, column)
-        stages = [all_stages(record, self.request.find) for record in records]
-        return [] if None in stages else [each for each in stages if each]
+        return records if all(all_stages(record, self.request.find) for record in records) else ()
 
     # ---- numbers ---------------------------------------------------------------------------------------------------
 
+    def _number(self, record: RunResult, column: Column, order: Order) -> float | None:
+        """A run's score within the bytes, or its minutes; None where no round fits, or operations are unknown."""
+        if order.deployment is None:
+            return score_within(record, column.averaged, self.budget, self.request.find)
+        rounds = whole_run(record, self.request)
+        return order.deployment.run_seconds(rounds) / MINUTE if rounds else None
+
+    def _estimate(self, values: Sequence[float | None], records: Sequence[RunResult], order: Order) -> Estimate:
+        """A mean over seeds. Bytes and operations are exact, so their spread is all there is to a time's error."""
+        if order.deployment is not None:
+            return resampled(values, 0.0, floor=0.0)
+        return resampled(values, resplit_ratio(records))
+
     def estimate(self, row: Row, column: Column, order: Order) -> Estimate:
         """The number by which a method is ordered on a task."""
-        records = self.request.records_of(row, column)
-        score = column.averaged
-        if order.deployment is not None:
-            minutes = [self.minutes(stages, order.deployment) for stages in self._stages(row, column)]
-            return resampled(minutes, 0.0, floor=0.0)
-        if order.id == BYTES:
-            values = [score_within(record, score, self.budget, self.request.find) for record in records]
-            return resampled(values, resplit_ratio(records, column.evaluation))
-        found = level(records, self._score(column, order), late(records))
-        return found if found.value is not None else level(records, self._score(column, order), "last")
-
-    @staticmethod
-    def _score(column: Column, order: Order) -> str:
-        return column.averaged if order.id == MEAN else of_clients(column.averaged, WORST)
-
-    def minutes(self, stages: Sequence[RunResult], at: Deployment) -> float | None:
-        """The time of a run with its earlier runs; None where the operations of one are unknown."""
-        seconds = 0.0
-        for stage in stages:
-            work = self.request.derive_work(stage.cell) if self.request.derive_work else None
-            if work is None:
-                return None
-            seconds += at.run_seconds(turns_of(stage, work))
-        return seconds / MINUTE
-
-    def sign(self, column: Column, order: Order) -> int:
-        """The sign of a difference that is better."""
-        return -1 if order.deployment is not None else metric(column.averaged).sign
+        records = self._records(row, column)
+        if order.id in (MEAN, WORST):
+            return level_of(records, _score(column, order))
+        return self._estimate([self._number(record, column, order) for record in records], records, order)
 
     def gain(self, rows: tuple[Row, Row], column: Column, order: Order) -> int:
         """1 if the first row is certainly better than the second, -1 if it is certainly worse, 0 if neither."""
-        pairs = paired(*(self.request.records_of(row, column) for row in rows))
+        pairs = paired(*(self._records(row, column) for row in rows))
         if not pairs:
             return 0
-        sign, score = self.sign(column, order), column.averaged
-        if order.deployment is not None or order.id == BYTES:
-            sides = []
-            for row, place in zip(rows, (0, 1), strict=True):
-                if order.deployment is not None:
-                    known = {stages[-1].cell_id: stages for stages in self._stages(row, column)}
-                    sides.append([self.minutes(known[pair[place].cell_id], order.deployment) for pair in pairs])
-                else:
-                    sides.append([score_within(pair[place], score, self.budget, self.request.find) for pair in pairs])
-            gains = [sign * (one - other) for one, other in zip(*sides, strict=True) if None not in (one, other)]
-            ratio = 0.0 if order.deployment else resplit_ratio([pair[0] for pair in pairs], column.evaluation)
-            found = resampled(gains, ratio, floor=0.0 if order.deployment else None)
+        if order.id in (MEAN, WORST):
+            found = gain_of(pairs, _score(column, order))
         else:
-            rule = rule_for(PROTOCOL, pairs)
-            found = difference(pairs, self._score(column, order), rule)
-            found = found if found.value is not None else difference(pairs, self._score(column, order), "last")
+            both = [[self._number(record, column, order) for record in pair] for pair in pairs]
+            sign = _sign(column, order)
+            gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
+            found = self._estimate(gains, [pair[0] for pair in pairs], order)
         ends = bounds(found)
         return 0 if ends is None or ends[0] <= 0 <= ends[1] else 1 if ends[0] > 0 else -1
 
     @cached_property
-    def ranked(self) -> dict[tuple[str, str], list[tuple[Row, Estimate]]]:
-        """(task, order) -> the rows from the best to the worst, those without a number last."""
-        found = {}
+    def ranked(self) -> dict[tuple[str, str], dict[str, tuple[int, Estimate]]]:
+        """(task, order) -> row id -> its rank and number, from the best to the worst, those without a number last."""
+        ranked = {}
         for column in self.columns:
             for order in self.orders:
-                numbers = [(row, self.estimate(row, column, order)) for row in self.rows_of(column)]
-                sign = self.sign(column, order)
-                found[column.task, order.id] = sorted(
-                    numbers, key=lambda pair: (pair[1].value is None, -sign * (pair[1].value or 0.0))
-                )
-        return found
+                numbers = [(row.id, self.estimate(row, column, order)) for row in self.rows_of(column)]
+                sign = _sign(column, order)
+                numbers.sort(key=lambda pair: (pair[1].value is None, -sign * (pair[1].value or 0.0)))
+                ranked[column.task, order.id] = {row: (rank, one) for rank, (row, one) in enumerate(numbers, start=1)}
+        return ranked
+
+    @cached_property
+    def fronts(self) -> dict[tuple[str, str], np.ndarray]:
+        """(task, row's name) -> how probably it is the best at each budget, and its band; see `on_front`."""
+        return {
+            (column.task, name): band
+            for column in self.columns
+            for name, band in on_front(self.curves(column, self.budgets), metric(column.averaged).sign).items()
+        }
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """A line for each row, task and order; of the bytes with the rounds that fit, and how often it is the best."""
+        """A line for each row, task and order, and for each budget how probably the row is the best."""
         for column in self.columns:
-            curves = self.curves(column, [self.budget])
-            front = on_front(curves, metric(column.averaged).sign)
-            for order in self.orders:
-                for rank, (row, found) in enumerate(self.ranked[column.task, order.id], start=1):
-                    low, high = bounds(found) or (None, None)
-                    line = keys_of(self.request, row, column) | {"score": column.averaged, "quantity": order.id}
-                    line |= {"value": found.value, "low": low, "high": high, "n_seeds": found.n}
-                    line |= {"rank": None if found.value is None else rank}
-                    if order.id == BYTES:
-                        line |= {"rounds": self.rounds(row, column), "front": _only(front.get(row.name))}
-                    yield line
+            for row in self.rows_of(column):
+                common = keys_of(self.request, row, column) | {"score": column.averaged}
+                for order in self.orders:
+                    rank, one = self.ranked[column.task, order.id][row.id]
+                    low, high = bounds(one) or (None, None)
+                    line = common | {"quantity": order.id, "value": one.value, "low": low, "high": high}
+                    yield line | {"rank": None if one.value is None else rank, "n_seeds": one.n}
+                for budget, chance in zip(self.budgets, self._front(row, column), strict=False):
+                    numbers = dict(zip(("value", "low", "high"), chance, strict=True))
+                    yield common | numbers | {"quantity": FRONT, "counted": _within(budget)}
 
-    def rounds(self, row: Row, column: Column) -> float:
-        """How many rounds fit into the bytes: a mean over seeds."""
-        records = self.request.records_of(row, column)
-        sizes = [spent(record, self.request.find) or [] for record in records]
-        return float(np.mean([sum(size <= self.budget for size in one) for one in sizes]))
+    def _front(self, row: Row, column: Column) -> list[list[float]]:
+        """How probably a row is the best at each budget, with its band; empty where that is unknown."""
+        band = self.fronts.get((column.task, row.name))
+        return [] if band is None else band.T.tolist()
 
     def curves(self, column: Column, budgets: Sequence[float]) -> Curves:
         """Method -> the scores of its seeds at each budget; NaN where no round fits."""
@@ -193,29 +175,39 @@ class Orders(TableView):
             values = (score_within(record, score, budget, find) for budget in budgets)
             return [np.nan if value is None else value for value in values]
 
-        records = {row.name: self.request.records_of(row, column) for row in self.rows_of(column)}
-        return {name: np.array(list(map(at, each))) for name, each in records.items()}
+        return {row.name: np.array(list(map(at, self._records(row, column)))) for row in self.rows_of(column)}
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
-    def grids(self) -> tuple[Grid, ...]:
-        """Groups are tasks, lines methods in the order of their mean, columns what methods are ordered by."""
-        headers = tuple((order.label, order.unit or "score") for order in self.orders)
+    def grids(self) -> Iterator[Grid]:
+        """Groups are tasks, lines methods in the order of their mean: five orders, and the front by bytes."""
+        units = [(order.label, "min" if order.deployment else "score") for order in self.orders]
+        title = f"{self.request.heading}: methods in five orders, rank and number with {CONFIDENCE} interval"
+        yield Grid(title, tuple(units), self._groups(self._ranks), "Task")
+        chosen = (_within(self.budget), "chosen round")
+        headers = (chosen, *((_within(budget), "best with probability") for budget in self.budgets))
+        title = f"{self.request.heading}: best method within the uplink of one client"
+        yield Grid(title, headers, self._groups(self._chances), "Task")
+
+    def _groups(self, cells: Any) -> tuple[Group, ...]:
         groups = []
         for column in self.columns:
-            places = {
-                order.id: {
-                    row.id: (rank, found) for rank, (row, found) in enumerate(self.ranked[column.task, order.id], 1)
-                }
-                for order in self.orders
-            }
-            lines = [
-                Line(row_name(row), tuple(_ranked(*places[order.id][row.id]) for order in self.orders), rank == 1)
-                for rank, (row, _) in enumerate(self.ranked[column.task, MEAN], start=1)
-            ]
-            groups.append(Group(f"{column.name}, {metric(column.averaged).label}", tuple(lines)))
-        title = f"{self.request.heading}: methods in five orders, rank and number with {CONFIDENCE} interval"
-        return (Grid(title, headers, tuple(groups), "Task"),)
+            rows = {row.id: row for row in self.rows_of(column)}
+            ranks = self.ranked[column.task, MEAN]
+            lines = tuple(Line(row_name(rows[id]), cells(rows[id], column), ranks[id][0] == 1) for id in ranks)
+            groups.append(Group(f"{column.name}, {metric(column.averaged).label}", lines))
+        return tuple(groups)
+
+    def _ranks(self, row: Row, column: Column) -> tuple[str, ...]:
+        each = (self.ranked[column.task, order.id][row.id] for order in self.orders)
+        return tuple(NOTHING if one.value is None else f"{rank}. {with_bounds(one)}" for rank, one in each)
+
+    def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
+        records, find = self._records(row, column), self.request.find
+        values = [score_within(record, column.averaged, self.budget, find, chosen=True) for record in records]
+        front = self._front(row, column)
+        chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
+        return with_bounds(resampled(values, resplit_ratio(records))), *(chances or [NOTHING] * len(self.budgets))
 
     def method(self) -> Iterator[str]:
         """Where the orders differ, what follows, and how the numbers were obtained."""
@@ -226,11 +218,15 @@ class Orders(TableView):
         )
         yield (
             f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the "
-            f"table of clients. {self._within}: uplink of one client with all earlier runs, without the one-time "
-            "model; the mean of up to the last three rounds that fit. Time: the whole run, every round as long as its "
-            "slowest client's download, computation, upload and half a round trip for each message; texts at their "
-            f"full length, {Deployment.utilisation:.0%} of the device's peak ({times})."
+            f"table of clients. Within bytes: uplink of one client with all earlier runs, without the one-time model; "
+            "the mean of up to the last three rounds that fit, or the round chosen on validation data. Best with "
+            "probability: over resampled seeds; in brackets the same for seeds that are themselves resampled. Time: "
+            "the whole run, every round as long as its slowest client's download, computation, upload and half a round "
+            f"trip for each message; texts at their full length, {Deployment.utilisation:.0%} of the device's peak "
+            f"({times})."
         )
+
+    # ---- where the orders differ -----------------------------------------------------------------------------------
 
     @cached_property
     def disagreements(self) -> dict[str, dict[str, list[str]]]:
@@ -246,64 +242,88 @@ class Orders(TableView):
 
     def conclusions(self) -> Iterator[str]:
         """Four sentences, computed from records."""
-        pairs = sum(map(len, self.disagreements[MEAN].values()))
-        worst, by_bytes = (self.disagreements[name] for name in (WORST, BYTES))
-        decided = len(self.disagreements[MEAN].get("same", ()))
-        yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client {_counts(worst)}."
-        yield f"{self._within}, against the mean of whole runs: {_counts(by_bytes)}."
         slow, fast = (order for order in self.orders if order.deployment is not None)
-        changed = [self._swapped(column, slow, fast) for column in self.columns]
+        counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
+        pairs = sum(map(len, self.disagreements[MEAN].values()))
+        decided = len(self.disagreements[MEAN].get("same", ()))
+        yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client, {counts[WORST]}."
+        yield f"By score {_within(self.budget)} of uplink, against the mean of whole runs: {counts[BYTES]}."
+        swapped = sum(self._swapped(column, slow, fast) for column in self.columns)
         yield (
-            f"By time, against the mean: {slow.label}, {_counts(self.disagreements[slow.id])}; {fast.label}, "
-            f"{_counts(self.disagreements[fast.id])}; the two times order {sum(changed)} of {pairs} pairs differently."
+            f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
+            f"times order {swapped} of {pairs} pairs differently."
         )
         firsts = {order.label: self._firsts(order) for order in self.orders}
-        best = "; ".join(f"{label}: {text}" for label, text in firsts.items())
-        yield (
-            f"Most often first of {len(self.columns)} tasks: {best}. "
-            + (
-                "One method leads in all five, so the choice does not depend on the order."
-                if len({text.partition(" (")[0] for text in firsts.values()}) == 1
-                else "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time."
-            )
-        )
+        leaders = {" and ".join(names) for names, _ in firsts.values()}
+        best = "; ".join(f"{label}: {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
+        follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time."
+        if len(leaders) == 1:
+            follows = f"{leaders.pop()} leads in all five, so the choice does not depend on the order."
+        yield f"Most often first of {len(self.columns)} tasks: {best}. {follows}"
 
     def _swapped(self, column: Column, one: Order, other: Order) -> int:
         """Pairs of methods that two orders rank the other way round, by their numbers."""
-        places = [
-            {row.id: rank for rank, (row, _) in enumerate(self.ranked[column.task, order.id])} for order in (one, other)
-        ]
-        pairs = combinations(places[0], 2)
-        return sum((places[0][a] < places[0][b]) != (places[1][a] < places[1][b]) for a, b in pairs)
+        first, second = (self.ranked[column.task, order.id] for order in (one, other))
+        return sum((first[a][0] < first[b][0]) != (second[a][0] < second[b][0]) for a, b in combinations(first, 2))
 
-    def _firsts(self, order: Order) -> str:
-        firsts = Counter(self.ranked[column.task, order.id][0][0].name for column in self.columns)
+    def _firsts(self, order: Order) -> tuple[list[str], int]:
+        """The methods that most often come first, and on how many tasks."""
+        firsts = Counter(next(iter(self.ranked[column.task, order.id])) for column in self.columns)
         most = max(firsts.values())
-        return f"{' and '.join(name for name in firsts if firsts[name] == most)} ({most})"
+        return [self.request.benchmark.row(row).name for row, count in firsts.items() if count == most], most
+
+    # ---- figure ----------------------------------------------------------------------------------------------------
 
     def plot(self) -> Figure:
-        """A panel for each task: score within bytes, with a 90 % band of bootstrap means over seeds."""
+        """Two panels for each task: score within bytes, and how probably a method is the best, each with its band."""
         columns, left_out = with_points(self.request.columns, lambda column: column in self.columns)
-        figure, axes_of = panels_of(len(columns), 3, (4.4, 3.2), "uplink of one client, MB", least=6.5, room=1.8)
+        figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), "uplink of one client, MB", least=6.5, room=1.8)
         handles: dict[str, Any] = {}
-        for axes, column in zip(axes_of, columns, strict=True):
-            tidy(axes)
-            axes.set_title(f"{column.name}, {metric(column.averaged).label}", fontsize=10)
-            sizes = [
-                size
-                for row in self.rows_of(column)
-                for record in self.request.records_of(row, column)
-                for size in spent(record, self.request.find) or ()
-                if size
-            ]
-            budgets = np.geomspace(min(sizes), max(sizes), BUDGETS) if sizes else np.ones(1)
-            for name, curve in self.curves(column, list(budgets)).items():
-                ends = np.quantile(resampled_means(curve), (0.05, 0.95), axis=0)
-                axes.fill_between(budgets / MEGABYTE, *ends, alpha=0.15, color=colour_of(name), linewidth=0)
-                handles[name] = axes.plot(budgets / MEGABYTE, curve.mean(axis=0), color=colour_of(name), label=name)[0]
-            axes.set_xscale("log")
-        caption = f"Mean of up to the last three rounds that fit; 90 % bands by the bootstrap over seeds.{left_out}"
+        for place, column in enumerate(columns):
+            scores, chances = axes_of[2 * place : 2 * place + 2]
+            budgets = self._range(column)
+            curves = self.curves(column, budgets)
+            front = on_front(curves, metric(column.averaged).sign)
+            scores.set_title(f"{column.name}, {metric(column.averaged).label}", fontsize=10)
+            chances.set_title("best with probability", fontsize=10)
+            for name, curve in curves.items():
+                ends = np.quantile(resampled_means(curve), (LEVEL, 1 - LEVEL), axis=0)
+                handles[name] = _band(scores, budgets, name, np.stack([curve.mean(axis=0), *ends]))
+                if name in front:
+                    _band(chances, budgets, name, front[name])
+        caption = (
+            "Mean of up to the last three rounds that fit, with bands of the bootstrap over seeds; next to it the "
+            f"probability that no method is better. Bands are of {CONFIDENCE}.{left_out}"
+        )
         return finish(figure, self.request.heading, list(handles.values()), caption)
+
+    def _range(self, column: Column) -> list[float]:
+        """Budgets from the cheapest first round to the dearest run."""
+        records = [record for row in self.rows_of(column) for record in self._records(row, column)]
+        sizes = [size for record in records for size in spent(record, self.request.find) or () if size]
+        return np.geomspace(min(sizes), max(sizes), BUDGETS).tolist() if sizes else [1.0]
+
+
+def _band(axes: Any, budgets: Sequence[float], name: str, curve: np.ndarray) -> Any:
+    """Draw a curve with its band, [3, budgets]; return the line."""
+    sizes, (middle, low, high) = np.array(budgets) / MEGABYTE, curve
+    tidy(axes)
+    axes.set_xscale("log")
+    axes.fill_between(sizes, low, high, alpha=0.15, color=colour_of(name), linewidth=0)
+    return axes.plot(sizes, middle, color=colour_of(name), label=name)[0]
+
+
+def _within(budget: float) -> str:
+    return f"within {budget / MEGABYTE:g} MB"
+
+
+def _score(column: Column, order: Order) -> str:
+    return column.averaged if order.id == MEAN else of_clients(column.averaged, WORST)
+
+
+def _sign(column: Column, order: Order) -> int:
+    """The sign of a difference that is better."""
+    return -1 if order.deployment is not None else metric(column.averaged).sign
 
 
 def _kind(mean: int, other: int) -> str:
@@ -319,11 +339,3 @@ def _counts(kinds: Mapping[str, Sequence[str]]) -> str:
     pairs = kinds.get("reversed", ())
     named = f"{len(pairs)} the other way" + (f" ({'; '.join(pairs[:NAMED])})" if 0 < len(pairs) <= NAMED else "")
     return f"{same} are decided the same way, {named}, {lost} no longer, and {alone} that the mean leaves open"
-
-
-def _only(values: np.ndarray | None) -> float | None:
-    return None if values is None else float(values[0])
-
-
-def _ranked(rank: int, found: Estimate) -> str:
-    return NOTHING if found.value is None else f"{rank}. {with_bounds(found)}"

@@ -1,4 +1,4 @@
-"""The view of split learning's costs: a client's epoch by closed form, on the wire, and in seconds where measured.
+"""The view of split learning's costs: a client's epoch by closed form, on the wire, in seconds, and in computed hours.
 
 Options: baseline, a row id; encoders, name -> backbone of the paper's encoders; blocks of all clients together.
 """
@@ -16,27 +16,22 @@ from matplotlib.figure import Figure
 
 from benchmarks.costs import Parts, SplitTerms
 from benchmarks.experiment import Row
-from benchmarks.networks import Deployment, Device, Network, Turn
+from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.run_config import JSON, RunConfig
 from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
-from reports.evidence.traffic import measured_cost
+from reports.evidence.traffic import derived_turns, measured_cost
 from reports.frame import Quantities, read_timings
 from reports.pages.page import KEYS, Grid, keys_of, one_line
 from reports.pages.plots import MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, number, row_name
 
 TIMED = ("client", "server", "whole")
-WAYS = ("FedAvg", "sequential", "parallel")
 EXACT = "to the byte"
 _FLOAT_BYTES, _HOUR = 4, 3600
 # The timed parts of a batch, by party.
 _PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
-_LINKS = tuple(
-    Network(name, rate, rate, 0.0, "no latency") for name, rate in (("100 Mbit/s", 1e8 / 8), ("1 Gbit/s", 1e9 / 8))
-)
-_MEASURED = Device("as timed", 1.0, "operations are seconds")
 _CLOSED, _COUNTED = "closed form", "wire, measured"
 _SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
 
@@ -63,7 +58,8 @@ class SplitCosts(Quantities):
         """Bytes of one client's epoch: of the whole run over clients and a client's epochs; and seconds."""
         request, column = self.request, self.request.columns[0]
         for name, row in product(self.options["encoders"], self.rows):
-            terms = self._of_encoder(row, name)[1]
+            other, cell = self._with_encoder(row, name)
+            terms = self._terms(cell, self.options["blocks"] / cell.clients, other)
             yield from () if terms is None else self._epoch(row, name, _CLOSED, terms, self._closed(row, terms))
         for row in self.rows:
             records = request.records_of(row, column)
@@ -74,15 +70,13 @@ class SplitCosts(Quantities):
                 if terms is not None:
                     yield from self._epoch(row, own, _CLOSED, terms, self._closed(row, terms), cost.seeds)
                     yield from self._epoch(row, own, _COUNTED, terms, cost.kinds, cost.seeds)
-        seconds = [
-            (name, "timed", f"{party}_seconds", own[party]) for name, own in self.timed.items() for party in TIMED
-        ]
-        for (model, bandwidth), times in self.modelled.items():
-            seconds += [
-                (model, f"modelled, {bandwidth}", f"{way}_epoch_seconds", value) for way, value in times.items()
-            ]
-        for model, counted, quantity, value in seconds:
-            yield keys_of(request) | {"encoder": model, "counted": counted, "quantity": quantity, "value": value}
+        for (row_id, name), times in self.hours.items():
+            common = keys_of(request, request.benchmark.row(row_id), column)
+            common |= {"encoder": name, "quantity": "epoch_hours"}
+            yield from (common | {"counted": network, "value": value} for network, value in times.items())
+        for model, parties in self.timed.items():
+            common = keys_of(request) | {"encoder": model, "counted": "timed"}
+            yield from (common | {"quantity": f"{party}_seconds", "value": parties[party]} for party in TIMED)
 
     def _closed(self, row: Row, terms: SplitTerms) -> Parts:
         return self.request.benchmark.closed_forms[row.id].parts(terms)
@@ -96,16 +90,15 @@ class SplitCosts(Quantities):
                 value = size / (terms.N * terms.T)
                 yield common | {"n_seeds": seeds, "quantity": f"{kind}_bytes", "value": value}
 
-    def _of_encoder(self, row: Row, name: str) -> tuple[RunConfig, SplitTerms | None]:
-        """A row's cell at the paper's scale with one of its encoders, and the equation's symbols."""
+    def _with_encoder(self, row: Row, name: str) -> tuple[Request, RunConfig]:
+        """The request with one of the paper's encoders at the paper's scale, and a row's run there."""
         request, backbone = self.request, self.options["encoders"][name]
         scales = tuple(
             replace(scale, backbone=backbone) if scale == request.paper_scale else scale
             for scale in request.benchmark.scales
         )
         other = replace(request, benchmark=replace(request.benchmark, scales=scales))
-        cell = other.benchmark.cell(row, request.columns[0], other.paper_scale, 0)
-        return cell, self._terms(cell, self.options["blocks"] / cell.clients, other)
+        return other, other.benchmark.cell(row, request.columns[0], other.paper_scale, 0)
 
     def _terms(self, cell: RunConfig, blocks: float, request: Request) -> SplitTerms | None:
         """The symbols of one cell; blocks: of one client. FedAvg's round gives the model's sizes."""
@@ -116,38 +109,20 @@ class SplitCosts(Quantities):
             return None
         training, sizes = cell.training, plan.sizes
         crossing = blocks * training.max_length * sizes.width * _FLOAT_BYTES
-        # With turns, a round is one client's.
-        epochs = training.rounds * training.local_epochs / (cell.clients if "turns" in cell.options else 1)
         parts = sizes.model_bytes, sizes.embeddings_bytes, sizes.head_bytes
-        return SplitTerms(training.rounds, cell.clients, epochs, crossing, *parts)
+        return SplitTerms(training.rounds, cell.clients, _epochs(cell), crossing, *parts)
 
     @cached_property
-    def modelled(self) -> dict[tuple[str, str], Mapping[str, float]]:
-        """(encoder, bandwidth) -> WAYS -> modelled seconds of an epoch: every client's text once, in a deployment.
-
-        Each party's seconds of a token are measured; client and server compute as fast as that machine, every client
-        has the bandwidth to itself, for one message after the other, and FedAvg exchanges models once in such an
-        epoch. In parallel a client computes and sends for its own epoch, unless the one server, which has all clients'
-        batches to compute, takes longer.
-        """
-        found: dict[tuple[str, str], Mapping[str, float]] = {}
-        row = self.request.benchmark.row(self.options["baseline"])
-        for name, backbone in self.options["encoders"].items():
-            cell, terms = self._of_encoder(row, name)
-            seconds = self.timed.get(backbone)
-            if seconds is None or terms is None:
-                continue
-            tokens = self.options["blocks"] / cell.clients * cell.training.max_length
-            client, server, whole = (seconds[party] * tokens / seconds["tokens"] for party in TIMED)
-            model = [Turn(terms.W, terms.W, operations=whole)] * cell.clients
-            split = [Turn(2 * terms.pL, 2 * terms.pL, operations=client, server_operations=server)] * cell.clients
-            for link in _LINKS:
-                together = Deployment(link, _MEASURED, _MEASURED, utilisation=1.0)
-                in_turn = replace(together, parallel=False)
-                ways = (together, model), (in_turn, split), (together, split)
-                times = [at.round_seconds(turns) for at, turns in ways]
-                found[name, link.name] = dict(zip(WAYS, times, strict=True))
-        return found
+    def hours(self) -> dict[tuple[str, str], dict[str, float]]:
+        """(row id, encoder) -> network -> computed hours of an epoch of all clients, on the paper's number of texts."""
+        hours = dict[tuple[str, str], dict[str, float]]()
+        for row, name in product(self.rows, self.options["encoders"]):
+            request, cell = self._with_encoder(row, name)
+            turns = derived_turns(request, row, self.options["blocks"])
+            if turns is not None:
+                seconds = {network: at.run_seconds(turns) for network, at in TYPICAL.items()}
+                hours[row.id, name] = {name: own / _epochs(cell) / _HOUR for name, own in seconds.items()}
+        return hours
 
     @cached_property
     def timed(self) -> Mapping[str, Mapping[str, float]]:
@@ -216,13 +191,12 @@ class SplitCosts(Quantities):
             groups = tuple(one_line(model, cells(own)) for model, own in self.timed.items())
             title = self.title("seconds of a batch, measured in one run (docs/performance.md)")
             yield Grid(title, headers, groups, "Model")
-        if self.modelled:
-            groups = tuple(
-                one_line(f"{model}, {bandwidth}", (f"{number(own[way] / _HOUR)} h" for way in WAYS))
-                for (model, bandwidth), own in self.modelled.items()
-            )
-            title = self.title("modelled, not measured: hours until every client's text has been trained on once")
-            yield Grid(title, tuple((way, "modelled") for way in WAYS), groups, "Model, bandwidth")
+        for name in self.options["encoders"]:
+            hours = {row_name(row): self.hours.get((row.id, name), {}) for row in self.rows}
+            if any(hours.values()):
+                title = self.title(f"{name}, computed: hours until every client's text has been trained on once")
+                groups = tuple(one_line(row, map(number, own.values())) for row, own in hours.items() if own)
+                yield Grid(title, tuple((at.label, "h") for at in TYPICAL.values()), groups)
 
     def method(self) -> Iterator[str]:
         """How the numbers were obtained."""
@@ -236,12 +210,11 @@ class SplitCosts(Quantities):
             "Masks stand apart. No number includes the set-up, which sends embeddings and head (or the model) to each "
             "client."
         )
-        if self.modelled:
+        if self.hours:
             yield (
-                "Modelled: each party's seconds a token as measured on one machine, in blocks of 128; every client has "
-                "the bandwidth to itself, one message after the other; FedAvg exchanges models once. Parallel: a "
-                "client's own batches and bytes, or all clients' batches at the one server where that takes longer. No "
-                "latency."
+                "Computed hours: bytes, messages and operations by shapes; each client on a link and device of its own "
+                f"({Deployment.utilisation:.0%} of the peak); every message waits half a round trip; the one server is "
+                f"a {Deployment.server.name}. `python -m benchmarks time` names the sources of rates."
             )
         if self.derived:
             yield f"Derived: closed forms with the paper's encoders and {self.options['blocks']:,} blocks in all."
@@ -258,9 +231,9 @@ class SplitCosts(Quantities):
         return dot_plot(self.request.heading, [panel], "MB, both directions", caption)
 
 
-def way_of(row: Row) -> str:
-    """The one of WAYS by which a row trains."""
-    return {"fedbert_sequential": "sequential", "fedbert_parallel": "parallel"}.get(row.algorithm, "FedAvg")
+def _epochs(cell: RunConfig) -> float:
+    """Epochs of one client in a run; with turns, a round is one client's."""
+    return cell.training.rounds * cell.training.local_epochs / (cell.clients if "turns" in cell.options else 1)
 
 
 def _timed(content: JSON) -> dict[str, dict[str, float]]:

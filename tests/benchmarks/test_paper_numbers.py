@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.costs import SplitTerms
-from benchmarks.dry_run.client_costs import client_flops
+from benchmarks.costs import SplitTerms, Work
+from benchmarks.dry_run.client_costs import work
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.encoders.files import architecture
 from benchmarks.experiment import Benchmark
@@ -102,8 +102,8 @@ def test_flops_of_a_split_client_are_those_of_embeddings_and_head(backbone, name
     layers = config.get("num_hidden_layers", config.get("n_layer"))
     at_client = 3 * predicted * (2 * width * words + maps * 2 * width**2)
     at_server = 3 * layers * (512 * 24 * width**2 + 2 * 2 * 512**2 * width)
-    assert client_flops(split) == at_client
-    assert client_flops(whole) == at_client + at_server
+    assert work(split) == Work(at_client, at_server)
+    assert work(whole) == Work(at_client + at_server)
     assert round(100 * at_client / (at_client + at_server)) == percent
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.networks import DEVICES, NETWORKS, Deployment, Turn
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")]
@@ -90,8 +92,9 @@ def test_the_front_shows_eight_methods_that_a_reader_picks(site, wide):
     page = wide.open(site / "index.html")
     figure = page.locator("figure[data-chart=front]")
     figure.locator("select").nth(0).select_option("FedSplitBERT, Table III: MRPC, F1")
+    boxes = figure.locator("input[type=checkbox]")
     assert figure.locator("input:checked").count() == 8
-    assert figure.locator("input:disabled").count() == figure.locator("input").count() - 8
+    assert figure.locator("input:disabled").count() == boxes.count() - 8
     first = figure.locator("label:has(input:checked)").first
     name = first.inner_text().strip()
     assert name in figure.locator(".drawing svg text").all_text_contents()
@@ -100,4 +103,30 @@ def test_the_front_shows_eight_methods_that_a_reader_picks(site, wide):
     figure.locator("select").nth(1).select_option("up")
     page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('whole run')")
     assert name not in figure.locator(".drawing svg text").all_text_contents()
+    assert wide.wrong == []
+
+
+def test_times_are_those_of_the_tables_and_follow_the_readers_choice(site, wide):
+    """One seed of two rounds on LTE: the script and `Deployment` agree, with stragglers and a busy server."""
+    turns = [[(1e6, 2e6, 2, 3e12, 4e13), (2e6, 1e6, 4, 9e12, 5e13)], [(1e6, 2e6, 2, 0, 0)]]
+    at = Deployment(NETWORKS["lte"], DEVICES["laptop"], stragglers=0.2)
+    page = wide.open(site / "index.html")
+    minutes = page.evaluate(
+        """([runs, share]) => {
+        const known = site.data.front.presets;
+        return site.minutes(runs, {network: known.networks.lte, rate: known.devices.laptop.rate, server: known.server,
+                                   slowdown: known.slowdown, stragglers: share});
+        }""",
+        [[[[1, each] for each in turns]], 0.2],
+    )
+    assert minutes == pytest.approx(at.run_seconds([[Turn(*turn) for turn in each] for each in turns]) / 60)
+    figure = page.locator("figure[data-chart=front]")
+    assert not figure.locator("input[type=range]").is_visible()
+    figure.locator("select").nth(1).select_option("time")
+    page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('computed minutes')")
+    before = figure.locator(".drawing svg").inner_html()
+    figure.locator("select").nth(2).select_option("datacentre")
+    page.wait_for_function("text => document.querySelector('.drawing svg').innerHTML !== text", arg=before)
+    figure.locator("input[type=range]").fill("20")
+    assert "20 % of clients 4 times as slow" in figure.inner_text()
     assert wide.wrong == []

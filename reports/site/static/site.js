@@ -203,9 +203,70 @@
     });
     spec.layer.forEach(function (layer) {
       if (layer.encoding.x) { layer.encoding.x.scale.domain = x; }
+      if (layer.encoding.x && by === "time") { layer.encoding.x.axis = { format: "~g", tickCount: 6, labelOverlap: true }; }
       layer.encoding.y.scale = { domain: [down(low - pad), down(high + pad)], nice: false, zero: false };
     });
     return values;
+  }
+
+  // ---- time on a network: Deployment.run_seconds of benchmarks/networks.py, all clients of a round at once ----
+  function roundSeconds(turns, at) {
+    var served = turns.map(function (turn) { return turn[4] / at.server; });
+    var least = served.reduce(function (sum, each) { return sum + each; }, 0);
+    var own = turns.map(function (turn) {
+      return turn[0] / at.network.down + turn[1] / at.network.up + turn[2] * at.network.latency / 2 + turn[3] / at.rate;
+    });
+    var normal = own.map(function (each, place) { return each + served[place]; });
+    var slow = own.map(function (each, place) { return at.slowdown * each + served[place]; });
+    var times = normal.concat(slow).map(function (time) { return Math.max(time, least); });
+    var expected = 0, below = 0;
+    times.sort(function (one, other) { return one - other; }).forEach(function (time) {
+      var reached = normal.reduce(function (chance, usual, place) {
+        return chance * ((1 - at.stragglers) * (usual <= time) + at.stragglers * (slow[place] <= time));
+      }, 1);
+      expected += time * (reached - below);
+      below = reached;
+    });
+    return expected;
+  }
+
+  function minutes(runs, at) {  // a mean over seeds
+    var sum = 0;
+    runs.forEach(function (rounds) {
+      rounds.forEach(function (entry) { sum += entry[0] * roundSeconds(entry[1], at); });
+    });
+    return sum / runs.length / 60;
+  }
+
+  // A reader's network, device and share of stragglers; shown while a chart is against time.
+  function deployment(controls, presets, redraw) {
+    var box = document.createElement("span"), slider = document.createElement("input");
+    function named(known) { return Object.keys(known).map(function (id) { return [id, known[id].name]; }); }
+    var network = chooser(box, "network", named(presets.networks), redraw);
+    var device = chooser(box, "device", named(presets.devices), redraw), label = document.createElement("label");
+    label.className = "filter";
+    slider.type = "range";
+    slider.min = slider.value = 0;
+    slider.max = 50;
+    slider.addEventListener("input", redraw);
+    label.append("", slider);
+    box.append(label);
+    controls.appendChild(box);
+    return function (isShown) {
+      box.hidden = !isShown;
+      label.firstChild.textContent = slider.value + " % of clients " + presets.slowdown + " times as slow ";
+      return {
+        network: presets.networks[network.value], rate: presets.devices[device.value].rate, server: presets.server,
+        slowdown: presets.slowdown, stragglers: slider.value / 100,
+      };
+    };
+  }
+
+  function timed(values, at) {
+    return values.filter(function (value) { return value.rounds.length; }).map(function (value) {
+      var time = minutes(value.rounds, at), text = Number(time.toPrecision(3)) + " min";
+      return Object.assign({}, value, { time: time, sizes: { time: text } });
+    });
   }
 
   // A layer without values would be drawn with a scale of its own, or none.
@@ -227,6 +288,7 @@
       panel = chooser(controls, "show", found.choices.panel, function () { chosen = null; draw(); });
     }
     if (found.measures) { measure = chooser(controls, "against", found.measures, draw); }
+    var where = found.presets && deployment(controls, found.presets, draw);
     box.className = "picker";
     controls.appendChild(box);
     if (site.own !== null) { ofSeed(found, "seed " + site.own); }
@@ -241,6 +303,8 @@
       values = values.filter(function (value) { return chosen.indexOf(value.method) >= 0; });
       methods = methods.filter(function (method) { return chosen.indexOf(method) >= 0; });
       shown = panel ? panel.value : (values[0] || {}).panel;
+      var isTime = measure && measure.value === "time", at = where && where(isTime);
+      if (isTime) { values = timed(values, at); }
       var narrow = drawing.clientWidth < 620, isLog = (found.exponential || []).indexOf(shown) >= 0;
       var spec = coloured(found.spec, methods, found.colours, narrow);
       if (measure && values.length) { values = against(values, measure.value, isLog, spec.height, spec); }
@@ -274,6 +338,7 @@
   }
 
   if (typeof site !== "undefined" && typeof vegaEmbed !== "undefined") {
+    site.minutes = minutes;
     document.querySelectorAll("figure.chart").forEach(prepare);
   }
 })();

@@ -23,10 +23,12 @@ from benchmarks.claims import (
 )
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.experiment import Benchmark
+from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.results import RunResult
 from reports.claims.judge import TILES, Judgement, counted, judge, judge_published, published_word
 from reports.claims.tables import summary
 from reports.evidence.published import Numbers
+from tests.contract.project import committed_records
 
 ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
@@ -66,6 +68,17 @@ TOLD = similar(SPLIT, FEDAVG, 1.0, tasks=("qqp",), p_values="Text")
 def test_a_relation_of_scores_needs_the_whole_interval(seeds_of, judge_of, relation, ours, word):
     records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", [60.0] * 3)
     assert judge_of(relation, records).word == word
+
+
+def test_a_relation_may_be_of_the_worst_client():
+    """On MRPC, FedSplitBERT lifts FedAvg's worst client by 24 points [14, 34], by the committed records."""
+    split, fedavg = (At("fedsplitbert-clients", row) for row in ("fedsplitbert", "fedavg"))
+    claim = Claim("w", "", "", (Better((split,), (fedavg,), tasks=("mrpc",), scores=("test/accuracy@worst",)),))
+    tables = benchmarks_of("fedsplitbert")
+    scale, published = tables["fedsplitbert-clients"].scale("lite"), published_of(tables.values())
+    (judged,) = judge("FedSplitBERT", [claim], published, committed_records().values(), tables, scale)
+    ((compared, _),) = judged.measured.comparisons
+    assert [round(number) for number in (compared.evidence.value, *compared.evidence.interval)] == [24, 14, 34]
 
 
 def test_differences_are_paired_by_seed(seeds_of, judge_of):
