@@ -64,6 +64,19 @@ def include(folder: Path) -> None:
         _add_method(method, file)
 
 
+def include_file(file: Path) -> Sequence[FunctionType]:
+    """Add the methods of one file, and return them; UserError if it defines none."""
+    if not file.is_file():
+        raise UserError(f"{file}: expected a Python file that defines METHODS, found no file")
+    sys.path.append(str(file.resolve().parent))
+    methods: Sequence[FunctionType] = getattr(_imported(file.resolve()), "METHODS", ())
+    if not methods:
+        raise UserError(f"{file}: expected METHODS = (your_method,), a tuple of functions, found none")
+    for method in methods:
+        _add_method(method, file.resolve())
+    return methods
+
+
 def tables_in(folder: Path) -> dict[str, Benchmark]:
     """The tables of a folder, by id, which no list of all benchmarks gets."""
     return {table.id: table for file, module in _modules_of(folder).items() for table in _defined(module, file)}

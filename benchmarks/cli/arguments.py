@@ -50,6 +50,7 @@ COMMANDS = {
         "show cells, bytes and hours without training",
         f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
     ),
+    "check": Command("check", "check that a method of your own keeps every method's promises", "file"),
     "rehearse": Command(
         "rehearse", "a step of each method and model of the paper scale on random texts", "ids --include"
     ),
@@ -226,6 +227,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         "id": option("a benchmark's id, or a paper's for all of its tables"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
+        "file": option("a Python file that defines METHODS", type=folder),
         "folder": option("folder of records", type=folder),
         "name": option(
             f"{', '.join(PACKAGED)} (default: the first)", nargs="?", choices=PACKAGED, default=next(iter(PACKAGED))

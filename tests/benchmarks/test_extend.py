@@ -38,6 +38,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     benchmarks.tasks._registry.cache_clear()
 
 
+@pytest.mark.slow
+def test_the_pages_lora_method_passes_the_check_and_a_broken_one_fails(folder, capsys):
+    (text,) = re.findall(r"`elsewhere/my_method\.py`.*?```python\n(.*?)```", PAGE, re.DOTALL)
+    file = folder / "my_method.py"
+    file.write_text(text, encoding="utf-8")
+    assert main(["check", str(file)]) == 0, capsys.readouterr().out
+    assert capsys.readouterr().out.count("  ok  ") == 4
+    broken = text.replace("b_first", "doubled").replace("(workload, plan)", '(workload, plan, {"learning_rate": 2.0})')
+    (folder / "broken.py").write_text(broken, encoding="utf-8")
+    assert main(["check", str(folder / "broken.py")]) == 2
+    assert "FAILED one client" in capsys.readouterr().out
+    assert main(["check", str(folder / "missing.py")]) == 2
+    assert "expected a Python file that defines METHODS" in capsys.readouterr().err
+
+
 @pytest.fixture
 def words(folder: Path) -> list[str]:
     """The page's command, on the smallest encoder and without MLflow."""
