@@ -30,7 +30,7 @@ def list_command(args: argparse.Namespace) -> int:
         title = textwrap.shorten(f"{table.place}: {table.title}", _WIDTH - wide - 9, placeholder="…")
         print(f"{table.id:{wide}} {count:>7} {title}")
     published = sum(table.is_printed for table in tables)
-    papers = len({table.paper.id for table in tables})
+    papers = len({table.paper.id for table in tables if table.is_printed})
     print(f"\n{published} tables and figures of {papers} papers, and {len(tables) - published} additional studies")
     print(f"Numbers: cells with a record, of all cells, at scale {args.scale} (see --scale)")
     print("Whole titles, methods and tasks: `show ID`")

@@ -170,7 +170,15 @@ def derive_cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
 def derive_work(cell: RunConfig) -> Work | None:
     """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
     one = replace(cell, seed=0)  # seeds draw cohorts, not shapes
-    return kept(key_of("work", one), lambda: _dry_run().work(one), asdict, lambda value: Work(**value))
+
+    def derive() -> Work | None:
+        try:
+            work: Work | None = _dry_run().work(one)
+        except DependsOnTextsError:  # counts of words, which have no shapes
+            return None
+        return work
+
+    return kept(key_of("work", one), derive, asdict, lambda value: Work(**value))
 
 
 def _dry_run() -> ModuleType:

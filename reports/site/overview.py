@@ -25,6 +25,7 @@ def overview(site: SiteData) -> Iterator[tuple[str, str]]:
     }
     headlines = [(dossier, headline) for dossier in site.dossiers for headline in dossier.headlines]
     values: dict[str, Any] = {"title": "State of reproduction", "site": site}
+    values |= {"papers": _papers(site)}
     values |= {"has_front": chart is not None, "front_scale": front_scale(site.scales)}
     values |= {"tiles": _tiles(site), "states": {scale: found for scale, found in states.items() if found}}
     values["headlines"] = sorted(headlines, key=lambda entry: not entry[1].verdict.startswith(AGAINST))
@@ -44,11 +45,16 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
     published = sum(tables.values())
     studies = f"papers, {published} tables and figures, {len(tables) - published} studies of ours"
     return [
-        (str(len(site.dossiers)), studies),
+        (str(_papers(site)), studies),
         (f"{run} of {of}", f"cells run, scale {scale}"),
         (str(sum(claims.values())), "claims: " + ", ".join(f"{number} {name}" for name, number in claims.items())),
         (str(checks.count(False)), f"of {len(checks)} published numbers and sentences are inconsistent"),
     ]
+
+
+def _papers(site: SiteData) -> int:
+    """The papers that are run again; a suite of ours has no table of a paper."""
+    return sum(any(table.is_printed for table in dossier.tables) for dossier in site.dossiers)
 
 
 def _state(dossier: Dossier, scale: str) -> dict[str, Any]:

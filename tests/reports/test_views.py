@@ -9,6 +9,7 @@ from benchmarks.dry_run.shapes import derive_for, derive_work
 from benchmarks.fedbert.tables import TABLE2
 from benchmarks.networks import TYPICAL
 from benchmarks.publication import View
+from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.front.picture import spread_out
@@ -34,6 +35,13 @@ def test_hours_of_split_training_by_hand():
     assert parallel == pytest.approx(max(down + up + own + served, 10 * served), rel=0.01)
     assert sequential == pytest.approx(10 * (down + up + own + served), rel=0.01)
     assert "computed" in list(found.grids())[-1].title
+
+
+def test_counts_of_tokens_have_no_operations_by_shapes():
+    """The unigram model reads the texts themselves, so neither `time` nor the site says how long it computes."""
+    table = benchmark("fedbfpt-pretraining")
+    row = next(row for row in table.rows if row.algorithm == "unigram")
+    assert derive_work(table.cell(row, table.columns[0], table.scale("lite"), 0)) is None
 
 
 def test_one_round_for_the_reference_and_the_part(table3, record_of):
