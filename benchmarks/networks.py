@@ -86,13 +86,18 @@ def wire_of(name: str, codec: str) -> Wire:
         codec: Of the run.
 
     Raises:
-        UserError: The name is unknown.
+        UserError: The name is unknown, or nothing was measured for the codec.
     """
     if name not in WIRES:
         raise UserError(f"unknown wire {name!r}: expected one of {', '.join(WIRES)}")
     if name == "payload":
         return Wire()
-    measured = next(row for row in json.loads(_MEASURED.read_text(encoding="utf-8"))["rows"] if row["codec"] == codec)
+    by_codec = {row["codec"]: row for row in json.loads(_MEASURED.read_text(encoding="utf-8"))["rows"]}
+    if codec not in by_codec:
+        raise UserError(
+            f"--wire {name}: measured for {', '.join(by_codec)}, found a run with {codec}: use --wire payload"
+        )
+    measured = by_codec[codec]
     factor = measured["frames_factor"] * (measured["gzip_factor"] if name == "gzip" else 1.0)
     title = "framed by protobuf, gRPC and HTTP/2" + (", payloads by gzip" if name == "gzip" else "")
     return Wire(title, factor, measured["message_bytes"])

@@ -43,8 +43,7 @@ FORMS: Mapping[str, WireForm] = {
         ("ffa-lora-frozen", "rolora-frozen", "fedsa-lora", "fedsa-lora-in-turn"), _form("n", _a, head=False)
     ),
     "fedper-lora": _form("2n", lambda t: 2 * _a(t), head=False),
-    "flora": _form("2n up, 2nK down", lambda t: 2 * _a(t), lambda t: 2 * _a(t) * t.K),
-    "fedex-lora": _STACK,
+    **dict.fromkeys(("flora", "fedex-lora"), _STACK),
     "fedex-lora-dense": _DENSE,
     "fedex-lora-transposed": _DENSE,
     "fedsvd": _form("n up, 2n down", _a, lambda t: 2 * _a(t)),

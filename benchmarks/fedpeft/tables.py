@@ -45,7 +45,7 @@ BYTES = another(
     deviations=tuple(entry for entry in DEVIATIONS if entry.id in ("adapters", "rank", "fed-sb")),
     also="""
 - head: The head h (pooler and classifier, or the classifier alone at the lite scale) is counted where it is sent.
-- bitfit: The encoder has no pooler of its own, so that BitFit has L(7d + f) + d biases; the pooler's are the head's.
+- bitfit: BitFit trains L(7d + f) + d biases of the encoder. The bias of the pooler belongs to the head.
 - rounds (demo): Two rounds of one epoch, which show the bytes; no scores.
 """,
     view=View("sent", {"forms": FORMS, "encoders": ENCODERS, "baselines": ("fedavg", "fedit")}),

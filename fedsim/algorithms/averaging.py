@@ -105,10 +105,8 @@ def averaging(
         personal = _leaves_own_model(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
     shared = _Averaging(workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks)
-    own, alone = (
-        personal and answers == "own",
-        merge is None and ranks is None,
-    )  # what a client sends, by its plan alone
+    own = personal and answers == "own"
+    alone = merge is None and ranks is None  # whether its plan alone says what a client sends
     return FederatedAlgorithm(
         shared.init,
         shared.round,

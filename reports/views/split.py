@@ -212,9 +212,9 @@ class SplitCosts(Quantities):
         )
         if self.hours:
             yield (
-                "Computed hours: bytes, messages and operations by shapes; each client on a link and device of its own "
-                f"({Deployment.utilisation:.0%} of the peak); every message waits half a round trip; the one server is "
-                f"a {Deployment.server.name}. `python -m benchmarks time` names the sources of rates."
+                "Hours are computed from bytes, messages and operations by shapes. Each client has its own link and "
+                f"device, which reaches {Deployment.utilisation:.0%} of its peak. Every message waits half a round "
+                f"trip. The server is a {Deployment.server.name}. `python -m benchmarks time` names the sources."
             )
         if self.derived:
             yield f"Derived: closed forms with the paper's encoders and {self.options['blocks']:,} blocks in all."

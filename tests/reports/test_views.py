@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.dry_run.shapes import derive_for, derive_work
+from benchmarks.errors import UserError
 from benchmarks.fedbert.tables import TABLE2
-from benchmarks.networks import TYPICAL
+from benchmarks.networks import TYPICAL, wire_of
 from benchmarks.publication import View
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
@@ -42,6 +43,11 @@ def test_counts_of_tokens_have_no_operations_by_shapes():
     table = benchmark("fedbert-table8")
     row = next(row for row in table.rows if row.algorithm == "unigram")
     assert derive_work(table.cell(row, table.columns[0], table.scale("lite"), 0)) is None
+
+
+def test_a_wire_without_a_measurement_of_the_codec_is_refused():
+    with pytest.raises(UserError, match="--wire gzip: measured for fp32, fp16, bf16, found a run with int8"):
+        wire_of("gzip", "int8")
 
 
 def test_one_round_for_the_reference_and_the_part(table3, record_of):
