@@ -112,8 +112,9 @@ class RunConfig:
         return f"{self.scale}-{self.task}-{self.algorithm}-s{self.seed}"
 
 
-def _without(value: JSON, names: Collection[str]) -> JSON:
-    """A plain value without these names, in nested groups too."""
-    if isinstance(value, Mapping):
-        return {key: _without(inner, names) for key, inner in value.items() if key not in names}
-    return [_without(inner, names) for inner in value] if isinstance(value, list) else value
+def _without(config: Mapping[str, JSON], names: Collection[str]) -> dict[str, JSON]:
+    """A configuration's plain fields without these names, in the earlier run's too."""
+    kept = {name: value for name, value in config.items() if name not in names}
+    if earlier := config.get("initial"):
+        kept["initial"] = _without(earlier, names)
+    return kept
