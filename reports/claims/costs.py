@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, CostBound, Sends
+from benchmarks.costs.networks import TYPICAL
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.networks import TYPICAL
 from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived
 from reports.evidence.equations import Costs

@@ -1,12 +1,12 @@
-"""What the script computes times from: the rounds of runs, and the networks and devices of `benchmarks.networks`."""
+"""What the script computes times from: rounds of runs, networks and devices (`benchmarks.costs.networks`)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, astuple
 
+from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment
 from benchmarks.experiment import Column, Row
-from benchmarks.networks import DEVICES, NETWORKS, Deployment
 from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 from reports.evidence.traffic import whole_run

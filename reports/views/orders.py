@@ -1,7 +1,7 @@
 """The view of orders: the methods by mean, by worst client, by score within a number of bytes, and by time.
 
 Options: megabytes, the uplink of one client by which methods are ordered; front, uplinks at which the best is shown;
-networks, two names of `benchmarks.networks.TYPICAL`, the slower one first.
+networks, two names of `benchmarks.costs.networks.TYPICAL`, the slower one first.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric, of_clients
-from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.results import RunResult, all_stages
 from benchmarks.run_config import JSON
 from reports.evidence.budgets import Curves, on_front, resampled_means, score_within, spent

@@ -15,8 +15,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from benchmarks.costs import Parts, SplitTerms
+from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Row
-from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.run_config import JSON, RunConfig
 from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.costs.networks import TYPICAL, wire_of
 from benchmarks.dry_run.shapes import derive_for, derive_work
 from benchmarks.errors import UserError
 from benchmarks.fedbert.tables import TABLE2
-from benchmarks.networks import TYPICAL, wire_of
 from benchmarks.publication import View
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
