@@ -30,17 +30,17 @@ GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
 _ANY = ((-float("inf"), float("inf")),)
 
 
-def bounds(found: Estimate) -> tuple[float, float] | None:
-    """The interval at CONFIDENCE; None below three seeds."""
-    return confidence([found], _ANY)
+def bounds(found: Estimate, score: str = "") -> tuple[float, float] | None:
+    """The interval at CONFIDENCE, within what that score can be; None below three seeds."""
+    return confidence([found], [metric(score).limits] if score else _ANY)
 
 
-def with_bounds(found: Estimate | None, sign: str = "") -> str:
-    """A value and its interval as a text."""
+def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
+    """A value and its interval, within what that score can be, as a text; an exact value has none."""
     if found is None or found.value is None:
         return NOTHING
-    ends = bounds(found)
-    interval = f" [{number(ends[0], sign)}, {number(ends[1], sign)}]" if ends else ""
+    ends = bounds(found, score)
+    interval = f" [{number(ends[0], sign)}, {number(ends[1], sign)}]" if ends and ends[0] < ends[1] else ""
     return f"{number(found.value, sign)}{interval}"
 
 
@@ -87,7 +87,7 @@ class Clients(TableView):
         """A line for each row, task and quantity, in the metrics' units."""
         rows, columns = ({one.id: one for one in self.request.rows}, {one.task: one for one in self.columns})
         for (row, task, quantity), found in self.by_cell.items():
-            low, high = bounds(found) or (None, None)
+            low, high = bounds(found, _limiting(columns[task], quantity)) or (None, None)
             keys = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
             yield keys | {"quantity": quantity, "value": found.value, "low": low, "high": high, "n_seeds": found.n}
 
@@ -97,9 +97,10 @@ class Clients(TableView):
         labels = names | {f"gain_{name}": f"{names[name]}: gain over {self.baseline.name}" for name in GAINS}
         lines = []
         for name, label in labels.items():
-            cells = [self.by_cell.get((row.id, column.task, name)) for column in self.columns]
-            if any(cells):
-                texts = (with_bounds(found, "+" if name not in names else "") for found in cells)
+            cells = [(self.by_cell.get((row.id, column.task, name)), column) for column in self.columns]
+            if any(found for found, _ in cells):
+                sign = "" if name in names else "+"
+                texts = (with_bounds(found, _limiting(column, name), sign) for found, column in cells)
                 lines.append(Line(label, tuple(texts), is_main=name == MEAN))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
         return Group(row_name(row), tuple(lines) or (empty,))
@@ -136,18 +137,23 @@ class Clients(TableView):
         """A panel for each task: mean and worst client of each method."""
         columns, left_out = with_points(self.columns, lambda at: any(place[1] == at.task for place in self.by_cell))
         panels = []
-        for column in columns:
+        for at in columns:
             series = []
             for name, label, style in ((MEAN, "mean", {}), (WORST, "worst client", HOLLOW)):
-                cells = {row_name(row): self.by_cell.get((row.id, column.task, name)) for row in self.request.rows}
+                cells = {row_name(row): self.by_cell.get((row.id, at.task, name)) for row in self.request.rows}
                 values = {row: one.value for row, one in cells.items() if one and one.value is not None}
-                ends = {row: both for row, one in cells.items() if one and (both := bounds(one))}
+                ends = {row: both for row, one in cells.items() if one and (both := bounds(one, at.averaged))}
                 series.append(Dots(label, values, style, ends))
             names = [row_name(row) for row in self.request.rows]
-            panels.append(Panel(f"{column.name}, {metric(column.averaged).label}", names, series))
+            panels.append(Panel(f"{at.name}, {metric(at.averaged).label}", names, series))
         caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals."
         caption += f"{dagger_note(self.request.rows)}{left_out}"
         return dot_plot(self.request.heading, panels, "score", caption)
+
+
+def _limiting(column: Column, quantity: str) -> str:
+    """The score within whose limits a quantity stays; "" for gains."""
+    return "" if quantity.startswith("gain_") else column.averaged
 
 
 def level_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Estimate:
