@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.overrides import read_assignment
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, columns_of, ids_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
@@ -131,6 +132,22 @@ def part_of(
     changed = with_settings(table if isinstance(table, Benchmark) else benchmark(table), changes)
     at = with_backbone(scale_of(changed, scale), backbone)
     return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
+
+
+def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
+    """The benchmark with "field=value" applied to every run, and scale labels that say so."""
+    if not assignments:
+        return benchmark
+    changes = [read_assignment(assignment) for assignment in assignments]
+
+    def label(scale: Scale) -> str:
+        return ", ".join(
+            f"{text} ({benchmark.shown(*change, scale)})" if change[0] in benchmark.units else text
+            for text, change in zip(assignments, changes, strict=True)
+        )
+
+    scales = tuple(replace(scale, changes=(*scale.changes, f"changed: {label(scale)}")) for scale in benchmark.scales)
+    return replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)
 
 
 class FinishedCells:

@@ -10,11 +10,12 @@ import pytest
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Scale, with_settings
+from benchmarks.experiment import Benchmark, Scale
 from benchmarks.fedsplitbert import tables
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
+from benchmarks.selection import with_settings
 from benchmarks.sweeps.space import read_grid, spaces
 from benchmarks.sweeps.tuning import Search, best_values, read_sweep
 from tests.conftest import ROOT
