@@ -37,7 +37,7 @@ def _over(
     )
 
 
-TEN = _over("ten", 10, "with drawn label shares", lambda seed: paper.dirichlet_shares(0.5, 10, seed))
+TEN = _over("ten", 10, "with drawn label shares", lambda seed: paper.dirichlet_shares(1.0, 10, seed))
 FIFTY = _over("fifty", 50, "with one label each", lambda seed: paper.one_label(50), columns=SCORES.columns[1:])
 EVEN = _over("even", paper.CLIENTS, "with even labels", lambda seed: [[50.0, 50.0]] * paper.CLIENTS)
 
@@ -124,4 +124,41 @@ SIMILARITY = another(
     average="",
 )
 
-BENCHMARKS = (TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, SIMILARITY)
+# ---- scores against bytes ----------------------------------------------------------------------------------------
+
+_HALF = ("ffa-lora", "rolora", "fedsa-lora", "fedsa-lora-shared")  # send one of two factors
+_EQUAL_BYTES = tuple(
+    _NAMED[row].changed(
+        {"adapter": {**paper.LORA, "r": 2 * paper.RANK, "alpha": 32.0}},
+        id=f"{row}-r16",
+        name=f"{_NAMED[row].name}, r = {2 * paper.RANK}",
+        note=f"sends as many values of factors as FedIT at r = {paper.RANK}",
+        tuned_as=row,
+    )
+    for row in _HALF
+)
+FRONTS = another(
+    SCORES,
+    "fronts",
+    "fronts",
+    "Scores against the bytes that one client sends, with partners of equal bytes, over 3 clients",
+    also=f"""
+- equal-bytes: Methods that send one factor have a row at r = {2 * paper.RANK} too, with the same scale α / r and at the
+  rate that was tuned for r = {paper.RANK}.
+""",
+    rows=(*METHODS, *_EQUAL_BYTES),
+    columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+    view=View(
+        "orders",
+        {
+            "megabytes": 4,
+            "front": (0.5, 1, 2, 4, 20, 500),
+            "directions": ("up", "down"),
+            "networks": ("3g", "datacentre"),
+        },
+    ),
+    swept_as=SCORES.id,
+    average="",
+)
+
+BENCHMARKS = (FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, SIMILARITY)
