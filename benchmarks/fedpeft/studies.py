@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.experiment import Benchmark, Column, Row, another
 from benchmarks.fedpeft import paper
+from benchmarks.fedpeft.forms import RANK
 from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
 from benchmarks.fedpeft.tables import SCORES
 from benchmarks.publication import View
@@ -129,10 +130,10 @@ SIMILARITY = another(
 _HALF = ("ffa-lora", "rolora", "fedsa-lora", "fedsa-lora-shared")  # send one of two factors
 _EQUAL_BYTES = tuple(
     _NAMED[row].changed(
-        {"adapter": {**paper.LORA, "r": 2 * paper.RANK, "alpha": 32.0}},
+        {"adapter": {**paper.LORA, "r": 2 * RANK, "alpha": 32.0}},
         id=f"{row}-r16",
-        name=f"{_NAMED[row].name}, r = {2 * paper.RANK}",
-        note=f"sends as many values of factors as FedIT at r = {paper.RANK}",
+        name=f"{_NAMED[row].name}, r = {2 * RANK}",
+        note=f"sends as many values of factors as FedIT at r = {RANK}",
         tuned_as=row,
     )
     for row in _HALF
@@ -143,8 +144,8 @@ FRONTS = another(
     "fronts",
     "Scores against the bytes that one client sends, with partners of equal bytes, over 3 clients",
     also=f"""
-- equal-bytes: Methods that send one factor have a row at r = {2 * paper.RANK} too, with the same scale α / r and at the
-  rate that was tuned for r = {paper.RANK}.
+- equal-bytes: Methods that send one factor have a row at r = {2 * RANK} too, with the same scale α / r and at the
+  rate that was tuned for r = {RANK}.
 """,
     rows=(*METHODS, *_EQUAL_BYTES),
     columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
