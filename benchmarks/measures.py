@@ -15,6 +15,7 @@ from typing import Any, Literal
 from benchmarks.errors import UserError
 
 TRAIN_LOSS = "train_loss"  # the mean loss of a round's training, which needs no module
+OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "cosine_change_of_a")  # by fedsim.aggregation
 OF_LOGITS = ("nll", "ece")  # which only reports compute, from kept answers (reports/evidence/corrections.py)
 
 

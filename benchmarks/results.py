@@ -190,9 +190,9 @@ class RunResult:
         return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
 
     def own_examples(self, evaluation: str) -> tuple[int, ...]:
-        """Examples of an evaluation that each client keeps back; 0 for a central set."""
-        is_central = evaluation in self._central
-        return tuple(0 if is_central else int(client[evaluation]) for client in self.clients)
+        """Examples of an evaluation that each client keeps back; 0 for a central set, and for what is measured."""
+        has_none = evaluation == ROUND or evaluation in self._central
+        return tuple(0 if has_none else int(client[evaluation]) for client in self.clients)
 
     def examples(self, evaluation: str) -> int:
         """Examples of an evaluation on all clients together, or of the central set."""
