@@ -186,6 +186,7 @@ class Benchmark:
     stage: Stage | None = None  # the earlier runs
     version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
+    swept_as: str = ""  # the table whose sweeps choose its settings, where it has none of its own
     without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct the answers of the others' runs
 
     @property

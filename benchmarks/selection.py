@@ -16,7 +16,7 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
 from benchmarks.running.timings import glimpses
-from benchmarks.sweeps.tuning import best_values, read_sweep
+from benchmarks.sweeps.tuning import Values, best_values, read_sweep
 
 _CELL = '"cell": '
 
@@ -80,13 +80,18 @@ class Selection:
     @property
     def sweep_file(self) -> Path:
         """Where a results folder keeps the sweeps of this benchmark and scale."""
-        return Path("sweeps", f"{self.benchmark.id}-{self.scale.id}.json")
+        return self._sweep_file(self.benchmark.id)
+
+    def _sweep_file(self, table: str) -> Path:
+        return Path("sweeps", f"{table}-{self.scale.id}.json")
 
     def tuned(self, results_dir: Path) -> dict[tuple[str, str], dict[str, object]]:
         """(task, row) -> the best values of the sweeps in a results folder, under the same changes and encoder."""
         labels = {column.task: self.benchmark.label(self.scale, [column]) for column in self.columns}
-        rows = {row.id for row in self.benchmark.rows}
-        best = best_values(read_sweep(results_dir / self.sweep_file), labels)
+        rows = {id for row in self.benchmark.rows for id in (row.id, row.tuned_as)}
+        best: dict[tuple[str, str], Values] = {}
+        for table in (self.benchmark.swept_as, self.benchmark.id):  # its own sweep counts before the other table's
+            best |= best_values(read_sweep(results_dir / self._sweep_file(table)), labels)
         return {place: dict(values) for place, values in best.items() if place[1] in rows}
 
     def with_sweep(self, results_dir: Path) -> Selection:
