@@ -10,7 +10,7 @@ from benchmarks.experiment import Benchmark, Column, Row, another
 from benchmarks.fedpeft import paper
 from benchmarks.fedpeft.forms import RANK
 from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
-from benchmarks.fedpeft.tables import SCORES
+from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
 from benchmarks.publication import View
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
@@ -66,6 +66,41 @@ LOCAL_WORK = another(
   for 45.
 """,
 )
+
+# ---- where a personalised method's gain comes from ---------------------------------------------------------------
+
+
+def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
+    """FedSA-LoRA's gain over FedIT in parts: the label prior, the head, and the rest."""
+    return another(
+        table,
+        name,
+        name,
+        f"FedSA-LoRA's gain over FedIT in parts, over 3 clients {skew}: label prior, local head, and local B",
+        also="""
+- parts: Label prior is FedIT + prior over FedIT. Head is FedPer over that: FedIT + prior over FedPer, with its sign
+  turned. The rest, a local B, is FedSA-LoRA over FedPer.
+""",
+        rows=tuple(_NAMED[row] for row in ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")),
+        columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+        view=View(
+            "gains",
+            {
+                "reference": "fedit",
+                "part": "fedper-lora",
+                "headline": "fedsa-lora",
+                "at": "late",
+                "is": "what a local B adds to a local head",
+            },
+        ),
+        without_training=tuple(row for row in paper.CORRECTED if row.corrects == "fedit"),
+        gate=SCORES,
+        swept_as=SCORES.id,
+        average="",
+    )
+
+
+PARTS = _parts(SCORES, "parts", "with drawn label shares"), _parts(ONE_LABEL, "onelabelparts", "with one label each")
 
 # ---- what aggregation makes of low-rank updates ------------------------------------------------------------------
 
@@ -162,4 +197,4 @@ FRONTS = another(
     average="",
 )
 
-BENCHMARKS = (FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, SIMILARITY)
+BENCHMARKS = (*PARTS, FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, SIMILARITY)
