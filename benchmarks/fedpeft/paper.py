@@ -154,6 +154,9 @@ COLUMNS = tuple(
 # ---- clients -----------------------------------------------------------------------------------------------------
 
 
+BALANCE = 20  # points: else all clients together may have one label, which a constant answer predicts
+
+
 def dirichlet_shares(
     concentration: float, clients: int, seed: int, of: Sequence[float] = (0.5, 0.5)
 ) -> list[list[float]]:
@@ -166,11 +169,13 @@ def dirichlet_shares(
         of: The labels' mean shares, in whose ratio the parameters are.
 
     Returns:
-        A pair a client, which sums to 100.
+        A pair a client, which sums to 100; the first draw whose mean is within BALANCE of `of`.
     """
     first, second = (concentration * share for share in of)
     draw = random.Random(f"{first}/{second}/{clients}/{seed}")
-    firsts = [round(100 * draw.betavariate(first, second), 1) for _ in range(clients)]
+    firsts: list[float] = []
+    while abs(sum(firsts) - 100 * clients * of[0]) > BALANCE * clients:
+        firsts = [round(100 * draw.betavariate(first, second), 1) for _ in range(clients)]
     return [[first, round(100 - first, 1)] for first in firsts]
 
 
@@ -211,7 +216,8 @@ def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 DEVIATIONS = deviations(f"""
 - clients: {CLIENTS} clients of one size. Their label shares are drawn anew for each seed from a Dirichlet distribution
-  with α = 0.5, or each has one label. Every client keeps a fifth of its examples for testing.
+  with α = 0.5, again where all clients together are more than {BALANCE} points from even, or each has one label. Every
+  client keeps a fifth of its examples for testing.
 - protocol: One protocol for all rows, and no paper's own: the same encoder, head, rounds, optimiser (AdamW, fresh in
   every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
 - scores: A client's own score is on examples with its training's label shares, which rewards knowing them. Its
