@@ -193,6 +193,11 @@ class Benchmark:
         """Whether it is a table or figure of the paper, not a study of ours."""
         return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
 
+    @property
+    def needs_no_run(self) -> bool:
+        """Whether closed forms and shapes alone give its numbers."""
+        return "forms" in self.view.options
+
     def counts(self, column: Column) -> bool:
         """Whether a column is the paper's, so that coverage counts it; of a study of ours, every column is."""
         return not self.is_printed or SCALES[-1] in column.scales

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.experiment import Benchmark, another
 from benchmarks.fedpeft import paper
-from benchmarks.fedpeft.forms import FORMS
+from benchmarks.fedpeft.forms import FACTORS, FORMS, RANK
 from benchmarks.fedpeft.paper import COLUMNS, DEVIATIONS, METHODS, REFERENCES
 from benchmarks.publication import View
 
@@ -48,7 +48,17 @@ BYTES = another(
 - bitfit: BitFit trains L(7d + f) + d biases of the encoder. The bias of the pooler belongs to the head.
 - rounds (demo): Two rounds of one epoch, which show the bytes; no scores.
 """,
-    view=View("sent", {"forms": FORMS, "encoders": ENCODERS, "baselines": ("fedavg", "fedit")}),
+    view=View(
+        "sent",
+        {
+            "forms": FORMS,
+            "encoders": ENCODERS,
+            "baselines": ("fedavg", "fedit"),
+            "rank": RANK,
+            "factors": FACTORS,
+            "factor_encoders": (ENCODERS[1], ("roberta-base-fresh", 12), ENCODERS[2]),
+        },
+    ),
     average="",
     base=paper.two_rounds,
 )
