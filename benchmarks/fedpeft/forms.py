@@ -49,7 +49,7 @@ _FULL = _form("N", lambda t: t.N)
 FORMS: Mapping[str, WireForm] = {
     **dict.fromkeys(("fedavg", "diloco"), _FULL),
     **dict.fromkeys(("fedit", "flexlora", "flexlora-both", "fedrot-lora", "fedrot-lora-soft"), _BOTH),
-    **dict.fromkeys(("fedit-adam", "diloco-lora"), _BOTH),
+    **dict.fromkeys(("fedit-adam", "diloco-lora", "ditto-lora"), _BOTH),
     **dict.fromkeys(("ffa-lora", "rolora", "fedsa-lora-shared", "share-b"), _ONE),
     **dict.fromkeys(
         ("ffa-lora-frozen", "rolora-frozen", "fedsa-lora", "fedsa-lora-in-turn"), _form("n", _a, head=False)
@@ -57,7 +57,9 @@ FORMS: Mapping[str, WireForm] = {
     "fedit-int8": _coded("Σ (v + 4) bytes", lambda v: v + 4),
     "fedit-qsgd": _coded("Σ (v/2 + 4⌈v/512⌉) bytes", lambda v: -(-v // 2) + 4 * -(-v // BUCKET)),
     "fedit-topk": _coded("Σ (4·v/10 + v/8) bytes", lambda v: 4 * max(1, round(SHARE * v)) + -(-v // 8)),
-    "fedper-lora": _form("2n", lambda t: 2 * _a(t), head=False),
+    **dict.fromkeys(("fedper-lora", "fedrep-lora"), _form("2n", lambda t: 2 * _a(t), head=False)),
+    "scaffold-lora": _form("4n + 2h", lambda t: 4 * _a(t) + 2 * t.h, head=False),
+    "scaffold": _form("2N + 2h", lambda t: 2 * t.N + 2 * t.h, head=False),
     **dict.fromkeys(("flora", "fedex-lora"), _STACK),
     "fedex-lora-dense": _DENSE,
     "fedex-lora-transposed": _DENSE,

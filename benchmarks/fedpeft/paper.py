@@ -100,6 +100,12 @@ METHODS = (
     _row("diloco-lora", "DiLoCo's outer step, LoRA", "fedavg", server=dict(DILOCO)),
     _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=dict(DILOCO)),
     _row("fedper-lora", "FedPer, LoRA", "fedper"),
+    _row("fedrep-lora", "FedRep, LoRA", "fedrep", "a round's local epochs for the head, then as many for LoRA"),
+    _row("ditto-lora", "Ditto, LoRA", "ditto", "trains twice in a round: the shared model, and its own"),
+    _row(
+        "scaffold-lora", "SCAFFOLD, LoRA", "scaffold", "c_i is the mean of a round's gradients, corrected before AdamW"
+    ),
+    _row("scaffold", "SCAFFOLD, full model", "scaffold", adapter=None),
 )
 LOCAL = _row("local-lora", "Local only, LoRA", "fedsplitbert", "each client trains alone", critical_layer=0)
 CENTRAL = fedsplitbert.CENTRAL
@@ -119,7 +125,7 @@ REFERENCES = (
 FULL_RATES = fedsplitbert.RATES
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
 HIGH_RATES = tuple(10 * rate for rate in RATES)
-_FULL_MODEL = (FULL.id, "diloco", CENTRAL.id)
+_FULL_MODEL = (FULL.id, "diloco", "scaffold", CENTRAL.id)
 _HIGH = ("ffa-lora", "ffa-lora-frozen", "ia3", "fed-sb")
 _TUNED = (*(row.id for row in METHODS if not row.tuned_as), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
 
@@ -132,6 +138,7 @@ def _rates(row: str) -> Grid:
 _OWN: Mapping[str, Grid] = {
     "fedrot-lora-soft": {"options.strength": (0.1, 0.3, 0.5)},
     "fedit-adam": {"options.server.learning_rate": (1e-4, 1e-3, 1e-2, 1e-1)},
+    "ditto-lora": {"options.pull": (0.01, 0.1, 1.0)},
 }
 MINIATURE = Search(
     {row: {**_rates(row), **_OWN.get(row, {})} for row in _TUNED},

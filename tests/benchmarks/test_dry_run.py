@@ -128,3 +128,14 @@ def test_a_damaged_file_is_derived_anew(path, damage):
     assert plan_of(FEDBFPT) == plan
     shapes.keep_in(path.parents[1])
     assert key_of("plan", FEDBFPT) in shapes._answers
+
+
+def test_a_client_that_trains_twice_in_a_round_computes_twice_and_sends_once():
+    """Ditto trains two models. FedRep's head has steps of its own, which reach no layer below it."""
+    fedit, ditto, fedper, fedrep = (
+        client_costs(of_table("fedpeft-scores", row)) for row in ("fedit", "ditto-lora", "fedper-lora", "fedrep-lora")
+    )
+    assert ditto.flops == 2 * fedit.flops
+    assert (ditto.up_bytes, ditto.down_bytes) == (fedit.up_bytes, fedit.down_bytes)
+    assert fedper.flops < fedrep.flops < 2 * fedper.flops
+    assert (fedrep.up_bytes, fedrep.down_bytes) == (fedper.up_bytes, fedper.down_bytes)
