@@ -70,6 +70,7 @@ class RunConfig:
     grouped: bool = later(False)  # no first text is both trained on and held back
     central_share: float = later(1.0, gt=0, le=1)  # of each central set, a random part that is scored
     initial: RunConfig | None = later(None)  # the run from whose outcome the model starts
+    independent: bool = later(False)  # clients are scored on the next client's test examples too, of other label shares
     adapter: Adapter = later(None)  # trained in place of the encoder's own parameters
 
     def to_json(self) -> dict[str, JSON]:

@@ -19,18 +19,21 @@ SCORES = Benchmark(
     rows=(*REFERENCES, *METHODS),
     columns=COLUMNS,
     scales=paper.SCALES,
-    base=paper.base_cell,
+    base=paper.drawn_shares,
     published_csv=Path(__file__).parent / "published" / "scores.csv",
     deviations=DEVIATIONS,
     average="round",
+    without_training=paper.CORRECTED,
 )
 ONE_LABEL = another(
     SCORES,
     "onelabel",
     "one label",
     "Accuracy of federated parameter-efficient fine-tuning over 3 clients with one label each",
-    base=paper.one_label,
+    base=paper.base_of(lambda seed: paper.one_label(paper.CLIENTS)),
     gate=SCORES,
+    swept_as=SCORES.id,
+    without_training=paper.CORRECTED,
 )
 # Encoders for which bytes are derived: name, layers.
 ENCODERS = (("all-MiniLM-L6-v2", 6), ("bert-base-uncased", 12), ("roberta-large-fresh", 24))
