@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.experiment import Benchmark, Column, Row, another
 from benchmarks.fedpeft import paper
 from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
-from benchmarks.fedpeft.tables import SCORES
+from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
 from benchmarks.publication import View
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
@@ -95,9 +95,18 @@ AGGREGATION = another(
 """,
     rows=tuple(_NAMED[row] for row in _LORA),
     columns=_measured("aggregation_error"),
+    gate=SCORES,
     view=View("curves", {"quantity": "score"}),
     swept_as=SCORES.id,
     average="",
+)
+AGGREGATION_ONE_LABEL = another(
+    AGGREGATION,
+    "aggregation-onelabel",
+    "aggregation, one label",
+    "How far a round's aggregate is from the mean of the clients' products B A, over 3 clients with one label each",
+    base=ONE_LABEL.base,
+    swept_as=SCORES.id,
 )
 _OWN_DRAWS = tuple(
     row.changed(
@@ -120,8 +129,9 @@ SIMILARITY = another(
 """,
     rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
+    gate=SCORES,
     swept_as=SCORES.id,
     average="",
 )
 
-BENCHMARKS = (TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, SIMILARITY)
+BENCHMARKS = (TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, AGGREGATION_ONE_LABEL, SIMILARITY)

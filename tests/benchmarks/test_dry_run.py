@@ -30,7 +30,8 @@ UNPLANNED = {"local_prior", "unigram"}  # one begins from another run; the other
 def demo_cells() -> dict[str, RunConfig]:
     """A demo cell of each method that the tables have and whose bytes do not depend on the texts themselves."""
     found: dict[str, RunConfig] = {}
-    for table in map(benchmark, benchmark_ids()):
+    tables = [table for table in map(benchmark, benchmark_ids()) if "demo" in {scale.id for scale in table.scales}]
+    for table in tables:
         for _, _, cell in table.cells(table.scale("demo"), [0]):
             if cell.initial is None and cell.algorithm not in UNPLANNED:
                 found.setdefault(cell.algorithm, cell)
