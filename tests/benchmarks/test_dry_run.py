@@ -10,6 +10,7 @@ import pytest
 from benchmarks.dry_run import client_costs, rounds, shapes
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
+from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
@@ -68,6 +69,18 @@ def test_what_is_planned_is_what_is_sent(method, participation, settings, events
     (started,) = events.of(CellStarted)
     if method in TRAINED:
         assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [row.id for row in benchmark("fedpeft-bytes").rows])
+def test_every_row_of_federated_peft_sends_what_is_planned_at_the_lite_scale(row, settings, events):
+    """With its own encoder, and few texts: bytes do not depend on them."""
+    cell = of_table("fedpeft-bytes", row, "lite", max_length=16)
+    few = replace(cell, source="generated", partition={**cell.partition, "size": 10})
+    try:
+        assert_sent_as_planned(few, settings, events)
+    except UserError as error:
+        pytest.skip(f"needs the encoder {cell.backbone}: {error}")
 
 
 @pytest.mark.slow
