@@ -44,8 +44,10 @@ def _above(row: str, *rivals: str, by: float = 0.0, tables: tuple[str, ...] = _T
 
 
 def _fails(row: str, *tables: str) -> tuple[Better, ...]:
-    """No better than the constant answer, within a little, on every task, in each table."""
-    return tuple(similar(At(table, row), At(table, _MAJORITY), within=_A_LITTLE) for table in tables)
+    """No more than a little above the constant answer, on every task, in each table."""
+    return tuple(
+        Better((At(table, row),), (At(table, _MAJORITY),), -math.inf, _A_LITTLE, over_failed=True) for table in tables
+    )
 
 
 def _wider(*rows: str) -> tuple[Better, ...]:
@@ -140,11 +142,11 @@ CLAIMS = (
         "5",
         "FedIT (without alignment) fails to converge across all datasets",
         "caption of assets/fedopt_style.png in haoran-zh/FedRot-LoRA at commit 36a67ef2, of FedIT with a server's Adam",
-        _fails("fedit-adam", _TABLES[0]),
-        reading=f"within {_A_LITTLE:g} point of the majority-class baseline on every task, with drawn label shares. "
-        "The server's rate is tuned from 1e-4 to 1e-1; theirs was 1e-3 or 1e-2.",
+        _fails("fedit-adam", *_TABLES),
+        reading=f"no more than {_A_LITTLE:g} point above the majority-class baseline on every task and under both "
+        "skews. The server's rate is tuned from 1e-4 to 1e-1; theirs was 1e-3 or 1e-2.",
         otherwise={
-            "with one label a client": _fails("fedit-adam", _TABLES[1]),
+            "with drawn label shares alone": _fails("fedit-adam", _TABLES[0]),
             "more than 5 points below FedIT": _above("fedit", "fedit-adam", by=5.0),
         },
     ),
@@ -198,6 +200,15 @@ CLAIMS = (
     ),
     Claim(
         "8b",
+        "FLoRA is unstable and can't converge.",
+        "issue 11 of ziyaow1010/FederatedLLM",
+        _fails("flora", *_TABLES),
+        reading=f"no more than {_A_LITTLE:g} point above the majority-class baseline on every task and under both "
+        "skews; 8a contradicts it.",
+        otherwise={"below FFA-LoRA (issue 15)": _above("ffa-lora", "flora")},
+    ),
+    Claim(
+        "8c",
         "noise-free",
         "arXiv 2409.05976v1, abstract, of FLoRA's aggregation",
         (
@@ -210,15 +221,6 @@ CLAIMS = (
         ),
         reading=f"stable: its gain over FedIT is at 5 steps a round no more than {_A_LITTLE:g} point below that at "
         "135 steps, although A is drawn anew in each round.",
-    ),
-    Claim(
-        "8c",
-        "FLoRA is unstable and can't converge.",
-        "issue 11 of ziyaow1010/FederatedLLM",
-        _fails("flora", *_TABLES),
-        reading=f"within {_A_LITTLE:g} point of the majority-class baseline on every task and under both skews; 8a "
-        "contradicts it.",
-        otherwise={"below FFA-LoRA (issue 15)": _above("ffa-lora", "flora")},
     ),
     Claim(
         "9",

@@ -1,7 +1,8 @@
 """The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
 
 Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
-by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper.
+by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper;
+at, the round of all scores, "late" for the mean of the last three, by default "last".
 All are paired by seed, by the rules of verdicts (docs/statistics.md).
 """
 
@@ -38,7 +39,7 @@ from reports.pages.text import (
     status,
 )
 
-ROUND = "last"  # of every row: older runs kept no other round's answers, which the part corrects
+ROUND = "last"  # unless an option says otherwise: older runs kept no other round's answers, which the part corrects
 INTERVAL = f"{CONFIDENCE} CI"
 _ANY = ((-float("inf"), float("inf")),)
 OVER, BEYOND = "gain", "beyond"
@@ -60,6 +61,7 @@ class Gains(TableView):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
+        self.round = str(request.benchmark.view.options.get("at", ROUND))
         self.reference, self.part, self.headline = (
             request.rows_named(name)[0] for name in ("reference", "part", "headline")
         )
@@ -74,11 +76,11 @@ class Gains(TableView):
         """How much better a row is than another, on the seeds that both have, or on some of them."""
         pairs = paired(self.request.records_of(row, column), self.request.records_of(other, column))
         counted = [pair for pair in pairs if seeds is None or pair[0].cell.seed in seeds]
-        return difference(counted, column.averaged, ROUND) if counted else None
+        return difference(counted, column.averaged, self.round) if counted else None
 
     def _line(self, row: Row, column: Column) -> dict[str, JSON]:
         records = self.request.records_of(row, column)
-        ours = known(scores_of(records, column.averaged).at(ROUND))
+        ours = known(scores_of(records, column.averaged).at(self.round))
         line = keys_of(self.request, row, column) | {"score": column.averaged, "ours": mean(ours) if ours else None}
         if row.id == self.reference.id:
             return line
@@ -109,7 +111,7 @@ class Gains(TableView):
         """What gains and shares are."""
         columns = self.request.columns
         yield (
-            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(ROUND)}: means of "
+            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(self.round)}: means of "
             f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
             "docs/statistics.md)."
         )
@@ -161,7 +163,7 @@ class Gains(TableView):
         n = seed_counts(one.n for one in by_task.values())
         return (
             title,
-            f"mean of {len(by_task)} tasks {_ends_text(whole, low, high)}{n}, exploratory, {ROUND} round: {each}",
+            f"mean of {len(by_task)} tasks {_ends_text(whole, low, high)}{n}, exploratory, {self.round} round: {each}",
         )
 
     def plot(self) -> Figure:
