@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.corrections import PRIOR, STRENGTH, without_training
 from benchmarks.experiment import BaseFn, Column, Row, Scale, with_lite
-from benchmarks.fedpeft.forms import POSITIONS, RANK, RANKS, WIDTH
+from benchmarks.fedpeft.forms import BUCKET, POSITIONS, RANK, RANKS, SHARE, WIDTH
 from benchmarks.fedsplitbert import paper as fedsplitbert
 from benchmarks.publication import Paper, deviations
 from benchmarks.run_config import JSON, RunConfig
@@ -43,6 +43,13 @@ def _row(
 DILOCO: Mapping[str, JSON] = {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}
 FULL = _row("fedavg", "FedAvg, full model", "fedavg", adapter=None)
 FEDIT = _row("fedit", "FedIT", "fedavg", "FedAvg on LoRA: factors are averaged one by one")
+
+
+def _coded(id: str, name: str, codec: str) -> Row:
+    """FedIT with a codec in both directions, and with its tuned settings."""
+    return FEDIT.changed({"codec": codec}, id=f"{FEDIT.id}-{id}", name=f"FedIT, {name}", note="", tuned_as=FEDIT.id)
+
+
 METHODS = (
     FULL,
     FEDIT,
@@ -88,9 +95,18 @@ METHODS = (
     _row("prefix", f"Prefix, p = {POSITIONS}", "fedavg", adapter={"kind": "prefix", "r": POSITIONS}),
     _row("ia3", "(IA)³", "fedavg", adapter={"kind": "ia3"}),
     _row("fedit-adam", "FedIT, server Adam", "fedavg", server={"name": "adam", "learning_rate": 0.01}),
+    _coded("int8", "int8", "int8"),
+    _coded("qsgd", f"QSGD, 7 levels, buckets of {BUCKET}", f"qsgd:7:{BUCKET}"),
+    _coded("topk", f"top-k, {SHARE:.0%}".replace("%", " %"), f"topk:{SHARE}"),
     _row("diloco-lora", "DiLoCo's outer step, LoRA", "fedavg", server=dict(DILOCO)),
     _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=dict(DILOCO)),
     _row("fedper-lora", "FedPer, LoRA", "fedper"),
+    _row("fedrep-lora", "FedRep, LoRA", "fedrep", "a round's local epochs for the head, then as many for LoRA"),
+    _row("ditto-lora", "Ditto, LoRA", "ditto", "trains twice in a round: the shared model, and its own"),
+    _row(
+        "scaffold-lora", "SCAFFOLD, LoRA", "scaffold", "c_i is the mean of a round's gradients, corrected before AdamW"
+    ),
+    _row("scaffold", "SCAFFOLD, full model", "scaffold", adapter=None),
 )
 LOCAL = _row("local-lora", "Local only, LoRA", "fedsplitbert", "each client trains alone", critical_layer=0)
 CENTRAL = fedsplitbert.CENTRAL
@@ -112,9 +128,9 @@ CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row
 FULL_RATES = fedsplitbert.RATES
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
 HIGH_RATES = tuple(10 * rate for rate in RATES)
-_FULL_MODEL = (FULL.id, "diloco", CENTRAL.id)
+_FULL_MODEL = (FULL.id, "diloco", "scaffold", CENTRAL.id)
 _HIGH = ("ffa-lora", "ffa-lora-frozen", "ia3", "fed-sb")
-_TUNED = (*(row.id for row in METHODS), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
+_TUNED = (*(row.id for row in METHODS if not row.tuned_as), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
 
 
 def _rates(row: str) -> Grid:
@@ -125,6 +141,7 @@ def _rates(row: str) -> Grid:
 _OWN: Mapping[str, Grid] = {
     "fedrot-lora-soft": {"options.strength": (0.1, 0.3, 0.5)},
     "fedit-adam": {"options.server.learning_rate": (1e-4, 1e-3, 1e-2, 1e-1)},
+    "ditto-lora": {"options.pull": (0.01, 0.1, 1.0)},
 }
 MINIATURE = Search(
     {row: {**_rates(row), **_OWN.get(row, {})} for row in _TUNED},
@@ -226,6 +243,8 @@ DEVIATIONS = deviations(f"""
   best on a held-out tenth of the training examples.
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
 - rank: HetLoRA is by padding alone: without pruning of ranks, and with weights by size.
+- codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with the
+  settings that are tuned for FedIT.
 - fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS. The paper takes those of a gradient over
   pooled texts. Both are sent once.
 """)
