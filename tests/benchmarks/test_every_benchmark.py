@@ -55,7 +55,8 @@ def test_every_row_and_column_has_a_cell_at_each_scale(name):
             assert RunConfig.from_json(cell.to_json()).spec_id == cell.spec_id
         for column in columns:
             computed = task(column.task)
-            scores = {f"{evaluation}/{metric}" for evaluation in computed.evaluations for metric in computed.metrics}
+            scored = (*computed.evaluations, "validation")  # of each client's held-back examples
+            scores = {f"{evaluation}/{metric}" for evaluation in scored for metric in computed.metrics}
             scores |= {"test/accuracy"}  # kept answers give it
             scores |= {f"round/{name}" for name in OF_ROUNDS}
             assert {column.averaged} <= set(column.scores) <= scores
