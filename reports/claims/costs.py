@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, CostBound, Sends
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.networks import TYPICAL
 from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived
 from reports.evidence.equations import Costs
-from reports.evidence.records import PAPER, Derive, DeriveWork, Request, request_for
+from reports.evidence.records import PAPER, Request, request_for
 from reports.evidence.traffic import Cost, derived_cost, derived_turns
 from reports.pages.text import number
 from reports.views.resources import Resources
@@ -23,11 +24,9 @@ BESIDE_OTHERS = "times are not comparable: records are timed beside other work o
 
 @dataclass(frozen=True)
 class RowCosts:
-    """Costs of rows at one scale; the fields are those of MeasuredNumbers."""
+    """Costs of rows at one scale."""
 
     runs: Runs
-    derive: Callable[[Benchmark], Derive] | None
-    derive_work: DeriveWork | None
 
     @property
     def tables(self) -> Tables:
@@ -113,10 +112,10 @@ class RowCosts:
     def _flops(self, at: At, task: str) -> float | None:
         """Of one client's training on a text, with the paper's own encoder; of central training the server's."""
         costed = self._costed(at, task)
-        if self.derive_work is None or costed is None:
+        if costed is None:
             return None
         table, row, column = costed
-        work = self.derive_work(table.cell(row, column, table.scale(PAPER), 0))
+        work = shapes.derive_work(table.cell(row, column, table.scale(PAPER), 0))
         return None if work is None else work.client or work.server
 
     def _by_shapes(self, at: At) -> str:
@@ -139,11 +138,10 @@ class RowCosts:
     def _request(self, at: At, task: str) -> Request | None:
         """A request for the run whose cost is a row's, at the paper's scale, with its row alone."""
         costed = self._costed(at, task)
-        if self.derive is None or costed is None:
+        if costed is None:
             return None
         table, row, column = costed
-        alone, derive = replace(table, columns=(column,)), self.derive(table)
-        return request_for(alone, table.scale(PAPER), (), [row], derive=derive, derive_work=self.derive_work)
+        return request_for(replace(table, columns=(column,)), table.scale(PAPER), (), [row])
 
     @once
     def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:

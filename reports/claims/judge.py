@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmarks.claims import Claim, Relation
@@ -17,7 +17,7 @@ from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
-from reports.evidence.records import DEMO, PAPER, Derive, DeriveWork
+from reports.evidence.records import DEMO, PAPER
 
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the reading", "no difference"
@@ -249,8 +249,6 @@ def judge(
     records: Iterable[RunResult],
     benchmarks: Mapping[str, Benchmark],
     scale: Scale,
-    derive: Callable[[Benchmark], Derive] | None = None,
-    derive_work: DeriveWork | None = None,
     deciding: Mapping[str, Deciding] | None = None,
 ) -> tuple[Judgement, ...]:
     """Judge a paper's claims on published numbers and on the records of a scale.
@@ -262,8 +260,6 @@ def judge(
         records: Of any scale.
         benchmarks: The same papers' benchmarks by id.
         scale: The one to judge.
-        derive: What a benchmark's rounds send by shapes; without it, bytes are those of the scale's records.
-        derive_work: Operations of training on a text by shapes.
         deciding: Claim id -> the comparisons that decide it in place of the claim's own.
 
     Returns:
@@ -274,7 +270,7 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published, derive, derive_work)
+    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published)
     last = _at_last_round(source)
 
     def both(claim: Claim, relations: Iterable[Relation]) -> tuple[Verdict, Verdict]:

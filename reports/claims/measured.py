@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Sends, Target
-from benchmarks.experiment import Benchmark
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
 from reports import ReportError
@@ -30,7 +29,7 @@ from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, gains, level
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, DeriveWork, machine
+from reports.evidence.records import PAPER, machine
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import bytes_until
@@ -47,14 +46,10 @@ class MeasuredNumbers:
 
     Args:
         numbers: Paper id -> its published numbers, for limits in bytes.
-        derive: What a benchmark's rounds send by shapes, for bytes without a run.
-        derive_work: Operations of training on a text by shapes.
     """
 
     runs: Runs
     numbers: Mapping[str, Numbers]
-    derive: Callable[[Benchmark], Derive] | None = None
-    derive_work: DeriveWork | None = None
 
     @property
     def tables(self) -> Tables:
@@ -251,7 +246,7 @@ class MeasuredNumbers:
 
     @cached_property
     def _costs(self) -> RowCosts:
-        return RowCosts(self.runs, self.derive, self.derive_work)
+        return RowCosts(self.runs)
 
     def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
         return self._costs.compared(relation, pair)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, product
-from typing import Protocol
 
-from benchmarks.costs import ClientCosts, WirePlan, Work
+from benchmarks.costs import WirePlan
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
 from benchmarks.run_config import RunConfig
@@ -141,24 +141,9 @@ def _definition_id(benchmark: Benchmark, scale: Scale, row: Row, column: Column,
     return cache[key][0]
 
 
-class Derive(Protocol):
-    """What one round of a cell sends, derived from shapes without training."""
-
-    def __call__(self, row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
-        """examples: of all clients together; None where the bytes depend on unknown numbers or lengths of texts."""
-
-
-DeriveWork = Callable[[RunConfig], Work | None]  # operations of training on a text, by shapes; None where unknown
-DeriveClient = Callable[[RunConfig], ClientCosts | None]  # a client's costs by shapes; None where unknown
-
-
 @dataclass(frozen=True)
 class Request:
-    """The part of a benchmark to show, with the available records; records of other scales are ignored.
-
-    derive, derive_client, derive_work: derive what the paper's own encoder would send, what a client's training costs,
-    and the operations of a text.
-    """
+    """The part of a benchmark to show, with the available records; records of other scales are ignored."""
 
     benchmark: Benchmark
     scale: Scale
@@ -166,9 +151,6 @@ class Request:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     score_at: str = "chosen"
-    derive: Derive | None = None
-    derive_client: DeriveClient | None = None
-    derive_work: DeriveWork | None = None
 
     @property
     def label(self) -> str:
@@ -187,6 +169,16 @@ class Request:
     @property
     def paper_scale(self) -> Scale:
         return self.benchmark.scale(PAPER)
+
+    def plan(self, row: Row, scale: Scale | None = None, texts: int | None = None) -> WirePlan | None:
+        """What the first task's rounds send, by shapes; None where that depends on the texts.
+
+        Args:
+            row: The method.
+            scale: The encoder's; None for the paper's.
+            texts: Training examples of all clients together, where bytes depend on their number.
+        """
+        return shapes.plan_of(self.benchmark.cell(row, self.columns[0], scale or self.paper_scale, 0), texts)
 
     @cached_property
     def index(self) -> Index:
@@ -258,9 +250,6 @@ def request_for(
     rows: Sequence[Row] = (),
     columns: Sequence[Column] = (),
     score_at: str = "chosen",
-    derive: Derive | None = None,
-    derive_client: DeriveClient | None = None,
-    derive_work: DeriveWork | None = None,
 ) -> Request:
     """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all.
 
@@ -269,9 +258,7 @@ def request_for(
     run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     ids = {row.id for row in run_rows}
     corrections = tuple(row for row in benchmark.without_training if row.corrects in ids and row.id not in ids)
-    request = Request(
-        benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client, derive_work
-    )
+    request = Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at)
     return replace(request, columns=tuple(_titled(each, request) for each in of)) if scale.id == PAPER else request
 
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 import pandas as pd
 
 from benchmarks.costs import ModelSizes, Work
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.networks import ACCOMPANYING, BATCHWISE, Turn
 from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
@@ -68,7 +69,7 @@ def whole_run(record: RunResult, request: Request) -> list[list[Turn]] | None:
     """The rounds of a run after those of its earlier runs; None where a record or a number of operations is missing."""
     rounds = list[list[Turn]]()
     for stage in all_stages(record, request.find) or ():
-        work = request.derive_work(stage.cell) if request.derive_work else None
+        work = shapes.derive_work(stage.cell)
         if work is None:
             return None
         rounds += turns_of(stage, work)
@@ -183,13 +184,12 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
 
     texts: training examples of all clients together, where bytes depend on them.
     """
-    benchmark, column, scale = request.benchmark, request.columns[0], request.paper_scale
-    plan = request.derive(row, column, scale, texts) if request.derive else None
+    plan = request.plan(row, texts=texts)
     if plan is None:
         return None
-    cell = benchmark.cell(row, column, scale, 0)
+    cell = request.benchmark.cell(row, request.columns[0], request.paper_scale, 0)
     rounds, whole = len(plan.rounds), plan.total
-    counted = benchmark.paper.counted_bytes(whole, cell)
+    counted = request.benchmark.paper.counted_bytes(whole, cell)
     kinds: Counter[str] = Counter()
     for (_, kind), size in whole.kinds.items():
         kinds[kind] += size
@@ -202,10 +202,8 @@ def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[
 
     None where shapes alone do not give it. texts: training examples of all clients together, split evenly.
     """
-    column, scale = request.columns[0], request.paper_scale
-    plan = request.derive(row, column, scale, texts) if request.derive else None
-    cell = request.benchmark.cell(row, column, scale, 0)
-    work = request.derive_work(cell) if request.derive_work else None
+    cell = request.benchmark.cell(row, request.columns[0], request.paper_scale, 0)
+    plan, work = request.plan(row, texts=texts), shapes.derive_work(cell)
     if plan is None or work is None:
         return None
     each, training = (texts or cell.clients) / cell.clients, cell.training
@@ -223,7 +221,7 @@ def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[
 
 def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:
     """The parts of the paper's own encoder under a row's head; None where they are not derived."""
-    plan = request.derive(row, request.columns[0], request.paper_scale, texts) if request.derive else None
+    plan = request.plan(row, texts=texts)
     return plan.sizes if plan else None
 
 

@@ -14,6 +14,7 @@ from itertools import product
 from matplotlib.figure import Figure
 
 from benchmarks.costs import ClientCosts, Costing
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports import ReportError
@@ -84,13 +85,11 @@ class Resources(Quantities):
     @cached_property
     def costs(self) -> dict[str, ClientCosts]:
         """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
-        request, table, scale = self.request, self.request.benchmark, self.request.paper_scale
-        if request.derive_client is None:
-            return {}
+        table, scale = self.request.benchmark, self.request.paper_scale
         column, costs = table.columns_at(scale)[0], dict[str, ClientCosts | None]()
         for row in (*self.rows, self.baseline):
             cell = table.stage.cell(row, column, scale) if table.stage else table.cell(row, column, scale, 0)
-            costs[row.id] = None if cell is None else request.derive_client(cell)
+            costs[row.id] = None if cell is None else shapes.derive_client(cell)
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     @cached_property

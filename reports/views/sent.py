@@ -12,7 +12,7 @@ from functools import cached_property
 
 from matplotlib.figure import Figure
 
-from benchmarks.costs import ModelSizes, PeftTerms, Traffic, WireForm, WirePlan
+from benchmarks.costs import ModelSizes, PeftTerms, Traffic, WireForm
 from benchmarks.experiment import Row, Scale
 from benchmarks.run_config import JSON
 from reports.evidence.traffic import last_round
@@ -60,14 +60,10 @@ class Sent(Quantities):
         encoders: Sequence[tuple[str, int]] = self.request.benchmark.view.options["encoders"]
         return encoders
 
-    def _plan(self, row: Row, scale: Scale) -> WirePlan | None:
-        request = self.request
-        return request.derive(row, request.columns[0], scale) if request.derive else None
-
     def _sizes(self, row: Row, scale: Scale) -> dict[str, dict[str, float]]:
         """How it is counted -> direction -> bytes of one client."""
         clients = self.request.benchmark.cell(row, self.request.columns[0], scale, 0).cohort_size
-        plan, whole = self._plan(row, scale), self._plan(self.baselines[0], scale)
+        plan, whole = (self.request.plan(each, scale) for each in (row, self.baselines[0]))
         sizes: dict[str, dict[str, float]] = {}
         if plan is None or whole is None:
             return sizes

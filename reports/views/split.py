@@ -104,7 +104,7 @@ class SplitCosts(Quantities):
         """The symbols of one cell; blocks: of one client. FedAvg's round gives the model's sizes."""
         benchmark, scale = request.benchmark, request.benchmark.scale(cell.scale)
         baseline = benchmark.row(self.options["baseline"])
-        plan = request.derive(baseline, request.columns[0], scale) if request.derive else None
+        plan = request.plan(baseline, scale)
         if plan is None:
             return None
         training, sizes = cell.training, plan.sizes

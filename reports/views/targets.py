@@ -161,7 +161,7 @@ class Targets(Quantities):
         """
         request, place, lines = self.request, self.request.benchmark.place, list[dict[str, JSON]]()
         numbers = Numbers.of(read_published(request.benchmark.published_csv))
-        if request.derive is None or not numbers.has_cost(place, self.baseline.id):
+        if not numbers.has_cost(place, self.baseline.id):
             return []
         base_rounds = numbers.cost(place, self.baseline.id).rounds
         base = self._derived_sent(self.baseline, base_rounds)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.dry_run.shapes import derive_for, derive_work
+from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
 from benchmarks.fedbert.tables import TABLE2
 from benchmarks.networks import TYPICAL, wire_of
@@ -24,8 +24,7 @@ BLOCKS, LENGTH = TABLE2.view.options["blocks"], 512
 
 def test_hours_of_split_training_by_hand():
     """A laptop at home: RoBERTa-small's states of 23 040 texts cross four times, in 90 batches of four messages."""
-    shapes = {"derive": derive_for(TABLE2), "derive_work": derive_work}
-    found = SplitCosts(request_for(TABLE2, TABLE2.scale("lite"), (), **shapes))
+    found = SplitCosts(request_for(TABLE2, TABLE2.scale("lite"), ()))
     cell = TABLE2.cell(TABLE2.row("emdavg"), TABLE2.columns[0], TABLE2.scale("paper"), 0)
     work, at, texts = derive_work(cell), TYPICAL["fibre"], BLOCKS / 10
     crossing, mask = 2 * texts * LENGTH * 256 * 4, texts * LENGTH
