@@ -25,10 +25,9 @@ Parsed = TypeVar("Parsed")
 class TableView:
     """A benchmark's records as a frame, tables, notes and a figure.
 
-    fields: the frame's columns. ranks: whether it shows the methods' scores, so that one method is the best.
+    ranks: whether it shows the methods' scores, so that one method is the best.
     """
 
-    fields: ClassVar[Sequence[str]]
     ranks: ClassVar[bool] = True
 
     def __init__(self, request: Request) -> None:
@@ -40,7 +39,7 @@ class TableView:
 
     def frame(self) -> pd.DataFrame:
         """The long form of everything that the tables show."""
-        return long_form(self.lines(), self.fields)
+        return long_form(self.lines())
 
     def grids(self) -> Iterable[Grid]:
         """The tables."""

@@ -17,9 +17,8 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.optimize import brentq
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # not scipy.stats, which takes a second to import
 
-from reports.evidence.statistics import Component, Estimate, mean, sample_sd
+from reports.evidence.statistics import FEWEST_SEEDS, Component, Estimate, mean, sample_sd
 
-FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
 MOST_SEEDS = 100  # the most that is advised to run
 LEVEL = 0.05  # of wrong verdicts, at most
 CONFIDENCE = f"{100 * (1 - 2 * LEVEL):g} %"  # of every interval that is shown: its ends are two one-sided bounds
@@ -198,18 +197,13 @@ def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
     return tuple(replace(part, error=by * part.error) for part in components)
 
 
-def confidence(
-    found: Sequence[Estimate], limits: Sequence[tuple[float, float]], level: float = LEVEL, fewest: int = 3
-) -> tuple[float, float] | None:
-    """The interval of the mean of estimates, at that level on each side, within what each can be.
-
-    None where one has no interval, or below so few seeds that its width says nothing.
-    """
-    whole = average_of(found, level=level)
-    if whole.interval is None or whole.n < fewest:
+def confidence(found: Sequence[Estimate], limits: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """The interval of the mean of estimates, within what each can be; None where one has none, or below three seeds."""
+    bounds = average_of(found).bounds
+    if bounds is None:
         return None
     least, most = (mean(ends) for ends in zip(*limits, strict=True))
-    return max(whole.interval[0], least), min(whole.interval[1], most)
+    return max(bounds[0], least), min(bounds[1], most)
 
 
 def _components(found: Estimate) -> tuple[Component, ...] | None:

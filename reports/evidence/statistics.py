@@ -12,6 +12,7 @@ from scipy.special import stdtr
 from reports import ReportError
 
 # A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
+FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
 RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
 
 
@@ -96,6 +97,11 @@ class Estimate:
     def error(self) -> float | None:
         """The value's standard error."""
         return None if self.components is None else math.hypot(*(part.error for part in self.components))
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval; None below three seeds, as its width says nothing."""
+        return self.interval if self.n >= FEWEST_SEEDS else None
 
 
 def exact(value: float, n: int = 0, note: str = "") -> Estimate:

@@ -85,6 +85,18 @@ def number(value: float | None, sign: str = "", places: int = 2) -> str:
     return NOTHING if value is None else f"{printed(value, places=places):{sign}}".replace("-", "−")
 
 
+def with_interval(
+    value: float | None, interval: Sequence[float] | None, sign: str = "", places: int = 2, between: str = " "
+) -> str:
+    """A number, and behind it the interval that it has."""
+    return number(value, sign, places) + (f"{between}{in_brackets(interval, sign, places)}" if interval else "")
+
+
+def in_brackets(interval: Sequence[float] | None, sign: str = "", places: int = 2) -> str:
+    """An interval; a dash for none."""
+    return f"[{', '.join(number(end, sign, places) for end in interval)}]" if interval else NOTHING
+
+
 def joined(texts: Iterable[str]) -> str:
     """The texts of a cell's numbers as a paper prints them, a/b; one dash where there is none at all."""
     found = list(texts)

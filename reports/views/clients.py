@@ -15,33 +15,18 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import OF_CLIENTS, metric, of_clients
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
-from reports.evidence.inference import CONFIDENCE, confidence, resampled
+from reports.evidence.inference import CONFIDENCE, resampled
 from reports.evidence.paired import Pairs, difference, level, resplit_ratio, rule_for
 from reports.evidence.records import paired
 from reports.evidence.scores import PROTOCOL, WORST, keeps_clients, scores_of, worst_clients
 from reports.evidence.statistics import Estimate
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, with_points
-from reports.pages.text import NOTHING, dagger_note, in_units, not_run, number, over_clients, row_name
+from reports.pages.text import NOTHING, dagger_note, in_units, not_run, over_clients, row_name, with_interval
 
 MEAN, FIXED = "mean", "fixed"
 GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
-_ANY = ((-float("inf"), float("inf")),)
-
-
-def bounds(found: Estimate) -> tuple[float, float] | None:
-    """The interval at CONFIDENCE; None below three seeds."""
-    return confidence([found], _ANY)
-
-
-def with_bounds(found: Estimate | None, sign: str = "") -> str:
-    """A value and its interval as a text."""
-    if found is None or found.value is None:
-        return NOTHING
-    ends = bounds(found)
-    interval = f" [{number(ends[0], sign)}, {number(ends[1], sign)}]" if ends else ""
-    return f"{number(found.value, sign)}{interval}"
 
 
 class Clients(TableView):
@@ -50,10 +35,6 @@ class Clients(TableView):
     Scores are those of docs/protocol.md. The baseline's worst client is followed through all rows: it is chosen, seed
     by seed, on the baseline's other seeds. Intervals are shown from three seeds on.
     """
-
-    fields = (*KEYS, "score", "quantity", "value", "low", "high", "n_seeds")
-    integers = ("n_seeds",)
-    floats = ("value", "low", "high")
 
     @cached_property
     def baseline(self) -> Row:
@@ -87,7 +68,7 @@ class Clients(TableView):
         """A line for each row, task and quantity, in the metrics' units."""
         rows, columns = ({one.id: one for one in self.request.rows}, {one.task: one for one in self.columns})
         for (row, task, quantity), found in self.by_cell.items():
-            low, high = bounds(found) or (None, None)
+            low, high = found.bounds or (None, None)
             keys = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
             yield keys | {"quantity": quantity, "value": found.value, "low": low, "high": high, "n_seeds": found.n}
 
@@ -99,7 +80,8 @@ class Clients(TableView):
         for name, label in labels.items():
             cells = [self.by_cell.get((row.id, column.task, name)) for column in self.columns]
             if any(cells):
-                texts = (with_bounds(found, "+" if name not in names else "") for found in cells)
+                sign = "" if name in names else "+"
+                texts = (with_interval(one.value, one.bounds, sign) if one else NOTHING for one in cells)
                 lines.append(Line(label, tuple(texts), is_main=name == MEAN))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
         return Group(row_name(row), tuple(lines) or (empty,))
@@ -141,7 +123,7 @@ class Clients(TableView):
             for name, label, style in ((MEAN, "mean", {}), (WORST, "worst client", HOLLOW)):
                 cells = {row_name(row): self.by_cell.get((row.id, column.task, name)) for row in self.request.rows}
                 values = {row: one.value for row, one in cells.items() if one and one.value is not None}
-                ends = {row: both for row, one in cells.items() if one and (both := bounds(one))}
+                ends = {row: one.bounds for row, one in cells.items() if one and one.bounds}
                 series.append(Dots(label, values, style, ends))
             names = [row_name(row) for row in self.request.rows]
             panels.append(Panel(f"{column.name}, {metric(column.averaged).label}", names, series))

@@ -210,7 +210,7 @@ def _score(
         len(values),
         sample_sd(values),
         estimate,
-        confidence([estimate], [metric(score).limits]),
+        estimate.bounds,
         scores.error,
         published,
         _difference(ours, published) if comparable else None,

@@ -27,7 +27,7 @@ from reports.evidence.records import DEMO, PAPER
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
     DAGGER,
@@ -49,8 +49,6 @@ _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 class Curves(TableView):
     """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
-
-    fields = (*KEYS, "quantity", "status", "round", "seed", "value")
 
     @cached_property
     def is_loss(self) -> bool:

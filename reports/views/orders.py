@@ -29,10 +29,10 @@ from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
 from reports.evidence.traffic import whole_run
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
-from reports.pages.text import NOTHING, in_units, row_name
-from reports.views.clients import bounds, gain_of, level_of, with_bounds
+from reports.pages.text import NOTHING, in_units, row_name, with_interval
+from reports.views.clients import gain_of, level_of
 
 MEAN, BYTES, FRONT = "mean", "bytes", "front"
 MEGABYTE, MINUTE = 10**6, 60
@@ -52,10 +52,6 @@ class Order:
 
 class Orders(TableView):
     """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
-
-    fields = (*KEYS, "score", "quantity", "counted", "value", "low", "high", "rank", "n_seeds")
-    integers = ("rank", "n_seeds")
-    floats = ("value", "low", "high")
 
     @cached_property
     def options(self) -> Mapping[str, Any]:
@@ -124,8 +120,8 @@ class Orders(TableView):
             sign = _sign(column, order)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
             found = self._estimate(gains, [pair[0] for pair in pairs], order)
-        ends = bounds(found)
-        return 0 if ends is None or ends[0] <= 0 <= ends[1] else 1 if ends[0] > 0 else -1
+        low, high = found.bounds or (0.0, 0.0)
+        return 1 if low > 0 else -1 if high < 0 else 0
 
     @cached_property
     def ranked(self) -> dict[tuple[str, str], dict[str, tuple[int, Estimate]]]:
@@ -155,7 +151,7 @@ class Orders(TableView):
                 common = keys_of(self.request, row, column) | {"score": column.averaged}
                 for order in self.orders:
                     rank, one = self.ranked[column.task, order.id][row.id]
-                    low, high = bounds(one) or (None, None)
+                    low, high = one.bounds or (None, None)
                     line = common | {"quantity": order.id, "value": one.value, "low": low, "high": high}
                     yield line | {"rank": None if one.value is None else rank, "n_seeds": one.n}
                 for budget, chance in zip(self.budgets, self._front(row, column), strict=False):
@@ -200,14 +196,17 @@ class Orders(TableView):
 
     def _ranks(self, row: Row, column: Column) -> tuple[str, ...]:
         each = (self.ranked[column.task, order.id][row.id] for order in self.orders)
-        return tuple(NOTHING if one.value is None else f"{rank}. {with_bounds(one)}" for rank, one in each)
+        return tuple(
+            NOTHING if one.value is None else f"{rank}. {with_interval(one.value, one.bounds)}" for rank, one in each
+        )
 
     def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
         records, find = self._records(row, column), self.request.find
         values = [score_within(record, column.averaged, self.budget, find, chosen=True) for record in records]
         front = self._front(row, column)
         chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
-        return with_bounds(resampled(values, resplit_ratio(records))), *(chances or [NOTHING] * len(self.budgets))
+        found = resampled(values, resplit_ratio(records))
+        return with_interval(found.value, found.bounds), *(chances or [NOTHING] * len(self.budgets))
 
     def method(self) -> Iterator[str]:
         """Where the orders differ, what follows, and how the numbers were obtained."""

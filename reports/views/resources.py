@@ -22,7 +22,7 @@ from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
 from reports.frame import Place, Quantities, Shown, read_timings
-from reports.pages.page import KEYS, Grid, keys_of, one_line
+from reports.pages.page import Grid, keys_of, one_line
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 
@@ -60,8 +60,6 @@ class Resources(Quantities):
 
     ReportError where a file is damaged.
     """
-
-    fields = (*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds")
 
     @cached_property
     def costing(self) -> Costing:

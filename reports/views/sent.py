@@ -17,7 +17,7 @@ from benchmarks.experiment import Row, Scale
 from benchmarks.run_config import JSON
 from reports.evidence.traffic import last_round
 from reports.frame import Quantities, Shown
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
 
@@ -36,7 +36,6 @@ def terms_of(sizes: ModelSizes, layers: int, clients: int) -> PeftTerms:
 class Sent(Quantities):
     """Bytes of one client in a round; every row has the same task and clients."""
 
-    fields = (*KEYS, "encoder", "counted", "quantity", "over", "value", "n_seeds")
     place_fields = ("encoder", "counted", "quantity", "over")
 
     @cached_property

@@ -23,7 +23,7 @@ from reports.evidence.published import published_for
 from reports.evidence.records import DEMO
 from reports.evidence.statistics import mean, printed
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark, with_points
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
 
@@ -101,8 +101,6 @@ def _by_client(lines: Lines, name: str) -> dict[str, float]:
 class SizeShares(Shares):
     """Each client's share of a task, by the record of the lowest seed; a line for each way to partition the task."""
 
-    fields = (*KEYS, "client", "status", "requested", "obtained", "published", "difference", "examples", UNIT)
-
     @cached_property
     def by_cell(self) -> dict[tuple[str, str], Lines]:
         cells = product(self.request.rows, self.request.columns)
@@ -172,12 +170,6 @@ class LabelShares(Shares):
     The last lines of a task are those of all clients together: means over clients, and the label's percentage in the
     whole data, at least and at most. A task without a record has no lines.
     """
-
-    fields = (
-        *(*KEYS[:4], "client", *KEYS[7:], "score", "label", "status", "requested", "obtained", "published"),
-        *("difference", "lowest", "highest", "examples", "train", "validation", "test", "available"),
-        *("data_low", "data_high"),
-    )
 
     def labels_of(self, column: Column) -> Sequence[tuple[int, str]]:
         """A task's labels by the view's option; empty for a task with scores."""

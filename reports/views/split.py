@@ -23,7 +23,7 @@ from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_turns, measured_cost
 from reports.frame import Quantities, read_timings
-from reports.pages.page import KEYS, Grid, keys_of, one_line
+from reports.pages.page import Grid, keys_of, one_line
 from reports.pages.plots import MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, number, row_name
 
@@ -43,7 +43,6 @@ class SplitCosts(Quantities):
     """
 
     place_fields = ("encoder", "counted", "quantity")
-    fields = (*KEYS, "encoder", "counted", "quantity", "value", "n_seeds")
 
     @property
     def options(self) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ from reports.evidence.statistics import mean, printed
 from reports.evidence.targets import Attempt, attempt, factors, gain_over, mean_attempt
 from reports.evidence.traffic import derived_cost, measured_cost
 from reports.frame import Place, Quantities
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_points
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
 
@@ -70,10 +70,6 @@ class Targets(Quantities):
 
     ranks = True
     place_fields = ("column", "target", "quantity")
-    fields = (
-        *(*KEYS, "score", "encoder", "target", "target_percent", "quantity", "relation", "value", "published"),
-        *("n_seeds", "n_reached"),
-    )
 
     @cached_property
     def baseline(self) -> Row:
