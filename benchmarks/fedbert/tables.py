@@ -79,14 +79,7 @@ TABLE2 = another(
 """),
         *(entry for entry in PRETRAINING.deviations if entry.id not in ("tuning", "masking", "checkpoint")),
     ),
-    view=View(
-        "split",
-        {
-            "baseline": FEDAVG.id,
-            "blocks": paper.BLOCKS,  # of WikiText-103, of 512 tokens
-            "encoders": {"RoBERTa-small": "roberta-small-fresh", "RoBERTa-base": "roberta-base-fresh"},
-        },
-    ),
+    view=View("benchmarks.fedbert.split_costs.SplitCosts"),
     closed_forms={
         FEDAVG.id: _WHOLE,
         paper.SHARE.id: _SEQUENTIAL,

@@ -174,7 +174,10 @@ TABLE4 = another(
 """),
         *(entry for entry in DEVIATIONS if entry.id in ("layers", "backbone")),
     ),
-    view=View("costs", {"baselines": ("fedavg-ordinary", "fedsplitbert-ordinary")}),
+    view=View(
+        "benchmarks.fedfreezebert.equation_costs.CostTables",
+        {"baselines": ("fedavg-ordinary", "fedsplitbert-ordinary")},
+    ),
     closed_forms={
         "fedavg-ordinary": _SHARED,
         "fedprox-ordinary": _SHARED,

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from reports.claims.judge import Judgement
-from reports.evidence.inference import FEWEST_SEEDS, MOST_SEEDS
+from reports.evidence.inference import MOST_SEEDS
+from reports.evidence.statistics import FEWEST_SEEDS
 from reports.pages.render import escape, table_line
 
 HEADERS = (

@@ -10,7 +10,6 @@ from reports.claims.estimates import PAPERS_TARGET
 from reports.claims.hypothesis import Assertion, State, Verdict
 from reports.evidence import gate
 from reports.evidence.inference import (
-    FEWEST_SEEDS,
     LEVEL,
     MOST_SEEDS,
     another,
@@ -19,7 +18,7 @@ from reports.evidence.inference import (
     smallest_effect,
     smallest_margin,
 )
-from reports.evidence.statistics import Estimate
+from reports.evidence.statistics import FEWEST_SEEDS, Estimate
 from reports.pages.text import in_brackets, number, with_interval
 
 LISTED = 3  # comparisons that a table shows of a claim

@@ -199,7 +199,7 @@ def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
 
 def confidence(found: Sequence[Estimate], limits: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """The interval of the mean of estimates, within what each can be; None where one has none, or below three seeds."""
-    bounds = average_of(found).bounds
+    bounds = average_of(found).ends
     if bounds is None:
         return None
     least, most = (mean(ends) for ends in zip(*limits, strict=True))

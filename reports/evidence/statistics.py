@@ -99,7 +99,7 @@ class Estimate:
         return None if self.components is None else math.hypot(*(part.error for part in self.components))
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
+    def ends(self) -> tuple[float, float] | None:
         """The interval; None below three seeds, as its width says nothing."""
         return self.interval if self.n >= FEWEST_SEEDS else None
 

@@ -20,9 +20,8 @@ from reports.site.charts import curves_chart
 from reports.site.site_data import SiteData
 from reports.views import show, view_of
 from reports.views.comparison import Comparison, ScoreResult, compare
-
-# Views whose numbers are scores: the compact table comes first, and their own tables are folded below it.
-_OF_SCORES = ("scores", "crossed", "curves", "layers")
+from reports.views.curves import Curves
+from reports.views.scores import ScoreTable
 
 
 def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
@@ -43,7 +42,8 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
             "request": request,
             "page": page,
             "matrix": matrix(comparison),
-            "matrix_first": benchmark.view.name in _OF_SCORES,
+            # Where the view's numbers are scores, its own tables are folded below the compact one.
+            "matrix_first": isinstance(view, ScoreTable | Curves),
             "shows_reported": comparison.shows_published,
             "script": data,
             "notes": [note for note in page.notes if note not in deviations],

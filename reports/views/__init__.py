@@ -1,4 +1,4 @@
-"""Views: how a table or figure shows its records, by the name that a benchmark's `view` has."""
+"""Views: how a table or figure shows its records, by the name or the class that a benchmark's `view` has."""
 
 from __future__ import annotations
 
@@ -10,26 +10,20 @@ from reports.frame import TableView
 from reports.pages.page import Page
 
 VIEWS = {
-    "scores": "scores.ScoreTable",
-    "crossed": "crossed.CrossedTable",
-    "layers": "layers.LayerFigure",
-    "curves": "curves.Curves",
-    "gains": "gains.Gains",
-    "targets": "targets.Targets",
-    "costs": "costs.CostTables",
-    "resources": "resources.Resources",
-    "split": "split.SplitCosts",
-    "clients": "clients.Clients",
-    "orders": "orders.Orders",
-    "sent": "sent.Sent",
-    "labels": "shares.LabelShares",
-    "sizes": "shares.SizeShares",
+    "scores": "reports.views.scores.ScoreTable",
+    "crossed": "reports.views.crossed.CrossedTable",
+    "curves": "reports.views.curves.Curves",
+    "resources": "reports.views.resources.Resources",
+    "clients": "reports.views.clients.Clients",
+    "sent": "reports.views.sent.Sent",
+    "labels": "reports.views.shares.LabelShares",
+    "sizes": "reports.views.shares.SizeShares",
 }
 
 
 def _view(benchmark: Benchmark) -> type[TableView]:
-    module, name = VIEWS[benchmark.view.name].split(".")
-    view: type[TableView] = getattr(importlib.import_module(f"reports.views.{module}"), name)
+    module, _, name = VIEWS.get(benchmark.view.name, benchmark.view.name).rpartition(".")
+    view: type[TableView] = getattr(importlib.import_module(module), name)
     return view
 
 

@@ -68,7 +68,7 @@ class Clients(TableView):
         """A line for each row, task and quantity, in the metrics' units."""
         rows, columns = ({one.id: one for one in self.request.rows}, {one.task: one for one in self.columns})
         for (row, task, quantity), found in self.by_cell.items():
-            low, high = found.bounds or (None, None)
+            low, high = found.ends or (None, None)
             keys = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
             yield keys | {"quantity": quantity, "value": found.value, "low": low, "high": high, "n_seeds": found.n}
 
@@ -81,7 +81,7 @@ class Clients(TableView):
             cells = [self.by_cell.get((row.id, column.task, name)) for column in self.columns]
             if any(cells):
                 sign = "" if name in names else "+"
-                texts = (with_interval(one.value, one.bounds, sign) if one else NOTHING for one in cells)
+                texts = (with_interval(one.value, one.ends, sign) if one else NOTHING for one in cells)
                 lines.append(Line(label, tuple(texts), is_main=name == MEAN))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
         return Group(row_name(row), tuple(lines) or (empty,))
@@ -123,7 +123,7 @@ class Clients(TableView):
             for name, label, style in ((MEAN, "mean", {}), (WORST, "worst client", HOLLOW)):
                 cells = {row_name(row): self.by_cell.get((row.id, column.task, name)) for row in self.request.rows}
                 values = {row: one.value for row, one in cells.items() if one and one.value is not None}
-                ends = {row: one.bounds for row, one in cells.items() if one and one.bounds}
+                ends = {row: one.ends for row, one in cells.items() if one and one.ends}
                 series.append(Dots(label, values, style, ends))
             names = [row_name(row) for row in self.request.rows]
             panels.append(Panel(f"{column.name}, {metric(column.averaged).label}", names, series))

@@ -13,7 +13,7 @@ from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost
 from reports.frame import TableView
-from reports.pages.page import Grid, Group, Line, keys_of, one_line
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
     NOT_RUN,
@@ -168,7 +168,7 @@ class ScoreTable(TableView):
         for line in self.costs.derived if self.costs else ():
             score = f"{line['quantity']} ({line['counted']})"  # the quantity and how it is counted name a score
             about = {"column": "costs", "task": "Costs", "status": "derived", "score": score, "ours": line["value"]}
-            yield common | line | about
+            yield common | {name: line[name] for name in line if name in (*KEYS, "published")} | about
 
     def _score_line(self, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
         line = keys_of(self.request, cell.row, cell.column) | _numbers(result, ("score", "last", *_OF_SCORE))

@@ -7,19 +7,19 @@ import pytest
 
 from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
+from benchmarks.fedbert.paper import BLOCKS
+from benchmarks.fedbert.split_costs import SplitCosts
 from benchmarks.fedbert.tables import TABLE2
+from benchmarks.fedsplitbert.gains import Gains
 from benchmarks.networks import TYPICAL, wire_of
-from benchmarks.publication import View
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.front.picture import spread_out
 from reports.site.profiles import improvement, profile_shares
-from reports.views import page
-from reports.views.split import SplitCosts
 
 ACC = "test/accuracy"
-BLOCKS, LENGTH = TABLE2.view.options["blocks"], 512
+LENGTH = 512
 
 
 def test_hours_of_split_training_by_hand():
@@ -49,7 +49,7 @@ def test_a_wire_without_a_measurement_of_the_codec_is_refused():
         wire_of("gzip", "int8")
 
 
-def test_one_round_for_the_reference_and_the_part(table3, record_of):
+def test_one_round_for_the_reference_and_the_part(table3, record_of, monkeypatch):
     """FedAvg is best in its first round on validation data, and the part has one round after FedAvg's last."""
 
     def run(row: str, *curve: float) -> RunResult:
@@ -62,11 +62,11 @@ def test_one_round_for_the_reference_and_the_part(table3, record_of):
         )
         return replace(record, rounds=rounds, chosen_by="validation/accuracy")
 
-    view = View("gains", {"reference": "fedavg", "part": "fedprox", "headline": "fedsplitbert"})
+    monkeypatch.setattr(Gains, "rows", ("fedavg", "fedprox", "fedsplitbert"))
     column = next(column for column in table3.columns if column.task == "qqp")
-    table = replace(table3, columns=(column,), view=view)
+    table = replace(table3, columns=(column,))
     records = [run("fedavg", 0.80, 0.70), run("fedprox", 0.75), run("fedsplitbert", 0.78, 0.77)]
-    frame = page(request_for(table, table.scale("lite"), records)).frame().set_index("row")
+    frame = Gains(request_for(table, table.scale("lite"), records)).frame().set_index("row")
     assert [round(frame.gain[row], 6) for row in ("fedprox", "fedsplitbert")] == [5.0, 7.0]
     assert round(frame.beyond["fedsplitbert"], 6) == 2.0
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.measures import metric
 from benchmarks.results import Find, RunResult, all_stages
-from reports.evidence.inference import FEWEST_SEEDS, LEVEL
+from reports.evidence.inference import LEVEL
 from reports.evidence.scores import LATE_ROUNDS, known, round_scores
-from reports.evidence.statistics import mean
+from reports.evidence.statistics import FEWEST_SEEDS, mean
 from reports.evidence.traffic import sent_by_round
 
 RESAMPLES, OUTER = 1000, 200

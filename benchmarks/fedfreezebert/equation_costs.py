@@ -1,4 +1,4 @@
-"""The view of communication costs: a paper's equations, and the bytes on the wire, derived and measured.
+"""Table 4: communication by the paper's equations, and the bytes on the wire, derived and measured.
 
 Options: baselines, the rows that gains are over. The benchmark says by `closed_forms` which equation is a row's, and
 publishes the equations' terms at the row "parameters" and gains at the columns "gain_over_<row>". The bytes are for the

@@ -1,8 +1,6 @@
-"""The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
+"""How much better each method is than FedAvg, and what remains beyond FedAvg's answers, corrected by label shares.
 
-Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
-by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper.
-All are paired by seed, by the rules of verdicts (docs/statistics.md).
+All is paired by seed, by the rules of verdicts (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -10,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
 from matplotlib.figure import Figure
 
+from benchmarks.corrections import STRENGTH
 from benchmarks.experiment import Column, Row
+from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT
 from benchmarks.measures import metric
 from benchmarks.run_config import JSON
 from reports.evidence.gate import gates
@@ -40,13 +41,14 @@ from reports.pages.text import (
     with_interval,
 )
 
+GLOSS = "FedAvg's answers corrected by each client's label shares"  # on the first page, which has no notes
 ROUND = "last"  # of every row: older runs kept no other round's answers, which the part corrects
 INTERVAL = f"{CONFIDENCE} CI"
 OVER, BEYOND = "gain", "beyond"
 
 
 class Gains(TableView):
-    """Every row's gain, also where the rows that the options name are not requested.
+    """Every row's gain, also where the reference and the part of it are not requested.
 
     A line holds: ours, the mean over the row's seeds; gain, how much better it is than the reference; beyond, than the
     part; share, the part's gain in percent of the row's, on the seeds that all three have, where it is certain that the
@@ -54,12 +56,11 @@ class Gains(TableView):
     """
 
     ranks = False
+    rows: ClassVar = (FEDAVG.id, f"{FEDAVG.id}-{STRENGTH}", FEDSPLITBERT.id)
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.reference, self.part, self.headline = (
-            request.rows_named(name)[0] for name in ("reference", "part", "headline")
-        )
+        self.reference, self.part, self.headline = map(request.benchmark.row, self.rows)
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str], dict[str, JSON]]:
@@ -86,7 +87,7 @@ class Gains(TableView):
         simple = paired(*(self.request.records_of(each, column) for each in (self.part, self.reference)))
         seeds = {record.cell.seed for record, _ in simple} & {record.cell.seed for record in records}
         whole, part = (self._over(each, self.reference, column, seeds) for each in (row, self.part))
-        if whole and part and whole.value and part.value is not None and whole.bounds and whole.bounds[0] > 0:
+        if whole and part and whole.value and part.value is not None and whole.ends and whole.ends[0] > 0:
             line["share"] = 100 * part.value / whole.value
         return line
 
@@ -152,7 +153,7 @@ class Gains(TableView):
         value, ends = whole.value or 0.0, whole.interval or (0.0, 0.0)
         by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
         shown = by if ends[0] > 0 or ends[1] < 0 else "not measurably better or worse"
-        title = f"{self.headline.name} is {shown} than {self.part.name}: {self.request.benchmark.view.options['is']}"
+        title = f"{self.headline.name} is {shown} than {self.part.name}: {GLOSS}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
         n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
         return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {ROUND} round: {each}"
@@ -187,7 +188,7 @@ def _gain_fields(name: str, found: Estimate | None) -> dict[str, JSON]:
     if found is None:
         return {}
     return {name: found.value, f"n_{name}": found.n} | dict(
-        zip((f"{name}_low", f"{name}_high"), found.bounds or (), strict=False)
+        zip((f"{name}_low", f"{name}_high"), found.ends or (), strict=False)
     )
 
 

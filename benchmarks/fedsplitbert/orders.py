@@ -1,8 +1,4 @@
-"""The view of orders: the methods by mean, by worst client, by score within a number of bytes, and by time.
-
-Options: megabytes, the uplink of one client by which methods are ordered; front, uplinks at which the best is shown;
-networks, two names of `benchmarks.networks.TYPICAL`, the slower one first.
-"""
+"""The methods ordered by mean, by worst client, by score within a number of bytes, and by time."""
 
 from __future__ import annotations
 
@@ -17,11 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
+from benchmarks.fedsplitbert.budgets import Curves, on_front, resampled_means, score_within, spent
 from benchmarks.measures import metric, of_clients
 from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.results import RunResult, all_stages
 from benchmarks.run_config import JSON
-from reports.evidence.budgets import Curves, on_front, resampled_means, score_within, spent
 from reports.evidence.inference import CONFIDENCE, LEVEL, resampled
 from reports.evidence.paired import resplit_ratio
 from reports.evidence.records import paired
@@ -34,8 +30,11 @@ from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, row_name, with_interval
 from reports.views.clients import gain_of, level_of
 
-MEAN, BYTES, FRONT = "mean", "bytes", "front"
+MEAN, BYTES = "mean", "bytes"
 MEGABYTE, MINUTE = 10**6, 60
+BUDGET = 100.0 * MEGABYTE  # that one client may send
+FRONT = [float(MEGABYTE * size) for size in (10, 30, 100, 300, 1000)]  # at which the table shows the best method
+NETWORKS = ("3g", "datacentre")
 BUDGETS = 40  # points of a curve
 NAMED = 4  # pairs in a sentence, at most
 FEWEST = 2  # methods that have an order
@@ -50,28 +49,18 @@ class Order:
     deployment: Deployment | None = None
 
 
+def _within(budget: float) -> str:
+    return f"within {budget / MEGABYTE:g} MB"
+
+
+ORDERS = (
+    *(Order(MEAN, "mean"), Order(WORST, "worst client"), Order(BYTES, _within(BUDGET))),
+    *(Order(name, TYPICAL[name].label, TYPICAL[name]) for name in NETWORKS),
+)
+
+
 class Orders(TableView):
     """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
-
-    @cached_property
-    def options(self) -> Mapping[str, Any]:
-        return self.request.benchmark.view.options
-
-    @property
-    def budget(self) -> float:
-        """Bytes that one client may send."""
-        return float(MEGABYTE * self.options["megabytes"])
-
-    @property
-    def budgets(self) -> list[float]:
-        """Those at which the table shows how probably a method is the best."""
-        return [float(MEGABYTE * size) for size in self.options["front"]]
-
-    @cached_property
-    def orders(self) -> tuple[Order, ...]:
-        """What methods are ordered by, the mean first."""
-        times = (Order(network, TYPICAL[network].label, TYPICAL[network]) for network in self.options["networks"])
-        return Order(MEAN, "mean"), Order(WORST, "worst client"), Order(BYTES, _within(self.budget)), *times
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -91,7 +80,7 @@ class Orders(TableView):
     def _number(self, record: RunResult, column: Column, order: Order) -> float | None:
         """A run's score within the bytes, or its minutes; None where no round fits, or operations are unknown."""
         if order.deployment is None:
-            return score_within(record, column.averaged, self.budget, self.request.find)
+            return score_within(record, column.averaged, BUDGET, self.request.find)
         rounds = whole_run(record, self.request)
         return order.deployment.run_seconds(rounds) / MINUTE if rounds else None
 
@@ -120,7 +109,7 @@ class Orders(TableView):
             sign = _sign(column, order)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
             found = self._estimate(gains, [pair[0] for pair in pairs], order)
-        low, high = found.bounds or (0.0, 0.0)
+        low, high = found.ends or (0.0, 0.0)
         return 1 if low > 0 else -1 if high < 0 else 0
 
     @cached_property
@@ -128,7 +117,7 @@ class Orders(TableView):
         """(task, order) -> row id -> its rank and number, from the best to the worst, those without a number last."""
         ranked = {}
         for column in self.columns:
-            for order in self.orders:
+            for order in ORDERS:
                 numbers = [(row.id, self.estimate(row, column, order)) for row in self.rows_of(column)]
                 sign = _sign(column, order)
                 numbers.sort(key=lambda pair: (pair[1].value is None, -sign * (pair[1].value or 0.0)))
@@ -141,7 +130,7 @@ class Orders(TableView):
         return {
             (column.task, name): band
             for column in self.columns
-            for name, band in on_front(self.curves(column, self.budgets), metric(column.averaged).sign).items()
+            for name, band in on_front(self.curves(column, FRONT), metric(column.averaged).sign).items()
         }
 
     def lines(self) -> Iterator[dict[str, JSON]]:
@@ -149,14 +138,14 @@ class Orders(TableView):
         for column in self.columns:
             for row in self.rows_of(column):
                 common = keys_of(self.request, row, column) | {"score": column.averaged}
-                for order in self.orders:
+                for order in ORDERS:
                     rank, one = self.ranked[column.task, order.id][row.id]
-                    low, high = one.bounds or (None, None)
+                    low, high = one.ends or (None, None)
                     line = common | {"quantity": order.id, "value": one.value, "low": low, "high": high}
                     yield line | {"rank": None if one.value is None else rank, "n_seeds": one.n}
-                for budget, chance in zip(self.budgets, self._front(row, column), strict=False):
+                for budget, chance in zip(FRONT, self._front(row, column), strict=False):
                     numbers = dict(zip(("value", "low", "high"), chance, strict=True))
-                    yield common | numbers | {"quantity": FRONT, "counted": _within(budget)}
+                    yield common | numbers | {"quantity": "front", "counted": _within(budget)}
 
     def _front(self, row: Row, column: Column) -> list[list[float]]:
         """How probably a row is the best at each budget, with its band; empty where that is unknown."""
@@ -177,11 +166,11 @@ class Orders(TableView):
 
     def grids(self) -> Iterator[Grid]:
         """Groups are tasks, lines methods in the order of their mean: five orders, and the front by bytes."""
-        units = [(order.label, "min" if order.deployment else "score") for order in self.orders]
+        units = [(order.label, "min" if order.deployment else "score") for order in ORDERS]
         title = f"{self.request.heading}: methods in five orders, rank and number with {CONFIDENCE} interval"
         yield Grid(title, tuple(units), self._groups(self._ranks), "Task")
-        chosen = (_within(self.budget), "chosen round")
-        headers = (chosen, *((_within(budget), "best with probability") for budget in self.budgets))
+        chosen = (_within(BUDGET), "chosen round")
+        headers = (chosen, *((_within(budget), "best with probability") for budget in FRONT))
         title = f"{self.request.heading}: best method within the uplink of one client"
         yield Grid(title, headers, self._groups(self._chances), "Task")
 
@@ -195,25 +184,25 @@ class Orders(TableView):
         return tuple(groups)
 
     def _ranks(self, row: Row, column: Column) -> tuple[str, ...]:
-        each = (self.ranked[column.task, order.id][row.id] for order in self.orders)
+        each = (self.ranked[column.task, order.id][row.id] for order in ORDERS)
         return tuple(
-            NOTHING if one.value is None else f"{rank}. {with_interval(one.value, one.bounds)}" for rank, one in each
+            NOTHING if one.value is None else f"{rank}. {with_interval(one.value, one.ends)}" for rank, one in each
         )
 
     def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
         records, find = self._records(row, column), self.request.find
-        values = [score_within(record, column.averaged, self.budget, find, chosen=True) for record in records]
+        values = [score_within(record, column.averaged, BUDGET, find, chosen=True) for record in records]
         front = self._front(row, column)
         chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
         found = resampled(values, resplit_ratio(records))
-        return with_interval(found.value, found.bounds), *(chances or [NOTHING] * len(self.budgets))
+        return with_interval(found.value, found.ends), *(chances or [NOTHING] * len(FRONT))
 
     def method(self) -> Iterator[str]:
         """Where the orders differ, what follows, and how the numbers were obtained."""
         if self.columns:
             yield from self.conclusions()
         times = "; ".join(
-            f"{one.deployment.network.source}; {one.deployment.device.source}" for one in self.orders if one.deployment
+            f"{one.deployment.network.source}; {one.deployment.device.source}" for one in ORDERS if one.deployment
         )
         yield (
             f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the "
@@ -230,10 +219,10 @@ class Orders(TableView):
     @cached_property
     def disagreements(self) -> dict[str, dict[str, list[str]]]:
         """Order -> the pairs of methods that it decides like the mean, the other way, alone, or no longer."""
-        found: dict[str, dict[str, list[str]]] = {order.id: {} for order in self.orders}
+        found: dict[str, dict[str, list[str]]] = {order.id: {} for order in ORDERS}
         for column in self.columns:
             for rows in combinations(self.rows_of(column), 2):
-                by = {order.id: self.gain(rows, column, order) for order in self.orders}
+                by = {order.id: self.gain(rows, column, order) for order in ORDERS}
                 for name, own in by.items():
                     pair = f"{rows[0].name} and {rows[1].name} on {column.name}"
                     found[name].setdefault(_kind(by[MEAN], own), []).append(pair)
@@ -241,18 +230,18 @@ class Orders(TableView):
 
     def conclusions(self) -> Iterator[str]:
         """Four sentences, computed from records."""
-        slow, fast = (order for order in self.orders if order.deployment is not None)
-        counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
+        slow, fast = (order for order in ORDERS if order.deployment is not None)
+        counts = {order.id: _counts(self.disagreements[order.id]) for order in ORDERS}
         pairs = sum(map(len, self.disagreements[MEAN].values()))
         decided = len(self.disagreements[MEAN].get("same", ()))
         yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client, {counts[WORST]}."
-        yield f"By score {_within(self.budget)} of uplink, against the mean of whole runs: {counts[BYTES]}."
+        yield f"By score {_within(BUDGET)} of uplink, against the mean of whole runs: {counts[BYTES]}."
         swapped = sum(self._swapped(column, slow, fast) for column in self.columns)
         yield (
             f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
             f"times order {swapped} of {pairs} pairs differently."
         )
-        firsts = {order.label: self._firsts(order) for order in self.orders}
+        firsts = {order.label: self._firsts(order) for order in ORDERS}
         leaders = {" and ".join(names) for names, _ in firsts.values()}
         best = "; ".join(f"{label}: {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
         follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time."
@@ -310,10 +299,6 @@ def _band(axes: Any, budgets: Sequence[float], name: str, curve: np.ndarray) -> 
     axes.set_xscale("log")
     axes.fill_between(sizes, low, high, alpha=0.15, color=colour_of(name), linewidth=0)
     return axes.plot(sizes, middle, color=colour_of(name), label=name)[0]
-
-
-def _within(budget: float) -> str:
-    return f"within {budget / MEGABYTE:g} MB"
 
 
 def _score(column: Column, order: Order) -> str:
