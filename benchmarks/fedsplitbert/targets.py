@@ -158,13 +158,18 @@ class Targets(Quantities):
         """
         request, place, lines = self.request, self.request.benchmark.place, list[dict[str, JSON]]()
         numbers = Numbers.of(read_published(request.benchmark.published_csv))
-        if not numbers.has_cost(place, self.baseline.id):
+        # Row id -> a round's size, the cost until the target, and the gain, in the paper's GB.
+        costs = {
+            row.id: [numbers.at(place, row.id, column) for column in ("parameter_gb", "cost_gb", "gain")]
+            for row in (self.baseline, *request.rows)
+            if (place, row.id, "parameter_gb", "") in numbers.values
+        }
+        rounds = {row: Fraction(cost) / Fraction(size) for row, (size, cost, _) in costs.items()}
+        if self.baseline.id not in costs:
             return []
-        base_rounds = numbers.cost(place, self.baseline.id).rounds
-        base = self._derived_sent(self.baseline, base_rounds)
+        base = self._derived_sent(self.baseline, rounds[self.baseline.id])
         for row in request.rows:
-            known = numbers.cost(place, row.id) if numbers.has_cost(place, row.id) else None
-            sent = self._derived_sent(row, known.rounds if known else base_rounds)
+            sent = self._derived_sent(row, rounds.get(row.id, rounds[self.baseline.id]))
             gain = gain_over(base, sent) if base and sent else None
             if base is None or sent is None or gain is None:
                 continue
@@ -173,7 +178,7 @@ class Targets(Quantities):
             values: dict[str, JSON] = dict(zip(_PRINTED, (size, cost, base_cost / cost), strict=True))
             values |= {"derived_round_bytes": int(sent.bytes / sent.rounds), "implied_rounds": sent.rounds}
             values |= {f"exact_{name}": value for name, value in factors(gain)}
-            published = dict(zip(_PRINTED, (known.size_gb, known.cost_gb, known.gain), strict=True)) if known else {}
+            published = dict(zip(_PRINTED, costs.get(row.id, ()), strict=False))
             common = keys_of(request, row, request.columns[0]) | {"relation": "="}
             common |= {"score": request.columns[0].averaged}
             for name, value in values.items():

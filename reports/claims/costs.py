@@ -24,7 +24,7 @@ BESIDE_OTHERS = "times are not comparable: records are timed beside other work o
 
 @dataclass(frozen=True)
 class RowCosts:
-    """Costs of rows at one scale."""
+    """Costs of rows at one scale. Every answer is None if nothing was run."""
 
     runs: Runs
 
@@ -34,10 +34,11 @@ class RowCosts:
 
     @property
     def is_paper(self) -> bool:
+        """Whether the records are of the paper's own scale, where its absolute numbers mean something."""
         return self.runs.scale.id == PAPER
 
     def compared(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        """Two rows' costs compared; what training takes in seconds depends on what else a machine did."""
+        """Two rows' costs compared."""
         rows, task = (pair.row, pair.other), pair.task
         if relation.of == "flops":
             flops = [self._flops(at, task) for at in rows]

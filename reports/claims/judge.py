@@ -187,43 +187,32 @@ class Judgement:
         readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
         if self.at_last is not None:
             readings["scored at the last round"] = self.at_last
-        others = [(name, ours) for name, ours in readings.items() if self._is_other(ours)]
-        as_written = [("read as the page says", measured_word(self.measured), "")] if self.word == DEPENDS else []
-        return [*as_written, *((name, measured_word(ours), self._different_effect(ours)) for name, ours in others)]
+        told = [("read as the page says", measured_word(self.measured), "")] if self.word == DEPENDS else []
+        for name, ours in ((name, ours) for name, ours in readings.items() if self.is_other(ours)):
+            effect = wording.effect(ours)
+            told.append((name, measured_word(ours), f" ({effect})" if effect not in ("", self.effect) else ""))
+        return told
 
     @property
     def elsewhere(self) -> str:
         """The readings with their verdicts and effects, in words."""
         return "; ".join(f"{name}: {word}{effect}" for name, word, effect in self.readings)
 
-    def _different_effect(self, other: Verdict) -> str:
-        """Another reading's number in brackets, if it is not the claim's own."""
-        effect = wording.effect(other)
-        return f" ({effect})" if effect and effect != self.effect else ""
-
-    @property
-    def depends_on_round(self) -> bool:
-        """Whether the last round's scores decide otherwise than those of the round chosen on validation data."""
-        return self.at_last is not None and self._is_other(self.at_last)
-
-    def _is_other(self, other: Verdict) -> bool:
-        is_decided = other.is_decided or self.measured.is_decided
-        return is_decided and measured_word(other) != measured_word(self.measured)
+    def is_other(self, other: Verdict | None) -> bool:
+        """Whether another reading, if there is one, decides the claim in another way."""
+        is_decided = other is not None and (other.is_decided or self.measured.is_decided)
+        return is_decided and other is not None and measured_word(other) != measured_word(self.measured)
 
     @property
     def remarks(self) -> str:
         """What keeps the claim open, tasks in place of others, seeds that would decide, earlier runs."""
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
         more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
-        parts = wording.why(self.measured), judged_on, more, self.earlier_runs
-        return "; ".join(filter(None, parts))
-
-    @property
-    def earlier_runs(self) -> str:
-        """What the earlier runs of a claim show that the protocol's comparisons decide, in words."""
-        if self.exploratory is None:
-            return ""
-        return f"earlier runs, exploratory: {measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
+        earlier = ""
+        if self.exploratory is not None:
+            shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
+            earlier = f"earlier runs, exploratory: {shown}"
+        return "; ".join(filter(None, (wording.why(self.measured), judged_on, more, earlier)))
 
 
 def judge_published(

@@ -105,9 +105,6 @@ class PublishedNumbers:
         note = f"target {percent.normalize():f}"
         return self._marked(_exact(above, note), (row,), task, relation.target.score)
 
-    def bytes_to_target(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        return self.cost(relation, pair)
-
     def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Two costs compared; of whole runs by the paper's equations with its published parameters."""
         rows = pair.row, pair.other

@@ -159,25 +159,6 @@ class Numbers:
 
         return Terms(**{term.name: value(term.name) for term in fields(Terms)})
 
-    def has_cost(self, table: str, row: str) -> bool:
-        return (table, row, "parameter_gb", "") in self.values
-
-    def cost(self, table: str, row: str) -> PrintedCost:
-        return PrintedCost(*(self.at(table, row, column) for column in ("parameter_gb", "cost_gb", "gain")))
-
-
-@dataclass(frozen=True)
-class PrintedCost:
-    """What a paper prints of one row's communication, in its GB: a round's size, the cost until a target, the gain."""
-
-    size_gb: Decimal
-    cost_gb: Decimal
-    gain: Decimal
-
-    @property
-    def rounds(self) -> Fraction:
-        return Fraction(self.cost_gb) / Fraction(self.size_gb)
-
 
 def places_of(value: Decimal) -> int:
     """Decimals with which a number is printed; a CSV's floats keep no zeros at the end."""
