@@ -104,6 +104,6 @@ class Estimate:
         return self.interval if self.n >= FEWEST_SEEDS else None
 
 
-def exact(value: float, n: int = 0, note: str = "") -> Estimate:
-    """A number without noise: printed, or bytes."""
-    return Estimate(value, (value, value), n, note)
+def exact(value: float, note: str = "") -> Estimate:
+    """A published number, without noise."""
+    return Estimate(value, (value, value), note=note)

@@ -229,14 +229,15 @@ def wrapped(text: str, inches: float, points: float) -> str:
     return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points)), break_on_hyphens=False))
 
 
-def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, columns: int = 3) -> Figure:
+def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str) -> Figure:
     """The figure with its heading above the panels, and below them the caption and the legend."""
     figure.suptitle(wrapped(heading, figure.get_figwidth(), 11), fontsize=11)
     title: Any = {"title": wrapped(caption, figure.get_figwidth(), 8.5), "title_fontsize": 8}
     longest = max((len(str(handle.get_label())) for handle in handles), default=0)
     fitting = max(1, int(figure.get_figwidth() / (0.75 + 0.078 * longest)))  # inches of a key, and of a letter
-    columns = min(columns, fitting)
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9, **title)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(3, fitting), frameon=False, fontsize=9, **title
+    )
     return figure
 
 

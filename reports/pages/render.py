@@ -45,9 +45,9 @@ def titled_table(grid: Grid, width: int | None = None) -> str:
     return "\n\n".join([f"**{escape(grid.title)}**", *(markdown_table(grid, places) for places in parts)])
 
 
-def markdown(page: Page, level: int = 1) -> str:
-    """Tables and notes under a heading of that level."""
-    parts = [f"{'#' * level} {escape(page.request.heading)}", escape(page.request.benchmark.title)]
+def markdown(page: Page) -> str:
+    """Tables and notes under a heading."""
+    parts = [f"# {escape(page.request.heading)}", escape(page.request.benchmark.title)]
     parts += map(titled_table, page.grids)
     parts.append("\n".join(f"- {escape(note)}" for note in page.notes))
     return "\n\n".join(parts) + "\n"
