@@ -260,7 +260,10 @@ def judge(
     if scale.id == DEMO:
         return ()
     source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published)
-    last = _at_last_round(source)
+    last = None  # the records as if no round had been chosen, if one was
+    if any(record.chosen_by for record in source.runs.records):
+        at_last_round = tuple(record.at_last_round() for record in source.runs.records)
+        last = replace(source, runs=replace(source.runs, records=at_last_round))
 
     def both(claim: Claim, relations: Iterable[Relation]) -> tuple[Verdict, Verdict]:
         ours = decide(hypotheses_of(relations, source))
@@ -279,11 +282,3 @@ def judge(
         else:
             judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, None, partial, stand_ins))
     return tuple(judged)
-
-
-def _at_last_round(source: MeasuredNumbers) -> MeasuredNumbers | None:
-    """The records as if no round had been chosen; None if none was."""
-    if not any(record.chosen_by for record in source.runs.records):
-        return None
-    last = tuple(record.at_last_round() for record in source.runs.records)
-    return replace(source, runs=replace(source.runs, records=last))

@@ -134,11 +134,11 @@ def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[An
             if answered is None:
                 return None
             side.append(answered)
-    return found if all(_same_examples(first, second) for first, second in zip(*found, strict=True)) else None
-
-
-def _same_examples(first: Answered, second: Answered) -> bool:
-    return len(first.gold) == len(second.gold) and all(map(np.array_equal, first.gold, second.gold))
+    both = zip(*found, strict=True)
+    are_same = all(
+        len(one.gold) == len(other.gold) and all(map(np.array_equal, one.gold, other.gold)) for one, other in both
+    )
+    return found if are_same else None
 
 
 def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:

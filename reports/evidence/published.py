@@ -146,9 +146,6 @@ class Numbers:
         found = {place[3]: value for place, value in self.values.items() if place[:3] == (table, row, column)}
         return found or {"": self.at(table, row, column)}
 
-    def has_terms(self, table: str) -> bool:
-        return any(place[:2] == (table, PARAMETERS) for place in self.values)
-
     def terms(self, table: str) -> Terms:
         """The printed parameters of a table's equations, megabytes as bytes; ReportError where one is missing."""
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
-from benchmarks.run_config import RunConfig
 from reports.evidence.corrections import all_corrected
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
@@ -55,24 +54,11 @@ def machine(record: RunResult, *keys: str) -> tuple[str, ...]:
     return tuple(str(record.environment.get(key)) for key in keys or ("device", "precision", "threads"))
 
 
-class Index(dict[str, list[RunResult]]):
-    """definition_id -> its records; not changed once it is built."""
-
-    @cached_property
-    def seeds(self) -> Mapping[tuple[str, str, str, str], Sequence[int]]:
-        """What all seeds of a cell share -> the seeds of the records that have it: other seeds have no record."""
-        found: dict[tuple[str, str, str, str], set[int]] = {}
-        for record in chain.from_iterable(self.values()):
-            found.setdefault(_kind(record.cell), set()).add(record.cell.seed)
-        return {kind: sorted(seeds) for kind, seeds in found.items()}
+Index = Mapping[str, Sequence[RunResult]]  # place_id -> its records, by seed
 
 
-def _kind(cell: RunConfig) -> tuple[str, str, str, str]:
-    return cell.task, cell.algorithm, cell.codec, cell.head
-
-
-def by_definition(records: Iterable[RunResult]) -> Index:
-    """definition_id -> its records in the order in which they finished, each run once.
+def newest_by_place(records: Iterable[RunResult]) -> Index:
+    """The records by place, each run once, those of a seed in the order in which they finished.
 
     Only the newest engine version of each task: versions are not compared.
     """
@@ -81,14 +67,14 @@ def by_definition(records: Iterable[RunResult]) -> Index:
     newest: dict[str, int] = {}
     for record in runs.values():
         newest[record.cell.task] = max(newest.get(record.cell.task, 0), record.cell.engine_version)
-    return indexed(run for run in runs.values() if run.cell.engine_version == newest[run.cell.task])
+    return by_place(run for run in runs.values() if run.cell.engine_version == newest[run.cell.task])
 
 
-def indexed(records: Iterable[RunResult]) -> Index:
-    """All of the records, by definition."""
-    index = Index()
-    for record in records:
-        index.setdefault(record.cell.definition_id, []).append(record)
+def by_place(records: Iterable[RunResult]) -> Index:
+    """All of the records by place."""
+    index: dict[str, list[RunResult]] = {}
+    for record in sorted(records, key=lambda record: record.cell.seed):
+        index.setdefault(record.cell.place_id, []).append(record)
     return index
 
 
@@ -114,31 +100,20 @@ class CellRecords:
 
 
 def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> CellRecords:
-    """The records whose definition is this cell's up to the seed, all with the inputs of the newest one.
+    """The records whose definition is this cell's but for the seed, all with the inputs of the newest one.
 
     Of a row without training: the corrected records of the row whose answers it corrects.
     """
     if row.corrects:
         answered = select(benchmark, scale, benchmark.row(row.corrects), column, index)
         return CellRecords(all_corrected(answered.records, row.correction))
-    seeds = index.seeds.get(_kind(benchmark.cell(row, column, scale, 0)), ())
-    cells = (_definition_id(benchmark, scale, row, column, seed) for seed in seeds)
-    records = [record for cell in cells for record in index.get(cell, ())]
+    records = index.get(benchmark.cell(row, column, scale, 0).place_id)
     if not records:
         return CellRecords()
     newest = digests(max(records, key=lambda record: record.finished))
     kept = [record for record in records if digests(record) == newest]
     finished = tuple(record for record in kept if not record.diverged)
     return CellRecords(finished, len(records) - len(kept), tuple(record for record in kept if record.diverged))
-
-
-def _definition_id(benchmark: Benchmark, scale: Scale, row: Row, column: Column, seed: int) -> str:
-    """A cell's definition id, computed once for a benchmark, as tables, claims and validity checks all need it."""
-    cache: dict[tuple[int, ...], tuple[str, object]] = vars(benchmark).setdefault("_definition_ids", {})
-    key = id(scale), id(row), id(column), seed
-    if key not in cache:  # keep the objects too: an id is unique only while its object lives
-        cache[key] = benchmark.cell(row, column, scale, seed).definition_id, (scale, row, column)
-    return cache[key][0]
 
 
 @dataclass(frozen=True)
@@ -182,8 +157,8 @@ class Request:
 
     @cached_property
     def index(self) -> Index:
-        """The scale's records by definition."""
-        return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
+        """The scale's records by place."""
+        return newest_by_place(record for record in self.records if record.cell.scale == self.scale.id)
 
     @cached_property
     def find(self) -> Find:
@@ -221,9 +196,6 @@ class Request:
         """The finished records of a cell, also of a row that is not shown."""
         known = self.selections.get((row.id, column.task))
         return (known or select(self.benchmark, self.scale, row, column, self.index)).records
-
-    def seeds_of(self, row: Row, column: Column) -> tuple[int, ...]:
-        return tuple(record.cell.seed for record in self.records_of(row, column))
 
     @property
     def columns_run(self) -> tuple[Column, ...]:

@@ -65,12 +65,6 @@ _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "
 _DECADES = 30.0  # from this ratio on, values stand on a logarithmic axis
 
 
-def mark_of(method: str) -> str:
-    """The mark of a method by its name."""
-    known = list(_METHODS)
-    return MARKS[(known.index(method) if method in _METHODS else zlib.crc32(method.encode())) % len(MARKS)]
-
-
 def colour_of(method: str) -> str:
     """The colour of a method by its name: the same in every table and figure."""
     if method in _METHODS:
@@ -172,7 +166,8 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
 
 def method_mark(method: str) -> dict[str, Any]:
     """Colour and mark of a method, the same in every figure."""
-    return {"color": colour_of(method), "marker": mark_of(method)}
+    place = list(_METHODS).index(method) if method in _METHODS else zlib.crc32(method.encode())
+    return {"color": colour_of(method), "marker": MARKS[place % len(MARKS)]}
 
 
 def mark(place: int) -> dict[str, Any]:

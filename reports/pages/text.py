@@ -158,7 +158,8 @@ def notes_under(
     method: how the view's numbers were obtained. published: about published values. cells: about single cells.
     """
     yield scale_note(request)
-    yield from _encoder_notes(request)
+    records = (record for cell in product(request.rows, request.columns) for record in request.records_of(*cell))
+    yield from filter(None, dict.fromkeys(note_of(record.cell.backbone) for record in records))
     yield from method
     if dagger := dagger_note(request.rows).strip():
         yield dagger
@@ -166,12 +167,6 @@ def notes_under(
     yield from published
     yield from _evidence_notes(request)
     yield from data_notes(request, cells)
-
-
-def _encoder_notes(request: Request) -> Iterator[str]:
-    """What to know of the encoders that ran."""
-    records = (record for cell in product(request.rows, request.columns) for record in request.records_of(*cell))
-    yield from filter(None, dict.fromkeys(note_of(record.cell.backbone) for record in records))
 
 
 def _evidence_notes(request: Request) -> Iterator[str]:

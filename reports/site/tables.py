@@ -9,8 +9,6 @@ from typing import Any
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.results import RunResult
-from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import bytes_of_a_round
@@ -29,7 +27,8 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
     for request in site.requests:
         benchmark, path = request.benchmark, html.table_page(request)
         view = view_of(request)
-        comparison, chart = _comparison_in(view, request), curves_chart(request)
+        comparison = view.comparison if isinstance(view, ScoreTable) else compare(request)
+        chart = curves_chart(request)
         data = f"data/{benchmark.id}-{request.scale.id}.js" if chart is not None else ""
         if chart is not None:
             yield data, html.script("curves", chart)
@@ -56,12 +55,6 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
 
 
 # ---- the compact table -----------------------------------------------------------------------------------------------
-
-
-def _comparison_in(found: Any, request: Request) -> Comparison:
-    """The comparison that a view made, or a new one if it made none."""
-    inner = found if isinstance(found, Comparison) else getattr(found, "comparison", None)
-    return inner if isinstance(inner, Comparison) else compare(request)
 
 
 def matrix(comparison: Comparison) -> html.Sheet:
@@ -126,7 +119,8 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> html
     result, selection = _result(comparison, row, column, score), request.selections[row.id, column.task]
     published = result.published if comparison.shows_published and row.printed else None
     note = "" if published is None else marked(number(published), result.is_derived)
-    link = _link([*selection.records, *selection.diverged])
+    records = [*selection.records, *selection.diverged]
+    link = html.cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
     if not cell.is_run:
         sort = "" if published is None else repr(published)
         return html.Entry(selection.divergence or NOT_RUN, sort, link, note, kind="open")
@@ -144,10 +138,6 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> html
     text = f"{html.compact(result.ours, unit)}{spread} ({result.seeds})"
     kind = "best" if row.id in comparison.bold[column.task, score] else ""
     return html.Entry(text, repr(result.ours), link, note, title, kind)
-
-
-def _link(records: Sequence[RunResult]) -> str:
-    return html.cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
 
 
 # ---- sweeps --------------------------------------------------------------------------------------------------------

@@ -43,11 +43,16 @@ class Clients(TableView):
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns in which clients have test examples of their own and something was run; all where none has."""
-        own = [at for at in self.request.columns_run if any(self._is_apart(row, at) for row in self.request.rows)]
-        return tuple(own) or self.request.columns
-
-    def _is_apart(self, row: Row, column: Column) -> bool:
-        return any(all(one.own_examples(column.evaluation)) for one in self.request.records_of(row, column))
+        own = tuple(
+            at
+            for at in self.request.columns_run
+            if any(
+                all(one.own_examples(at.evaluation))
+                for row in self.request.rows
+                for one in self.request.records_of(row, at)
+            )
+        )
+        return own or self.request.columns
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str, str], Estimate]:

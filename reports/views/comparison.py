@@ -250,7 +250,8 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
     published = published_for(request, printed_in)
     cells = []
     for row, column in product(request.rows, request.columns):
-        records, seeds = request.records_of(row, column), request.seeds_of(row, column)
+        records = request.records_of(row, column)
+        seeds = tuple(record.cell.seed for record in records)
         comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records, request.find)
         scores = tuple(
             _score(records, score, score_at, entry, comparable, score in column.beside)
