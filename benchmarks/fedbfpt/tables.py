@@ -140,7 +140,7 @@ APPENDIX5 = another(
 - unit: The paper gives MB of text of each client, but not the parameters of the skew. Its sizes are taken as shares of
   their sum, by which passages are dealt out. Compared are shares of passages and of MB.
 """,
-    view=View("sizes"),
+    view=View("benchmarks.fedbfpt.sizes.SizeShares"),
     yardstick=LEARNING,
     keeps_weights=False,
 )

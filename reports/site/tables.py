@@ -11,7 +11,6 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
-from reports.evidence.traffic import bytes_of_a_round
 from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, row_name
 from reports.site import html
 from reports.site.charts import curves_chart
@@ -79,7 +78,11 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
     """
     request = comparison.request
     costs = {
-        row.id: {column.name: ways for column in request.columns if (ways := _of_stages(comparison, row, column))}
+        row.id: {
+            column.name: (cost.round_up, cost.round_down, cost.setup_bytes)
+            for column in request.columns
+            if (cost := comparison.cell(row, column).cost) is not None
+        }
         for row in request.rows
     }
     ran = [set(costs[row.id]) for row in request.rows if costs[row.id] and row.printed] or [set()]
@@ -100,14 +103,6 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
     over = ", ".join(sorted(common)) if len(common) <= 2 else f"mean of {len(common)} tasks"
     over = f"per round, {over}" if common else "per round"
     return entries, [("uplink", over), ("downlink", over), ("one-time model", "distribution")]
-
-
-def _of_stages(comparison: Comparison, row: Row, column: Column) -> tuple[float, ...]:
-    """Bytes up and down in a round and of the set-up; of a run that starts from another one, the larger of the two."""
-    cost, request = comparison.cell(row, column).cost, comparison.request
-    if cost is None or not cost.seeds:
-        return ()
-    return *bytes_of_a_round(request.records_of(row, column), request.find), cost.setup_bytes
 
 
 def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:

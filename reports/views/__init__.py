@@ -17,7 +17,6 @@ VIEWS = {
     "clients": "reports.views.clients.Clients",
     "sent": "reports.views.sent.Sent",
     "labels": "reports.views.shares.LabelShares",
-    "sizes": "reports.views.shares.SizeShares",
 }
 
 
