@@ -38,9 +38,8 @@ TABLE3 = Benchmark(
 """),
     ),
     view=View(
-        "crossed",
+        "benchmarks.fedfreezebert.architectures.CrossedTable",
         {
-            "variant": "aggregation architecture",
             "methods": {
                 method.name: {name: with_head(method, head).id for head, name in HEADS.items()} for method in METHODS
             }

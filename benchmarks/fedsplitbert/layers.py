@@ -42,6 +42,7 @@ class LayerFigure(ScoreTable):
     """Scores by c and task; without an average, as the paper prints one over all of its tasks alone."""
 
     averages = False
+    is_of_whole_runs = False
 
     @cached_property
     def layers(self) -> dict[str, Layer]:

@@ -11,7 +11,6 @@ from reports.pages.page import Page
 
 VIEWS = {
     "scores": "reports.views.scores.ScoreTable",
-    "crossed": "reports.views.crossed.CrossedTable",
     "curves": "reports.views.curves.Curves",
     "resources": "reports.views.resources.Resources",
     "clients": "reports.views.clients.Clients",
@@ -20,7 +19,8 @@ VIEWS = {
 }
 
 
-def _view(benchmark: Benchmark) -> type[TableView]:
+def view_class(benchmark: Benchmark) -> type[TableView]:
+    """The view that a benchmark names."""
     module, _, name = VIEWS.get(benchmark.view.name, benchmark.view.name).rpartition(".")
     view: type[TableView] = getattr(importlib.import_module(module), name)
     return view
@@ -28,12 +28,12 @@ def _view(benchmark: Benchmark) -> type[TableView]:
 
 def view_of(request: Request) -> TableView:
     """A request as the view that its benchmark names."""
-    return _view(request.benchmark)(request)
+    return view_class(request.benchmark)(request)
 
 
 def has_finding(benchmark: Benchmark) -> bool:
     """Whether a benchmark's view has something for the first page: most have not, and their pages take time."""
-    return _view(benchmark).finding is not TableView.finding
+    return view_class(benchmark).finding is not TableView.finding
 
 
 def page(request: Request) -> Page:

@@ -62,6 +62,7 @@ class ScoreTable(TableView):
     """Scores of a table's methods on its tasks, and what they cost."""
 
     averages = True  # whether the table has the paper's average
+    is_of_whole_runs = True  # whether the site's first chart has it
     reported = "Diamonds"  # the marks of reported values in the figure
 
     @cached_property
