@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from fedsim.errors import FederationError
-from fedsim.strict import strict
+from fedsim.strict import later, strict
 
 # Kind -> the fields that it reads, with the values that they have if they are not given.
 FIELDS: Mapping[str, Mapping[str, Any]] = {
@@ -34,16 +34,20 @@ class AdapterConfig:
     (Houlsby et al. 2019) behind linear layers; "prefix" (Li and Liang 2021): keys and values before the texts';
     "core" (Fed-SB): W + alpha / r · B R A with R trained alone.
     r: the rank, the width of a bottleneck, the positions of a prefix. alpha: of the scale. targets: the linear layers,
-    by BERT's names; layers of other families have their own names for the same roles.
+    by BERT's names; layers of other families have their own names for the same roles. draws: of the factors A of LoRA
+    that stay at clients: "equal" for all, or each client's "own", as if it had another seed.
     """
 
     kind: Literal["lora", "ia3", "bitfit", "bottleneck", "prefix", "core"]
     r: Annotated[int, Field(gt=0)] | None = None
     alpha: Annotated[float, Field(gt=0)] | None = None
     targets: Annotated[tuple[str, ...], BeforeValidator(_from_list)] | None = None
+    draws: Literal["equal", "own"] = later("equal")
 
     def __post_init__(self) -> None:
         read = FIELDS[self.kind]
+        if self.draws == "own" and self.kind != "lora":
+            raise FederationError(f"draws: expected equal for the adapter {self.kind}, found own; lora alone has them")
         for name in ("r", "alpha", "targets"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, read.get(name))

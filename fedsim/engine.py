@@ -41,10 +41,14 @@ class FederationState:
 
 @dataclass(frozen=True)
 class RoundMetrics:
-    """The mean training loss of each client in a round's cohort, in order, and over all their examples."""
+    """The mean training loss of each client in a round's cohort, in order, and over all their examples.
+
+    measured: numbers of the aggregation by name, such as those of `fedsim.aggregation`; None where one is undefined.
+    """
 
     client_losses: tuple[float, ...]
     train_loss: float | None
+    measured: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Notation of Hu et al. (2022): W + s B A, with A [r, d_in], B [d_out, r] and s = 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from fedsim.algorithms import Workload, require_choice
 from fedsim.errors import FederationError
 from fedsim.models.adapters import holds_rows
 from fedsim.plan import ClientId
+from fedsim.rng import torch_seeded
 from fedsim.wire import Params
 
 A, B = "lora_A", "lora_B"
@@ -29,6 +31,11 @@ class Layer:
     a: str
     b: str
     in_rows: bool = False
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """The weight's name and the factors'."""
+        return self.weight, self.a, self.b
 
     def added(self, params: Mapping[str, Tensor], change: Tensor) -> Params:
         """The layer's weight with a change [d_out, d_in] added."""
@@ -109,6 +116,15 @@ class Ranks:
             else value
             for name, value in params.items()
         }
+
+
+def drawn(layers: Sequence[Layer], like: Mapping[str, Tensor], seed: int, round: int, client: int) -> Params:
+    """Factors A, drawn as the library does (He et al. 2015, with a = √5) by a generator of this key."""
+    with torch_seeded(seed, round, client, "adapter"):
+        factors = {layer.a: torch.empty_like(like[layer.a]) for layer in layers}
+        for factor in factors.values():
+            torch.nn.init.kaiming_uniform_(factor, a=math.sqrt(5))
+    return factors
 
 
 def decomposed(b: Tensor, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -117,7 +117,7 @@ def _with_records(
     """Each benchmark, at each scale that has some of the records, as a table's id and a scale choose it.
 
     Benchmarks without the named scale are skipped, unless none of them has it. A table of closed forms needs no run:
-    shapes give its sizes wherever its paper has a record.
+    shapes give its sizes wherever its paper has a record. One that needs nothing else is shown at a named scale.
     """
     at = {record.cell.scale for record in records}
     places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
@@ -136,6 +136,7 @@ def _with_records(
         for part in parts
         if (part.benchmark.id, part.scale.id) in run
         or (part.benchmark.closed_forms and (part.benchmark.paper.id, part.scale.id) in known)
+        or (part.benchmark.needs_no_run and scale)
     ]
 
 

@@ -11,9 +11,9 @@ from math import isclose
 from matplotlib.figure import Figure
 
 from benchmarks.costs import Parts, SplitTerms
+from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Row
 from benchmarks.fedbert.paper import BLOCKS, FEDAVG
-from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.run_config import JSON, RunConfig
 from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request

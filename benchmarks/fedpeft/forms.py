@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from benchmarks.costs import PeftTerms, WireForm
+from benchmarks.costs import Factor, PeftTerms, WireForm
 
 FLOAT = 4  # bytes of a value
 RANK = 8
@@ -16,7 +16,7 @@ Values = Callable[[PeftTerms], float]
 
 def _a(terms: PeftTerms) -> float:
     """Values of all A, and of all B: of two square layers in each encoder layer."""
-    return 2 * terms.L * RANK * terms.d
+    return 2 * terms.L * terms.r * terms.d
 
 
 def _form(text: str, up: Values, down: Values | None = None, head: bool = True) -> WireForm:
@@ -47,10 +47,63 @@ FORMS: Mapping[str, WireForm] = {
     "fedex-lora-dense": _DENSE,
     "fedex-lora-transposed": _DENSE,
     "fedsvd": _form("n up, 2n down", _a, lambda t: 2 * _a(t)),
-    "hetlora": _form("4Ld·mean(r_k)", lambda t: 2 * _a(t) * sum(RANKS) / len(RANKS) / RANK),
-    "fed-sb": _form("2Lr²", lambda t: 2 * t.L * RANK**2),
+    "hetlora": _form("4Ld·mean(r_k)", lambda t: 4 * t.L * t.d * sum(RANKS) / len(RANKS)),
+    "fed-sb": _form("2Lr²", lambda t: 2 * t.L * t.r**2),
     "bitfit": _form("L(7d + f) + d", lambda t: t.L * (7 * t.d + t.f) + t.d),
     "bottleneck": _form("2L(2dm + m + d)", lambda t: 2 * t.L * (2 * t.d * WIDTH + WIDTH + t.d)),
     "prefix": _form("2Lpd", lambda t: 2 * t.L * POSITIONS * t.d),
     "ia3": _form("L(3d + f)", lambda t: t.L * (3 * t.d + t.f)),
+}
+
+_ALL = _form("N + E", lambda t: t.N + t.E)
+_FACTORED, _SB = _STACK, FORMS["fed-sb"]
+_ALONE: Mapping[str, int] = {"h": 0}  # the adapter without the head
+_THREE, _FIFTY = {**_ALONE, "K": 3}, {**_ALONE, "K": 50}
+# The row of `published/bytes.csv` at which a factor is, where it is a number -> its name, sentence and readings.
+FACTORS: Mapping[str, tuple[str, str, tuple[Factor, ...]]] = {
+    "ffa-lora": (
+        "FFA-LoRA: 2 ×",
+        "FFA-LoRA: “further halve the communication cost” (arXiv 2403.12313, abstract), over FedIT",
+        (Factor("adapter alone", _BOTH, _ONE, _ALONE), Factor("with h", _BOTH, _ONE)),
+    ),
+    "fedex-lora": (
+        "FedEx-LoRA",
+        "FedEx-LoRA: “minimal computational and communication overhead” (arXiv 2410.09432v4): its bytes over FedIT's",
+        (
+            Factor("factored, K = 3", _FACTORED, _BOTH, _THREE),
+            Factor("factored, K = 50", _FACTORED, _BOTH, _FIFTY),
+            Factor("dense", _DENSE, _BOTH, _ALONE),
+            Factor("dense, with h", _DENSE, _BOTH),
+        ),
+    ),
+    "fedit": (
+        "LoRA: 140.1 ×",
+        "LoRA: full fine-tuning over LoRA in FedPETuning (figures/scripts/figure4.py at commit fb37362e; RTE)",
+        (
+            Factor("adapter alone", _FULL, _BOTH, _ALONE),
+            Factor("with h", _FULL, _BOTH),
+            Factor("with h and E", _ALL, _BOTH),
+        ),
+    ),
+    "fed-sb": (
+        "Fed-SB: 230 ×",
+        "Fed-SB: “reducing communication costs by up to 230x” (arXiv 2502.15436), over methods of the same rank",
+        (
+            Factor("FedIT", _BOTH, _SB, _ALONE),
+            Factor("FedIT, with h", _BOTH, _SB),
+            Factor("FLoRA, K = 3", _STACK, _SB, _THREE),
+            Factor("FLoRA, K = 50", _STACK, _SB, _FIFTY),
+            Factor("full, with h", _FULL, _SB),
+        ),
+    ),
+    "florg": (
+        "FLoRG: 2041 ×",
+        "FLoRG, one factor a layer: “can reduce the communication overhead by up to 2041×” (arXiv 2602.17095)",
+        (
+            Factor("FLoRA, K = 50", _STACK, _ONE, _FIFTY),
+            Factor("FedEx-LoRA, dense", _DENSE, _ONE, _ALONE),
+            Factor("full", _FULL, _ONE, _ALONE),
+            Factor("full, with E", _ALL, _ONE, _ALONE),
+        ),
+    ),
 }

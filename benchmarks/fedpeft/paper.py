@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.experiment import Column, Row, Scale, with_lite
+from benchmarks.corrections import PRIOR, STRENGTH, without_training
+from benchmarks.experiment import BaseFn, Column, Row, Scale, with_lite
 from benchmarks.fedpeft.forms import POSITIONS, RANK, RANKS, WIDTH
 from benchmarks.fedsplitbert import paper as fedsplitbert
 from benchmarks.publication import Paper, deviations
@@ -103,6 +104,8 @@ REFERENCES = (
     LOCAL,
 )
 
+CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row, PRIOR, STRENGTH))
+
 # ---- settings ----------------------------------------------------------------------------------------------------
 
 # Even steps of the logarithm over a decade to both sides; FFA-LoRA's and (IA)³'s a decade higher.
@@ -132,7 +135,15 @@ MINIATURE = Search(
 )
 SCALES = with_lite(fedsplitbert.SCALES, ("demo", "lite", "paper"), search=MINIATURE)
 COLUMNS = tuple(
-    Column(task, name, ("test/accuracy",), "test/accuracy", beside=("pooled/accuracy",), scales=scales)
+    Column(
+        task,
+        name,
+        ("test/accuracy",),
+        "test/accuracy",
+        {"test": "own", "independent": "independent"},
+        beside=("independent/accuracy", "pooled/accuracy"),
+        scales=scales,
+    )
     for task, name, scales in (
         ("mrpc", "MRPC", ("demo", "lite", "paper")),
         ("sst2", "SST-2", ("lite", "paper")),
@@ -151,28 +162,38 @@ def dirichlet_shares(alpha: float, clients: int, seed: int) -> list[list[float]]
     return [[first, round(100 - first, 1)] for first in firsts]
 
 
-ONE_LABEL = [[100.0, 0.0], [0.0, 100.0], [100.0, 0.0]]
+def one_label(clients: int) -> list[list[float]]:
+    """Percentages of two labels at clients that have one each, in turn."""
+    return [[100.0, 0.0] if client % 2 == 0 else [0.0, 100.0] for client in range(clients)]
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """A run with three clients whose label shares are drawn, before its row's changes."""
-    base = fedsplitbert.base_cell(row, column, scale, seed)
-    training = base.training
-    if row.changes.get("adapter"):
-        training = replace(training, learning_rate=1e-2 if scale.id == "demo" else 1e-3)
-    shares = dirichlet_shares(0.5, CLIENTS, seed)
-    return replace(base, training=training, partition=fedsplitbert.label_table(column.task, scale, shares))
+def base_of(shares: Callable[[int], Sequence[Sequence[float]]]) -> BaseFn:
+    """Runs, before their rows' changes, over clients with these label shares.
+
+    Args:
+        shares: Gives each client's percentages of labels, by the seed.
+
+    Returns:
+        The table's base function.
+    """
+
+    def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+        base, listed = fedsplitbert.base_cell(row, column, scale, seed), shares(seed)
+        training = base.training
+        if row.changes.get("adapter"):
+            training = replace(training, learning_rate=1e-2 if scale.id == "demo" else 1e-3)
+        partition = fedsplitbert.label_table(column.task, scale, listed)
+        return replace(base, clients=len(listed), training=training, partition=partition, independent=True)
+
+    return base_cell
 
 
-def one_label(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """The same with one label at each client."""
-    partition = fedsplitbert.label_table(column.task, scale, ONE_LABEL)
-    return replace(base_cell(row, column, scale, seed), partition=partition)
+drawn_shares = base_of(lambda seed: dirichlet_shares(0.5, CLIENTS, seed))
 
 
 def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """A run that shows what a round sends; a schedule of two rounds."""
-    base = base_cell(row, column, scale, seed)
+    base = replace(drawn_shares(row, column, scale, seed), independent=False)
     return replace(base, training=replace(base.training, rounds=2, local_epochs=1))
 
 
@@ -181,8 +202,10 @@ DEVIATIONS = deviations(f"""
   with α = 0.5, or each has one label. Every client keeps a fifth of its examples for testing.
 - protocol: One protocol for all rows, and no paper's own: the same encoder, head, rounds, optimiser (AdamW, fresh in
   every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
-- scores: A client's score is on examples with its own label shares, which rewards knowing them. Pooled accuracy is on
-  all clients' examples together. Scores are from the round that is best on a held-out tenth of the training examples.
+- scores: A client's own score is on examples with its training's label shares, which rewards knowing them. Its
+  independent score is on the next client's test examples, whose label shares were drawn apart from its own. Pooled
+  accuracy is on all clients' examples together: of a shared model, its global score. Scores are from the round that is
+  best on a held-out tenth of the training examples.
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
 - rank: HetLoRA is by padding alone: without pruning of ranks, and with weights by size.
 - fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS. The paper takes those of a gradient over

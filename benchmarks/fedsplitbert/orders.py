@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Column, Row
 from benchmarks.fedsplitbert.budgets import Curves, on_front, resampled_means, score_within, spent
 from benchmarks.measures import metric, of_clients
-from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.results import RunResult, all_stages
 from benchmarks.run_config import JSON
 from reports.evidence.inference import CONFIDENCE, LEVEL, resampled
@@ -27,8 +27,8 @@ from reports.evidence.traffic import whole_run
 from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
-from reports.pages.text import NOTHING, in_units, row_name, with_interval
-from reports.views.clients import gain_of, level_of
+from reports.pages.text import NOTHING, in_units, row_name
+from reports.views.clients import bounds, gain_of, level_of, with_bounds
 
 MEAN, BYTES = "mean", "bytes"
 MEGABYTE, MINUTE = 10**6, 60
@@ -47,6 +47,16 @@ class Order:
     id: str
     label: str
     deployment: Deployment | None = None
+
+    def score(self, column: Column) -> str:
+        """The score that methods are ordered by; "" for a time."""
+        if self.deployment is not None:
+            return ""
+        return of_clients(column.averaged, WORST) if self.id == WORST else column.averaged
+
+    def sign(self, column: Column) -> int:
+        """The sign of a difference that is better."""
+        return metric(self.score(column)).sign if self.score(column) else -1
 
 
 def _within(budget: float) -> str:
@@ -94,7 +104,7 @@ class Orders(TableView):
         """The number by which a method is ordered on a task."""
         records = self._records(row, column)
         if order.id in (MEAN, WORST):
-            return level_of(records, _score(column, order))
+            return level_of(records, order.score(column))
         return self._estimate([self._number(record, column, order) for record in records], records, order)
 
     def gain(self, rows: tuple[Row, Row], column: Column, order: Order) -> int:
@@ -103,10 +113,10 @@ class Orders(TableView):
         if not pairs:
             return 0
         if order.id in (MEAN, WORST):
-            found = gain_of(pairs, _score(column, order))
+            found = gain_of(pairs, order.score(column))
         else:
             both = [[self._number(record, column, order) for record in pair] for pair in pairs]
-            sign = _sign(column, order)
+            sign = order.sign(column)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
             found = self._estimate(gains, [pair[0] for pair in pairs], order)
         low, high = found.ends or (0.0, 0.0)
@@ -119,9 +129,10 @@ class Orders(TableView):
         for column in self.columns:
             for order in ORDERS:
                 numbers = [(row.id, self.estimate(row, column, order)) for row in self.rows_of(column)]
-                sign = _sign(column, order)
+                sign = order.sign(column)
                 numbers.sort(key=lambda pair: (pair[1].value is None, -sign * (pair[1].value or 0.0)))
-                ranked[column.task, order.id] = {row: (rank, one) for rank, (row, one) in enumerate(numbers, start=1)}
+                values = [one.value for _, one in numbers]
+                ranked[column.task, order.id] = {row: (values.index(one.value) + 1, one) for row, one in numbers}
         return ranked
 
     @cached_property
@@ -140,7 +151,7 @@ class Orders(TableView):
                 common = keys_of(self.request, row, column) | {"score": column.averaged}
                 for order in ORDERS:
                     rank, one = self.ranked[column.task, order.id][row.id]
-                    low, high = one.ends or (None, None)
+                    low, high = bounds(one, order.score(column)) or (None, None)
                     line = common | {"quantity": order.id, "value": one.value, "low": low, "high": high}
                     yield line | {"rank": None if one.value is None else rank, "n_seeds": one.n}
                 for budget, chance in zip(FRONT, self._front(row, column), strict=False):
@@ -167,11 +178,11 @@ class Orders(TableView):
     def grids(self) -> Iterator[Grid]:
         """Groups are tasks, lines methods in the order of their mean: five orders, and the front by bytes."""
         units = [(order.label, "min" if order.deployment else "score") for order in ORDERS]
-        title = f"{self.request.heading}: methods in five orders, rank and number with {CONFIDENCE} interval"
-        yield Grid(title, tuple(units), self._groups(self._ranks), "Task")
+        title = f"Methods in five orders: rank and number with {CONFIDENCE} interval"
+        yield Grid(title, tuple(units), self._groups(self._ranks), "Task", is_whole=True)
         chosen = (_within(BUDGET), "chosen round")
         headers = (chosen, *((_within(budget), "best with probability") for budget in FRONT))
-        title = f"{self.request.heading}: best method within the uplink of one client"
+        title = "The best method within the uplink of one client"
         yield Grid(title, headers, self._groups(self._chances), "Task")
 
     def _groups(self, cells: Any) -> tuple[Group, ...]:
@@ -184,9 +195,10 @@ class Orders(TableView):
         return tuple(groups)
 
     def _ranks(self, row: Row, column: Column) -> tuple[str, ...]:
-        each = (self.ranked[column.task, order.id][row.id] for order in ORDERS)
+        each = ((*self.ranked[column.task, order.id][row.id], order) for order in ORDERS)
         return tuple(
-            NOTHING if one.value is None else f"{rank}. {with_interval(one.value, one.ends)}" for rank, one in each
+            NOTHING if one.value is None else f"{rank}. {with_bounds(one, order.score(column))}"
+            for rank, one, order in each
         )
 
     def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
@@ -194,8 +206,8 @@ class Orders(TableView):
         values = [score_within(record, column.averaged, BUDGET, find, chosen=True) for record in records]
         front = self._front(row, column)
         chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
-        found = resampled(values, resplit_ratio(records))
-        return with_interval(found.value, found.ends), *(chances or [NOTHING] * len(FRONT))
+        chosen = with_bounds(resampled(values, resplit_ratio(records)), column.averaged)
+        return chosen, *(chances or [NOTHING] * len(FRONT))
 
     def method(self) -> Iterator[str]:
         """Where the orders differ, what follows, and how the numbers were obtained."""
@@ -241,22 +253,29 @@ class Orders(TableView):
             f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
             f"times order {swapped} of {pairs} pairs differently."
         )
+        yield "{}. {}.".format(*self.finding() or ())
+
+    def finding(self) -> tuple[str, str] | None:
+        """Which methods most often come first, by order, and what follows; None where no task has two methods."""
+        if not self.columns:
+            return None
         firsts = {order.label: self._firsts(order) for order in ORDERS}
         leaders = {" and ".join(names) for names, _ in firsts.values()}
         best = "; ".join(f"{label}: {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
-        follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time."
+        follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time"
         if len(leaders) == 1:
-            follows = f"{leaders.pop()} leads in all five, so the choice does not depend on the order."
-        yield f"Most often first of {len(self.columns)} tasks: {best}. {follows}"
+            follows = f"{leaders.pop()} leads in all five, so the choice does not depend on the order"
+        return f"Most often first of {len(self.columns)} tasks: {best}", follows
 
     def _swapped(self, column: Column, one: Order, other: Order) -> int:
         """Pairs of methods that two orders rank the other way round, by their numbers."""
         first, second = (self.ranked[column.task, order.id] for order in (one, other))
-        return sum((first[a][0] < first[b][0]) != (second[a][0] < second[b][0]) for a, b in combinations(first, 2))
+        return sum((first[a][0] - first[b][0]) * (second[a][0] - second[b][0]) < 0 for a, b in combinations(first, 2))
 
     def _firsts(self, order: Order) -> tuple[list[str], int]:
         """The methods that most often come first, and on how many tasks."""
-        firsts = Counter(next(iter(self.ranked[column.task, order.id])) for column in self.columns)
+        each = (self.ranked[column.task, order.id].items() for column in self.columns)
+        firsts = Counter(row for ranks in each for row, (rank, _) in ranks if rank == 1)
         most = max(firsts.values())
         return [self.request.benchmark.row(row).name for row, count in firsts.items() if count == most], most
 
@@ -299,15 +318,6 @@ def _band(axes: Any, budgets: Sequence[float], name: str, curve: np.ndarray) -> 
     axes.set_xscale("log")
     axes.fill_between(sizes, low, high, alpha=0.15, color=colour_of(name), linewidth=0)
     return axes.plot(sizes, middle, color=colour_of(name), label=name)[0]
-
-
-def _score(column: Column, order: Order) -> str:
-    return column.averaged if order.id == MEAN else of_clients(column.averaged, WORST)
-
-
-def _sign(column: Column, order: Order) -> int:
-    """The sign of a difference that is better."""
-    return -1 if order.deployment is not None else metric(column.averaged).sign
 
 
 def _kind(mean: int, other: int) -> str:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from fedsim.aggregation import watched
 from fedsim.algorithms import Workload, require_choice
 from fedsim.data import Client, Subset
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome, UpdateOutcome
 from fedsim.errors import FederationError
-from fedsim.lora import Ranks
+from fedsim.lora import Ranks, drawn, lora_of
 from fedsim.models.model import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
@@ -147,6 +148,11 @@ class _Averaging:
                     "give personal=True where plans differ"
                 )
             channel.setup(client.id, self.workload.initial)
+            adapter = self.workload.model.network.adapter
+            if adapter and adapter.draws == "own":
+                seed, local = self.workload.training.seed, self._plan(1, client.id).local
+                factors = drawn(lora_of(self.workload, "").layers, self.workload.initial, seed, 0, client.id)
+                store.put(client.id, 0, {name: factor for name, factor in factors.items() if name in local})
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
     def round(self, state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
@@ -157,6 +163,7 @@ class _Averaging:
         downloads: dict[ClientId, Channel] = {}
         mean: Params = {}
         losses, sent = [], list[Params]()
+        watch = watched(self.workload, plans, self.ranks)
 
         def updates() -> Iterator[ClientUpdate]:
             for client in cohort:
@@ -168,7 +175,9 @@ class _Averaging:
                     downloads[client.id].to_client(client.id, payload, kind)  # its view has them already
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
                 known = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
-                yield ClientUpdate(number, client, known, state.clients.get(client.id), received, channel.apart())
+                private = state.clients.get(client.id)
+                watch.begun(client.id, self._begin(own, known, private) | received)
+                yield ClientUpdate(number, client, known, private, received, channel.apart())
 
         for client, outcome in zip(cohort, self.workload.map_clients(self.client_update, updates()), strict=True):
             for row in downloads.pop(client.id).ledger.rows:
@@ -180,6 +189,7 @@ class _Averaging:
             arrived = channel.to_server(client.id, uploaded, view=view, onto=onto)
             if self.merge:  # copies, as the next client trains the same resident model
                 sent.append({name: tensor.clone() for name, tensor in arrived.items()})
+            watch.trained(client.id, outcome.kept | arrived)
             for name, tensor in (self.ranks.filled(arrived) if self.ranks else arrived).items():
                 target = view[name]
                 if target not in mean:
@@ -191,16 +201,16 @@ class _Averaging:
         updated, moments = self.optimizer.step(current, mean, kept)
         updated = channel.at_rest(updated)
         sizes = [len(client.train) for client in cohort]
+        counted = [size if self.weights == "size" else 1 for size in sizes]
+        shares = [count / sum(counted) for count in counted]
         if self.merge:
-            counted = [size if self.weights == "size" else 1 for size in sizes]
-            shares = [count / sum(counted) for count in counted]
             merged = self.merge(Uploads(number, shared | updated, sent, shares, channel.at_rest))
             updated = updated | merged.server
             moments = moments | {f"{SENT}{kind}": params for kind, params in merged.sent.items()}
-        return (
-            FederationState(number, {**state.shared, **updated}, moments, state.clients),
-            RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes))),
-        )
+        ended = FederationState(number, {**state.shared, **updated}, moments, state.clients)
+        server = self.workload.server_params(ended)
+        measured = watch.measured(shares, lambda id: self._begin(plans[id], server, state.clients.get(id)))
+        return ended, RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes)), measured)
 
     def _cut(self, client: ClientId, params: Params) -> Params:
         """The part of a payload that is in a client's rank."""

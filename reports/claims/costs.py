@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, CostBound, Sends
+from benchmarks.costs.networks import TYPICAL
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.networks import TYPICAL
 from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived
 from reports.evidence.equations import Costs
@@ -16,6 +16,7 @@ from reports.evidence.records import PAPER, Request, request_for
 from reports.evidence.traffic import Cost, derived_cost, derived_turns
 from reports.pages.text import number
 from reports.views.resources import Resources
+from reports.views.sent import Sent
 
 ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
 COMPUTED = "times are not comparable: they are computed for networks and devices that the paper does not name"
@@ -43,6 +44,8 @@ class RowCosts:
         if relation.of == "flops":
             flops = [self._flops(at, task) for at in rows]
             return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
+        if relation.of == "form":
+            return self._by_forms(relation, pair)
         if relation.of == "seconds":
             return self._seconds(relation, pair)
         if relation.of == "time":
@@ -53,6 +56,17 @@ class RowCosts:
             return quotient
 
         return self._by_bytes(rows, task, compare, " %" if relation.share else " ×", relation.texts)
+
+    def _by_forms(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """Two rows by their closed forms, with the relation's terms in place of the encoder's and clients'."""
+        request = self._request(pair.row, pair.task)
+        sent = Sent(request) if request else None
+        terms = sent.terms(request.scale) if sent and request else None
+        if sent is None or terms is None:
+            return None
+        row, other = (sent.forms[at.row].both(replace(terms, **relation.terms)) for at in (pair.row, pair.other))
+        where = "".join(f", {name} = {value}" for name, value in relation.terms.items())
+        return derived(relation.compare(row, other), 0, f"closed forms {self._by_shapes(pair.row)}{where}")
 
     def _seconds(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Seconds of training, timed side by side with the paper's encoder where that was done, and in our runs."""

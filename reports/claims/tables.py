@@ -100,6 +100,8 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     parts = [f"{'#' * level} {escape(heading)}", summary(judgements), "\n".join(table)]
     parts += [BESIDE] if any(POOLED in each.effect for each in judgements) else []
     for title, texts in folded.items():
+        if not texts:
+            continue
         listed = "\n".join(f"- {escape(text)}" for text in texts)
         parts.append(f"<details><summary>{title}</summary>\n\n{listed}\n\n</details>")
     return "\n\n".join(parts) + "\n"

@@ -14,9 +14,9 @@ from itertools import accumulate
 import pandas as pd
 
 from benchmarks.costs import ModelSizes, Work
+from benchmarks.costs.networks import ACCOMPANYING, BATCHWISE, Turn
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.networks import ACCOMPANYING, BATCHWISE, Turn
 from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean

@@ -59,13 +59,14 @@ class Group:
 class Grid:
     """A table: a title, headers of one or more lines each, and a group of lines for each method.
 
-    stub: heads the names of the groups.
+    stub: heads the names of the groups. is_whole: its columns are read against each other, so it is never split.
     """
 
     title: str
     headers: tuple[tuple[str, ...], ...]
     groups: tuple[Group, ...]
     stub: str = "Method"
+    is_whole: bool = False
 
     @property
     def lines(self) -> list[Line]:

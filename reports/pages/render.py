@@ -41,7 +41,7 @@ def markdown_table(grid: Grid, places: Sequence[int]) -> str:
 
 def titled_table(grid: Grid, width: int | None = None) -> str:
     """A grid as Markdown under its title, split between columns where it is wider than this many characters."""
-    parts = [list(range(len(grid.headers)))] if width is None else _parts(grid, width, _NAME)
+    parts = [list(range(len(grid.headers)))] if width is None or grid.is_whole else _parts(grid, width, _NAME)
     return "\n\n".join([f"**{escape(grid.title)}**", *(markdown_table(grid, places) for places in parts)])
 
 

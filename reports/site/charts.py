@@ -8,9 +8,9 @@ from dataclasses import asdict, astuple
 from itertools import product
 from typing import Any
 
+from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
-from benchmarks.networks import DEVICES, NETWORKS, Deployment
 from benchmarks.run_config import JSON
 from reports.evidence.records import DEMO, Request
 from reports.evidence.scores import known, score_label, scores_of

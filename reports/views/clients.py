@@ -15,7 +15,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import OF_CLIENTS, metric, of_clients
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
-from reports.evidence.inference import CONFIDENCE, resampled
+from reports.evidence.inference import CONFIDENCE, confidence, resampled
 from reports.evidence.paired import Pairs, difference, level, resplit_ratio, rule_for
 from reports.evidence.records import paired
 from reports.evidence.scores import PROTOCOL, WORST, keeps_clients, scores_of, worst_clients
@@ -27,6 +27,19 @@ from reports.pages.text import NOTHING, dagger_note, in_units, not_run, over_cli
 
 MEAN, FIXED = "mean", "fixed"
 GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
+
+
+def bounds(found: Estimate, score: str = "") -> tuple[float, float] | None:
+    """The interval, within what that score can be; None below three seeds."""
+    return confidence([found], [metric(score).limits]) if score else found.ends
+
+
+def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
+    """A value and its interval, within what that score can be, as a text; an exact value has none."""
+    if found is None or found.value is None:
+        return NOTHING
+    ends = bounds(found, score)
+    return with_interval(found.value, ends if ends and ends[0] < ends[1] else None, sign)
 
 
 class Clients(TableView):
@@ -73,7 +86,7 @@ class Clients(TableView):
         """A line for each row, task and quantity, in the metrics' units."""
         rows, columns = ({one.id: one for one in self.request.rows}, {one.task: one for one in self.columns})
         for (row, task, quantity), found in self.by_cell.items():
-            low, high = found.ends or (None, None)
+            low, high = bounds(found, _limiting(columns[task], quantity)) or (None, None)
             keys = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
             yield keys | {"quantity": quantity, "value": found.value, "low": low, "high": high, "n_seeds": found.n}
 
@@ -83,10 +96,10 @@ class Clients(TableView):
         labels = names | {f"gain_{name}": f"{names[name]}: gain over {self.baseline.name}" for name in GAINS}
         lines = []
         for name, label in labels.items():
-            cells = [self.by_cell.get((row.id, column.task, name)) for column in self.columns]
-            if any(cells):
+            cells = [(self.by_cell.get((row.id, column.task, name)), column) for column in self.columns]
+            if any(found for found, _ in cells):
                 sign = "" if name in names else "+"
-                texts = (with_interval(one.value, one.ends, sign) if one else NOTHING for one in cells)
+                texts = (with_bounds(found, _limiting(column, name), sign) for found, column in cells)
                 lines.append(Line(label, tuple(texts), is_main=name == MEAN))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
         return Group(row_name(row), tuple(lines) or (empty,))
@@ -123,18 +136,23 @@ class Clients(TableView):
         """A panel for each task: mean and worst client of each method."""
         columns, left_out = with_points(self.columns, lambda at: any(place[1] == at.task for place in self.by_cell))
         panels = []
-        for column in columns:
+        for at in columns:
             series = []
             for name, label, style in ((MEAN, "mean", {}), (WORST, "worst client", HOLLOW)):
-                cells = {row_name(row): self.by_cell.get((row.id, column.task, name)) for row in self.request.rows}
+                cells = {row_name(row): self.by_cell.get((row.id, at.task, name)) for row in self.request.rows}
                 values = {row: one.value for row, one in cells.items() if one and one.value is not None}
-                ends = {row: one.ends for row, one in cells.items() if one and one.ends}
+                ends = {row: both for row, one in cells.items() if one and (both := bounds(one, at.averaged))}
                 series.append(Dots(label, values, style, ends))
             names = [row_name(row) for row in self.request.rows]
-            panels.append(Panel(f"{column.name}, {metric(column.averaged).label}", names, series))
+            panels.append(Panel(f"{at.name}, {metric(at.averaged).label}", names, series))
         caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals."
         caption += f"{dagger_note(self.request.rows)}{left_out}"
         return dot_plot(self.request.heading, panels, "score", caption)
+
+
+def _limiting(column: Column, quantity: str) -> str:
+    """The score within whose limits a quantity stays; "" for gains."""
+    return "" if quantity.startswith("gain_") else column.averaged
 
 
 def level_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Estimate:

@@ -91,7 +91,13 @@ class Curves(TableView):
         name = measured.label if self.is_loss else score_label(column, column.averaged)
         return f"{name} ({measured.unit})" if measured.unit else name
 
+    @property
+    def over_decades(self) -> bool:
+        return any(metric(self.measure(column)).over_decades for column in self.request.columns)
+
     def text(self, value: float | None) -> str:
+        if self.over_decades and value is not None:
+            return f"{value:.1e}"
         return number(value, places=3 if self.is_loss else 2)
 
     @property
@@ -210,8 +216,8 @@ class Curves(TableView):
                 axes.axvline(within, **_STATED)
                 axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
         drawn = (self.by_cell[row.id, column.task].means for row in self.request.rows)
-        if self.is_loss:  # one first round would flatten the others
-            log_axis(axes, "y", [value for means in drawn for value in means if value is not None], 10.0)
+        if self.is_loss or self.over_decades:  # one first round would flatten the others
+            log_axis(axes, "y", [value for means in drawn for value in means if value], 10.0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if not axes.has_data():
             say_not_run(axes)

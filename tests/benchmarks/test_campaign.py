@@ -38,6 +38,15 @@ def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path, capsys):
     assert not list(tmp_path.rglob("*.json"))
 
 
+def test_every_cell_of_the_campaigns_table_is_defined():
+    """A page of the table asks for all of them, also for those that no step runs."""
+    table = registry.benchmark("fedsplitbert-evidence")
+    for scale in table.scales:
+        for row in (*table.rows, *table.without_training):
+            cells = [table.cell(row, column, scale, 0) for column in table.columns_at(scale)]
+            assert len({cell.task for cell in cells}) == len(table.columns_at(scale))
+
+
 @pytest.mark.slow
 def test_a_stopped_campaign_resumes_to_the_same_results_and_keeps_them(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(campaign, "SCALE", "demo")

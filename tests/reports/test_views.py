@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.costs.networks import TYPICAL, wire_of
 from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
 from benchmarks.fedbert.paper import BLOCKS
 from benchmarks.fedbert.split_costs import SplitCosts
 from benchmarks.fedbert.tables import TABLE2
 from benchmarks.fedsplitbert.gains import Gains
-from benchmarks.networks import TYPICAL, wire_of
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for

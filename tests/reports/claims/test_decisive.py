@@ -104,7 +104,7 @@ def test_every_run_that_is_compared_is_a_run_of_a_step(paper):
     """With the settings of the committed sweeps: else a comparison would stay open for ever."""
     known = campaign()
     for decisive in decisive_of(paper):
-        cells = {run.spec_id for number in decisive.steps for run in known.steps[number - 1]}
+        cells = {run.spec_id for number in decisive.steps for run in known.steps[number]}
         for relation in known.resolved(decisive):
             assert isinstance(relation, Better | AverageBetter)
             for at in (*relation.rows, *relation.than):

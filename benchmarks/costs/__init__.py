@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -72,7 +72,7 @@ class ClosedForm:
 class PeftTerms:
     """The terms of closed forms of parameter-efficient methods; sizes in values, the head apart.
 
-    N: the encoder's parameters that full fine-tuning trains.
+    N: the encoder's parameters that full fine-tuning trains. E: its embeddings, which are frozen in this suite.
     """
 
     L: int  # encoder layers
@@ -81,6 +81,8 @@ class PeftTerms:
     K: int  # clients of a round
     h: int  # the head
     N: int
+    E: int
+    r: int  # the rank of LoRA
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,28 @@ class WireForm:
     text: str
     up: Callable[[PeftTerms], float]
     down: Callable[[PeftTerms], float]
+
+    def both(self, terms: PeftTerms) -> float:
+        """The bytes of both directions."""
+        return self.up(terms) + self.down(terms)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A way to count a factor that a paper states: the bytes of one form over those of another.
+
+    text: what is counted. terms: values that some terms have here, such as {"h": 0} for the adapter alone.
+    """
+
+    text: str
+    over: WireForm
+    form: WireForm
+    terms: Mapping[str, int] = field(default_factory=dict)
+
+    def ratio(self, terms: PeftTerms) -> float:
+        """The factor for an encoder, both directions together."""
+        counted = replace(terms, **self.terms)
+        return self.over.both(counted) / self.form.both(counted)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,110 @@
+"""What a round's aggregation makes of low-rank updates: measured after the round, used by nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from fedsim.algorithms import Workload
+from fedsim.lora import Layer, Ranks, lora_of
+from fedsim.plan import ClientId, ExchangePlan
+from fedsim.wire import Params
+
+BEGUN, TRAINED, AFTER = range(3)  # as a client began to train, as it ended, and as it begins the next round
+
+
+def watched(workload: Workload, plans: Mapping[ClientId, ExchangePlan], ranks: Ranks | None) -> Watch:
+    """The watch over a cohort's factors; over none if the model has no LoRA, or shapes alone."""
+    adapter, device = workload.model.network.adapter, workload.model.device
+    if adapter is None or adapter.kind != "lora" or device.type == "meta":
+        return Watch()
+    lora, views = lora_of(workload, "the measure"), [plan.view for plan in plans.values()]
+    layers = [each for each in lora.layers if all(view.get(name) == name for view in views for name in each.names)]
+    return Watch(layers, lora.scale, tuple(plans), ranks, device)
+
+
+class Watch:
+    """The low-rank factors of a round's clients."""
+
+    def __init__(
+        self,
+        layers: Sequence[Layer] = (),
+        scale: float = 1.0,
+        clients: Sequence[ClientId] = (),
+        ranks: Ranks | None = None,
+        device: torch.device | None = None,
+    ) -> None:
+        """layers: which every client has under the server's names. scale: s of W + s B A."""
+        self._layers, self._scale, self._ranks, self._device = layers, scale, ranks, device
+        self._of: dict[ClientId, list[Params]] = {client: [] for client in clients}
+
+    def begun(self, client: ClientId, params: Params) -> None:
+        """Take what a client begins with; copies, as training changes them."""
+        if self._layers:
+            self._of[client].append(self._copy(client, params))
+
+    def trained(self, client: ClientId, params: Params) -> None:
+        """Take what a client has trained."""
+        if self._layers:
+            self._of[client].append(self._of[client][BEGUN] | self._copy(client, params))
+
+    def _copy(self, client: ClientId, params: Params) -> Params:
+        """Of the layers' tensors those that there are, in the server's shapes and without what a rank leaves out."""
+        names = [name for layer in self._layers for name in layer.names if name in params]
+        own = {name: params[name].to(self._device, torch.float64, copy=True) for name in names}
+        return self._ranks.filled(self._ranks.cut(client, own)) if self._ranks else own
+
+    def measured(self, shares: Sequence[float], after: Callable[[ClientId], Params]) -> dict[str, float | None]:
+        """Numbers of the round, over all layers; None where one is undefined, {} without layers.
+
+        Args:
+            shares: p_k of each client, which sum to 1.
+            after: What a client begins the next round with.
+
+        Returns:
+            aggregation_error: ‖Σ p_k (W'_k / s + B'_k A'_k) − Σ p_k (W_k / s + B_k A_k)‖ / ‖Σ p_k B_k A_k‖ in Frobenius
+            norms, with W_k, B_k, A_k as client k ended its training and W'_k, B'_k, A'_k as it begins the next round: 0
+            where the aggregate keeps the mean product. cosine_a, cosine_b: the mean cosine of two clients' trained
+            factors, over pairs and layers; cosine_change_of_a: of what the round changed of A.
+        """
+        if not self._layers:
+            return {}
+        for client in self._of:
+            self.begun(client, after(client))
+        clients = list(self._of.values())
+        missed, mean = 0.0, 0.0
+        for layer in self._layers:
+            products = [[own[layer.b] @ own[layer.a] for own in each] for each in clients]
+            moved = [(each[AFTER][layer.weight] - each[BEGUN][layer.weight]) / self._scale for each in clients]
+            changes = [
+                product[AFTER] - product[TRAINED] + (own.T if layer.in_rows else own)
+                for product, own in zip(products, moved, strict=True)
+            ]
+            missed += _square(shares, changes)
+            mean += _square(shares, [product[TRAINED] for product in products])
+        names = [(layer.a, layer.b) for layer in self._layers]
+        changed = [[each[TRAINED][a] - each[BEGUN][a] for each in clients] for a, _ in names]
+        return {
+            "aggregation_error": math.sqrt(missed / mean) if mean > 0 and math.isfinite(missed) else None,
+            "cosine_a": _cosine([[each[TRAINED][a] for each in clients] for a, _ in names]),
+            "cosine_b": _cosine([[each[TRAINED][b] for each in clients] for _, b in names]),
+            "cosine_change_of_a": _cosine(changed),
+        }
+
+
+def _square(shares: Sequence[float], matrices: Sequence[Tensor]) -> float:
+    """The squared norm of a weighted mean."""
+    weighted = [share * matrix for share, matrix in zip(shares, matrices, strict=True)]
+    return float(torch.stack(weighted).sum(0).square().sum())
+
+
+def _cosine(by_layer: Sequence[Sequence[Tensor]]) -> float | None:
+    """The mean over layers and pairs of clients; None for one client, and where a tensor is 0."""
+    pairs = [pair for tensors in by_layer for pair in combinations(tensors, 2)]
+    cosines = [float(one.flatten() @ other.flatten() / (one.norm() * other.norm())) for one, other in pairs]
+    mean = math.fsum(cosines) / len(cosines) if cosines else math.nan
+    return mean if math.isfinite(mean) else None
