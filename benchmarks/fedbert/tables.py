@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.costs import ClosedForm, Costing, Parts, SplitTerms
+from benchmarks.costs import ClosedForm, Parts, SplitTerms
 from benchmarks.experiment import Benchmark, Row, Stage, another, with_lite
 from benchmarks.fedbert import finetuning, paper
 from benchmarks.fedbert.paper import BEFORE, EMDAVG, FEDAVG, HEAVG, PARALLEL_FEDAVG, UNIGRAM, WIKITEXT
@@ -86,7 +86,6 @@ TABLE2 = another(
         **dict.fromkeys((EMDAVG.id, paper.EMDAVG_OWN.id), _EMBEDDINGS),
         **dict.fromkeys((HEAVG.id, paper.HEAVG_OWN.id, PARALLEL_FEDAVG.id), _WITH_HEAD),
     },
-    costing=Costing(FEDAVG.id, {}, Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "split.json"),
     gate=PRETRAINING,
 )
 

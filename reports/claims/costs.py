@@ -13,9 +13,9 @@ from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived
 from reports.evidence.equations import Costs
 from reports.evidence.records import PAPER, Request, request_for
+from reports.evidence.timings import percents, read_timings
 from reports.evidence.traffic import Cost, derived_cost, derived_turns
 from reports.pages.text import number
-from reports.views.resources import Resources
 from reports.views.sent import Sent
 
 ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
@@ -87,8 +87,7 @@ class RowCosts:
         table = self.tables.benchmark(pair.row)
         if table.costing is None or table.costing.baseline != pair.other.row:
             return None
-        timed = Resources(request_for(table, table.scale(PAPER), ())).timed
-        return None if timed is None else timed.percent.get(pair.row.row)
+        return (read_timings(table.costing.timed, percents) or {}).get(pair.row.row)
 
     def _computed(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Both rows' runs with the paper's encoder on typical networks: the largest quotient, all of them in a note."""

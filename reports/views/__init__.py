@@ -12,7 +12,6 @@ from reports.pages.page import Page
 VIEWS = {
     "scores": "reports.views.scores.ScoreTable",
     "curves": "reports.views.curves.Curves",
-    "resources": "reports.views.resources.Resources",
     "clients": "reports.views.clients.Clients",
     "sent": "reports.views.sent.Sent",
     "labels": "reports.views.shares.LabelShares",

@@ -13,7 +13,7 @@ from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of, one_line
+from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
     NOT_RUN,
@@ -32,7 +32,6 @@ from reports.pages.text import (
     status,
 )
 from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare
-from reports.views.resources import Resources
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
@@ -69,22 +68,15 @@ class ScoreTable(TableView):
     def comparison(self) -> Comparison:
         return compare(self.request, str(self.request.benchmark.view.options.get("printed_in", "")), self.averages)
 
-    @cached_property
-    def costs(self) -> Resources | None:
-        """What a client costs, where the paper's table says so."""
-        return Resources(self.request) if self.request.benchmark.costing else None
-
-    def notes(self) -> Iterator[str]:
-        """The comparison's notes, and those of the costs."""
-        yield from self.comparison.notes
-        yield from self.costs.cost_notes() if self.costs else ()
+    def notes(self) -> Iterable[str]:
+        """The comparison's notes."""
+        return self.comparison.notes
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def grids(self) -> Iterator[Grid]:
-        """Scores, bytes where something was run, and what a client costs where the paper's table says so."""
-        costs = (self.costs.computation_grid(), self.costs.communication_grid()) if self.costs else ()
-        yield from (grid for grid in (self.scores_grid(), self.costs_grid(), *costs) if grid.groups)
+        """Scores, and bytes where something was run."""
+        yield from (grid for grid in (self.scores_grid(), self.costs_grid()) if grid.groups)
 
     def cell_lines(self, cells: Sequence[CellResult | None], is_published: bool) -> tuple[Line, ...]:
         """The lines of scores of cells side by side; None where the table has no such cell."""
@@ -154,7 +146,7 @@ class ScoreTable(TableView):
     # ---- the long form ---------------------------------------------------------------------------------------------
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """A line for each score of a cell, for each average, and for each of a client's costs.
+        """A line for each score of a cell, and for each average.
 
         Scores are in their units, bytes and seconds means over seeds. `last` is the score at the last round.
         """
@@ -166,10 +158,6 @@ class ScoreTable(TableView):
             yield (
                 common | keys_of(self.request, cell.row) | about | _numbers(cell.headline, ("published", "difference"))
             )
-        for line in self.costs.derived if self.costs else ():
-            score = f"{line['quantity']} ({line['counted']})"  # the quantity and how it is counted name a score
-            about = {"column": "costs", "task": "Costs", "status": "derived", "score": score, "ours": line["value"]}
-            yield common | {name: line[name] for name in line if name in (*KEYS, "published")} | about
 
     def _score_line(self, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
         line = keys_of(self.request, cell.row, cell.column) | _numbers(result, ("score", "last", *_OF_SCORE))
