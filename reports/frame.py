@@ -50,7 +50,7 @@ class TableView:
         return notes_under(self.request, self.method())
 
     def plot(self) -> Figure:
-        """The figure."""
+        """The figure, if the view has one."""
         raise NotImplementedError
 
     def finding(self) -> tuple[str, str] | None:

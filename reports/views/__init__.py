@@ -43,4 +43,5 @@ def page(request: Request) -> Page:
 def show(view: TableView) -> Page:
     """A view's page."""
     grids, notes = tuple(view.grids()), tuple(view.notes())
-    return Page(view.request, grids, notes, view.frame, view.plot, view.ranks, view.finding())
+    figure = None if type(view).plot is TableView.plot else view.plot
+    return Page(view.request, grids, notes, view.frame, figure, view.ranks, view.finding())
