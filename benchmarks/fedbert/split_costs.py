@@ -16,10 +16,10 @@ from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Row
 from benchmarks.fedbert.paper import BLOCKS, FEDAVG
 from benchmarks.run_config import JSON, RunConfig
+from fedsim.files import read_json
 from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
-from reports.evidence.timings import read_timings
 from reports.evidence.traffic import derived_turns, measured_cost
 from reports.frame import Quantities
 from reports.pages.page import Grid, keys_of, one_line
@@ -125,7 +125,7 @@ class SplitCosts(Quantities):
 
         From one run; empty where there is none. ReportError where the file is damaged.
         """
-        return read_timings(TIMINGS, _timed) or {}
+        return _timed(read_json(TIMINGS))
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 

@@ -17,10 +17,10 @@ from benchmarks.costs import ClientCosts, Costing
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from reports import ReportError
+from fedsim.files import read_json
+from reports.claims.costs import percents
 from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_as, read_published
 from reports.evidence.statistics import printed
-from reports.evidence.timings import percents, read_timings
 from reports.evidence.traffic import client_traffic
 from reports.frame import Place, Quantities, Shown
 from reports.pages.page import KEYS, Grid, keys_of, one_line
@@ -58,16 +58,12 @@ def _mebibytes(size: float) -> str:
 
 
 class Resources(Quantities):
-    """The costs of a request's rows with the paper's own encoder; records are the scale's.
-
-    ReportError where a file is damaged.
-    """
+    """The costs of a request's rows with the paper's own encoder; records are the scale's."""
 
     @cached_property
     def costing(self) -> Costing:
         costing = self.request.benchmark.costing
-        if costing is None:
-            raise ReportError(f"{self.request.benchmark.id}: expected a definition with `costing`, found none")
+        assert costing is not None
         return costing
 
     @cached_property
@@ -94,8 +90,8 @@ class Resources(Quantities):
 
     @cached_property
     def timed(self) -> Timed | None:
-        """The run that timed the rows; None where there is none. ReportError where its file is damaged."""
-        return read_timings(self.costing.timed, _timed)
+        """The run that timed the rows; None where there is none."""
+        return _timed(read_json(self.costing.timed)) if self.costing.timed else None
 
     def _percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
         """A row's amount in percent of the baseline's; None where it is not derived."""

@@ -9,11 +9,12 @@ from benchmarks.claims import At, CostBound, Sends
 from benchmarks.costs.networks import TYPICAL
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
+from benchmarks.run_config import JSON
+from fedsim.files import read_json
 from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived
 from reports.evidence.equations import Costs
 from reports.evidence.records import PAPER, Request, request_for
-from reports.evidence.timings import percents, read_timings
 from reports.evidence.traffic import Cost, derived_cost, derived_turns
 from reports.pages.text import number
 from reports.views.sent import Sent
@@ -87,7 +88,7 @@ class RowCosts:
         table = self.tables.benchmark(pair.row)
         if table.costing is None or table.costing.baseline != pair.other.row:
             return None
-        return (read_timings(table.costing.timed, percents) or {}).get(pair.row.row)
+        return percents(read_json(table.costing.timed)).get(pair.row.row) if table.costing.timed else None
 
     def _computed(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Both rows' runs with the paper's encoder on typical networks: the largest quotient, all of them in a note."""
@@ -167,3 +168,8 @@ class RowCosts:
         if texts is None and row.id in request.benchmark.closed_forms:
             return Costs(request).derived_run(row)
         return derived_cost(request, row, texts)
+
+
+def percents(timings: JSON) -> dict[str, float]:
+    """Row id -> its seconds in percent of the baseline's, in a result of `make bench`."""
+    return {entry["row"]: float(entry["percent"]) for entry in timings["rows"] if entry["row"]}

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Target
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
-from reports import ReportError
 from reports.claims.cells import Pair, once
 from reports.claims.costs import RowCosts
 from reports.claims.criterion import Evidence, derived, evidence
@@ -207,10 +206,8 @@ class MeasuredNumbers(RowCosts):
         """The paper's limit at its scale; elsewhere the same share of a round of the first baseline."""
         reference = relation.target.baselines[0]
         cost = self.runs.cost(reference, task)
-        if self.is_paper or cost is None:
+        if self.is_paper or cost is None or relation.sizes is None:
             return limit
-        if relation.sizes is None:
-            raise ReportError("claims: expected the published sizes of a round with a limit in bytes, found none.")
         paper = self.tables.benchmark(reference).paper
         numbers = self.numbers.get(paper.id, Numbers({}))
         size = numbers.at(relation.sizes.table, reference.published or reference.row, relation.sizes.column)

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from benchmarks.experiment import Column
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON, VALIDATION
-from reports import ReportError
 from reports.evidence.labels import label_range
 from reports.evidence.published import published_for
 from reports.evidence.records import DEMO
@@ -97,7 +96,7 @@ def _by_client(lines: Lines, name: str) -> dict[str, float]:
 
 
 class LabelShares(Shares):
-    """Lines by client and label, or mean score, from the record of the lowest seed; ReportError where it is damaged.
+    """Lines by client and label, or mean score, from the record of the lowest seed.
 
     The last lines of a task are those of all clients together: means over clients, and the label's percentage in the
     whole data, at least and at most. A task without a record has no lines.
@@ -119,14 +118,7 @@ class LabelShares(Shares):
         found = {}
         for column in self.columns_of_records:
             record, labels = self.records_of(column)[0], self.labels_of(column)
-            try:
-                lines = self._lines_of(record, column)
-            except (KeyError, IndexError, TypeError, ValueError) as error:
-                raise ReportError(
-                    f"record {record.file_name}: expected a partition report with the labels "
-                    f"{[label for label, _ in labels]} of {column.task}, found another one ({type(error).__name__}: "
-                    f"{error}). Move the record away to compute the cell again."
-                ) from None
+            lines = self._lines_of(record, column)
             n, report = max(1, len(labels)), record.partition
             whole = {"client": WHOLE, "examples": sum(line["examples"] for line in lines[::n])}
             whole["available"] = report["n_examples"]
@@ -144,8 +136,6 @@ class LabelShares(Shares):
 
     def _lines_of(self, record: RunResult, column: Column) -> Lines:
         report, labels, lines = record.partition, self.labels_of(column), Lines()
-        if {label for label, _ in labels} != set(report["label_ids"] or ()):
-            raise ValueError(f"labels {report['label_ids']}")
         for client, n_test in enumerate(record.own_examples(column.evaluation)):
             held = record.clients[client]
             sizes = {"train": held["train"], "validation": held.get(VALIDATION, 0), "test": n_test}
