@@ -51,22 +51,28 @@ def why_absent(task_id: str, options: RunOptions) -> str:
     return problem(partial(check_data, task_id, options), NoDataError)
 
 
-def check_data(task_id: str, options: RunOptions) -> None:
-    """Raise UserError if a task's data are missing, by a look at the folder or at the hub's cache."""
+def check_data(task_id: str, options: RunOptions, local_only: bool = False) -> None:
+    """Raise UserError if a task's data are missing, by a look at the folder or at the hub's cache.
+
+    local_only: do not ask the hub.
+    """
     of, extracts = task(task_id), options.results_dir / "corpora"
     source = fetched.source_of(task_id, options.data_dir, options.lenient, extracts)
     if of.find is not None:
         of.find(source)
-    if source.folder is None and not fetched.hub_answers():
+    if source.folder is None and not local_only and not fetched.hub_answers():
         of.load(source)
 
 
-def check_encoder(backbone: str, options: RunOptions) -> None:
-    """Raise UserError if an encoder's files are missing, unless the hub delivers them now."""
+def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) -> None:
+    """Raise UserError if an encoder's files are missing, unless the hub delivers them now.
+
+    local_only: do not ask the hub.
+    """
     given = options.backbone
     requested = given if given is not None and backbone_name(given) == backbone else backbone
     known = KNOWN.get(requested)
     if known is None or known.has_files or is_folder(requested):
-        find_files(requested, data_dir=options.data_dir)
+        find_files(requested, local_only, options.data_dir)
     elif known.bpe:  # its vocabulary is trained here
-        check_data("wikitext", options)
+        check_data("wikitext", options, local_only)
