@@ -43,18 +43,19 @@ class Watch:
         self._of: dict[ClientId, list[Params]] = {client: [] for client in clients}
 
     def begun(self, client: ClientId, params: Params) -> None:
-        """Take what a client begins with; copies, as training changes them."""
+        """Take what a client begins with: copies of factors, as training changes them; weights as they are."""
         if self._layers:
-            self._of[client].append(self._copy(client, params))
+            weights = {layer.weight: params[layer.weight] for layer in self._layers}
+            self._of[client].append(weights | self._factors(client, params))
 
     def trained(self, client: ClientId, params: Params) -> None:
         """Take what a client has trained."""
         if self._layers:
-            self._of[client].append(self._of[client][BEGUN] | self._copy(client, params))
+            self._of[client].append(self._of[client][BEGUN] | self._factors(client, params))
 
-    def _copy(self, client: ClientId, params: Params) -> Params:
-        """Of the layers' tensors those that there are, in the server's shapes and without what a rank leaves out."""
-        names = [name for layer in self._layers for name in layer.names if name in params]
+    def _factors(self, client: ClientId, params: Params) -> Params:
+        """The factors among these tensors, in the server's shapes and without what a rank leaves out."""
+        names = [name for layer in self._layers for name in (layer.a, layer.b) if name in params]
         own = {name: params[name].to(self._device, torch.float64, copy=True) for name in names}
         return self._ranks.filled(self._ranks.cut(client, own)) if self._ranks else own
 
@@ -79,10 +80,9 @@ class Watch:
         missed, mean = 0.0, 0.0
         for layer in self._layers:
             products = [[own[layer.b] @ own[layer.a] for own in each] for each in clients]
-            moved = [(each[AFTER][layer.weight] - each[BEGUN][layer.weight]) / self._scale for each in clients]
+            moved = [self._moved(layer, each) for each in clients]
             changes = [
-                product[AFTER] - product[TRAINED] + (own.T if layer.in_rows else own)
-                for product, own in zip(products, moved, strict=True)
+                product[AFTER] - product[TRAINED] + change for product, change in zip(products, moved, strict=True)
             ]
             missed += _square(shares, changes)
             mean += _square(shares, [product[TRAINED] for product in products])
@@ -94,6 +94,14 @@ class Watch:
             "cosine_b": _cosine([[each[TRAINED][b] for each in clients] for _, b in names]),
             "cosine_change_of_a": _cosine(changed),
         }
+
+    def _moved(self, layer: Layer, of: Sequence[Params]) -> Tensor | float:
+        """The change of a client's weight over the round, [d_out, d_in], divided by s."""
+        before, after = of[BEGUN][layer.weight], of[AFTER][layer.weight]
+        if before is after:  # the method leaves the weights alone
+            return 0.0
+        change = (after.to(torch.float64) - before.to(torch.float64)) / self._scale
+        return change.T if layer.in_rows else change
 
 
 def _square(shares: Sequence[float], matrices: Sequence[Tensor]) -> float:

@@ -154,11 +154,23 @@ COLUMNS = tuple(
 # ---- clients -----------------------------------------------------------------------------------------------------
 
 
-def dirichlet_shares(alpha: float, clients: int, seed: int) -> list[list[float]]:
-    """Percentages of two labels at each client, drawn anew for each seed from a Dirichlet distribution."""
-    draw = random.Random(f"{alpha}/{clients}/{seed}")
-    pairs = [[draw.gammavariate(alpha, 1) for _ in range(2)] for _ in range(clients)]
-    firsts = [round(100 * first / (first + second), 1) for first, second in pairs]
+def dirichlet_shares(
+    concentration: float, clients: int, seed: int, of: Sequence[float] = (0.5, 0.5)
+) -> list[list[float]]:
+    """Percentages of two labels at each client, drawn anew for each seed from a Dirichlet distribution.
+
+    Args:
+        concentration: The sum of the distribution's parameters.
+        clients: How many.
+        seed: Of the draw.
+        of: The labels' mean shares, in whose ratio the parameters are.
+
+    Returns:
+        A pair a client, which sums to 100.
+    """
+    first, second = (concentration * share for share in of)
+    draw = random.Random(f"{first}/{second}/{clients}/{seed}")
+    firsts = [round(100 * draw.betavariate(first, second), 1) for _ in range(clients)]
     return [[first, round(100 - first, 1)] for first in firsts]
 
 
@@ -188,7 +200,7 @@ def base_of(shares: Callable[[int], Sequence[Sequence[float]]]) -> BaseFn:
     return base_cell
 
 
-drawn_shares = base_of(lambda seed: dirichlet_shares(0.5, CLIENTS, seed))
+drawn_shares = base_of(lambda seed: dirichlet_shares(1.0, CLIENTS, seed))
 
 
 def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:

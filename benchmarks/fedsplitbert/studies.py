@@ -62,6 +62,8 @@ IID = replace(
 
 # ---- how much of personalisation's gain a client's label shares explain (docs/label-prior.md) --------------------
 
+GLOSS = "FedAvg's answers corrected by each client's label shares"  # on the first page, which has no notes
+
 _ACCURATE: Mapping[str, Any] = {"scores": ("test/accuracy",), "averaged": "test/accuracy"}  # from kept answers
 _PERSONALISED = (paper.FEDAVG_FINETUNED, paper.FEDPER, paper.LOCAL_ONLY)
 PERSONALISATION = replace(
@@ -78,7 +80,10 @@ PERSONALISATION = replace(
         replace(column, beside=(), **(_ACCURATE if column.task == "cola" else {}))
         for column in with_one_score(column.task for column in COLUMNS)
     ),
-    view=View("benchmarks.fedsplitbert.gains.Gains"),
+    view=View(
+        "gains",
+        {"reference": FEDAVG.id, "part": f"{FEDAVG.id}-{STRENGTH}", "headline": FEDSPLITBERT.id, "is": GLOSS},
+    ),
     without_training=(
         *paper.FEDAVG_CORRECTED,
         *(each for row in (*_PERSONALISED[:2], FEDSPLITBERT) for each in without_training(row, STRENGTH)),
@@ -114,7 +119,7 @@ ORDERS = replace(
         )
         for column in COLUMNS
     ),
-    view=View("benchmarks.fedsplitbert.orders.Orders"),
+    view=View("orders", {"megabytes": 100, "front": (10, 30, 100, 300, 1000), "networks": ("3g", "datacentre")}),
     without_training=(),
 )
 

@@ -33,6 +33,7 @@ _LEVEL = {
 _AT_ROUND = {
     "chosen": "at the round that is best on validation data (the last one where a run held none back)",
     "last": "at the last round",
+    "late": "in the mean of the last three rounds",
     "best": "at the best round, chosen on the test score itself",
 }
 

@@ -12,6 +12,8 @@ from reports.pages.page import Page
 VIEWS = {
     "scores": "reports.views.scores.ScoreTable",
     "curves": "reports.views.curves.Curves",
+    "gains": "reports.views.gains.Gains",
+    "orders": "reports.views.orders.Orders",
     "clients": "reports.views.clients.Clients",
     "sent": "reports.views.sent.Sent",
     "labels": "reports.views.shares.LabelShares",

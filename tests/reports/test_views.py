@@ -11,7 +11,6 @@ from benchmarks.errors import UserError
 from benchmarks.fedbert.paper import BLOCKS
 from benchmarks.fedbert.split_costs import SplitCosts
 from benchmarks.fedbert.tables import TABLE2
-from benchmarks.fedsplitbert.gains import Gains
 from benchmarks.publication import View
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
@@ -21,6 +20,7 @@ from reports.front.picture import spread_out
 from reports.pages.page import Grid, keys_of, one_line
 from reports.site.profiles import improvement, profile_shares
 from reports.views import page
+from reports.views.orders import Orders
 
 ACC = "test/accuracy"
 LENGTH = 512
@@ -53,7 +53,7 @@ def test_a_wire_without_a_measurement_of_the_codec_is_refused():
         wire_of("gzip", "int8")
 
 
-def test_one_round_for_the_reference_and_the_part(table3, record_of, monkeypatch):
+def test_one_round_for_the_reference_and_the_part(table3, record_of):
     """FedAvg is best in its first round on validation data, and the part has one round after FedAvg's last."""
 
     def run(row: str, *curve: float) -> RunResult:
@@ -66,13 +66,41 @@ def test_one_round_for_the_reference_and_the_part(table3, record_of, monkeypatch
         )
         return replace(record, rounds=rounds, chosen_by="validation/accuracy")
 
-    monkeypatch.setattr(Gains, "rows", ("fedavg", "fedprox", "fedsplitbert"))
+    view = View("gains", {"reference": "fedavg", "part": "fedprox", "headline": "fedsplitbert"})
     column = next(column for column in table3.columns if column.task == "qqp")
-    table = replace(table3, columns=(column,))
+    table = replace(table3, columns=(column,), view=view)
     records = [run("fedavg", 0.80, 0.70), run("fedprox", 0.75), run("fedsplitbert", 0.78, 0.77)]
-    frame = Gains(request_for(table, table.scale("lite"), records)).frame().set_index("row")
+    frame = page(request_for(table, table.scale("lite"), records)).frame().set_index("row")
     assert [round(frame.gain[row], 6) for row in ("fedprox", "fedsplitbert")] == [5.0, 7.0]
     assert round(frame.beyond["fedsplitbert"], 6) == 2.0
+    late = replace(table, view=replace(view, options={**view.options, "at": "late"}))
+    frame = page(request_for(late, late.scale("lite"), records)).frame().set_index("row")
+    assert [round(frame.gain[row], 6) for row in ("fedprox", "fedsplitbert")] == [0.0, 2.5]
+
+
+def test_orders_count_the_bytes_of_the_directions_that_they_name(table3, record_of):
+    """A client sends 1 000 B and then 1 667 B, and receives 233 B and 300 B."""
+    record = record_of("fedavg", "qqp", {ACC: 0.8})
+    options = {"megabytes": 2.7e-3, "front": (), "networks": ("3g", "datacentre")}
+    within = {}
+    for ways in (("up",), ("up", "down")):
+        table = replace(table3, view=View("orders", {**options, "directions": ways}))
+        view = Orders(request_for(table, table.scale("lite"), [record]))
+        column = next(column for column in table.columns if column.task == "qqp")
+        within[view.link] = view.curves(column, [view.budget])["FedAvg"].item()
+    assert within == {"uplink": pytest.approx(60), "uplink and downlink": pytest.approx(40)}
+
+
+def test_numbers_over_decades_have_two_digits_each(table3, record_of):
+    record = record_of("fedavg", "qqp", {ACC: 0.8})
+    rounds = tuple(replace(each, measured={"aggregation_error": 1.234e-7}) for each in record.rounds)
+    column = next(column for column in table3.columns if column.task == "qqp")
+    score = "round/aggregation_error"
+    column = replace(column, scores=(score,), averaged=score, evaluations={"round": ""}, beside=())
+    table = replace(table3, columns=(column,), view=View("curves", {"quantity": "score"}), gate=None)
+    table = replace(table, rows=tuple(row for row in table.rows if row.id == "fedavg"))
+    (grid,) = page(request_for(table, table.scale("lite"), [replace(record, rounds=rounds)])).grids
+    assert grid.groups[0].lines[0].cells == ("1.2e-07",)
 
 
 RUNS = {

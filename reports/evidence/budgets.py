@@ -18,24 +18,26 @@ _SAME = 1e-9
 Curves = Mapping[str, np.ndarray]  # method -> the scores of its seeds at each budget, [seeds, budgets]
 
 
-def spent(record: RunResult, find: Find) -> list[float] | None:
-    """Uplink bytes of one client after each round, a mean over clients, with all earlier runs.
+def spent(record: RunResult, find: Find, directions: Sequence[str] = ("up",)) -> list[float] | None:
+    """Payload bytes of one client after each round, a mean over clients, with all earlier runs.
 
     None where the record of an earlier run is missing.
     """
     stages = all_stages(record, find)
     if stages is None:
         return None
-    before = sum(sent_by_round(stage)[-1] / stage.cell.cohort_size for stage in stages[:-1])
-    return [before + size / record.cell.cohort_size for size in sent_by_round(record)[1:]]
+    before = sum(sent_by_round(stage, directions)[-1] / stage.cell.cohort_size for stage in stages[:-1])
+    return [before + size / record.cell.cohort_size for size in sent_by_round(record, directions)[1:]]
 
 
-def score_within(record: RunResult, score: str, budget: float, find: Find, chosen: bool = False) -> float | None:
+def score_within(
+    record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str] = ("up",), chosen: bool = False
+) -> float | None:
     """The mean of up to the last three rounds that fit into a client's bytes, in the metric's unit; None without any.
 
     chosen: the round that is best on validation data among those that fit, in place of the mean.
     """
-    rounds = sum(size <= budget for size in spent(record, find) or ())
+    rounds = sum(size <= budget for size in spent(record, find, directions) or ())
     values = round_scores(record, score)[:rounds]
     if chosen and rounds and record.chosen_by:
         by = round_scores(record, record.chosen_by)[:rounds]

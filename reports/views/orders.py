@@ -1,4 +1,9 @@
-"""The methods ordered by mean, by worst client, by score within a number of bytes, and by time."""
+"""The view of orders: the methods by mean, by worst client, by score within a number of bytes, and by time.
+
+Options: megabytes, the bytes of one client by which methods are ordered; front, those at which the best is shown;
+networks, two names of `benchmarks.costs.networks.TYPICAL`, the slower one first; directions, of the bytes that count,
+by default up.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +19,13 @@ from matplotlib.figure import Figure
 
 from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Column, Row
-from benchmarks.fedsplitbert.budgets import Curves, on_front, resampled_means, score_within, spent
 from benchmarks.measures import metric, of_clients
 from benchmarks.results import RunResult, all_stages
 from benchmarks.run_config import JSON
+from reports.evidence.budgets import Curves, on_front, resampled_means, score_within, spent
 from reports.evidence.inference import CONFIDENCE, LEVEL, resampled
 from reports.evidence.paired import resplit_ratio
-from reports.evidence.records import paired
+from reports.evidence.records import Request, paired
 from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
 from reports.evidence.traffic import whole_run
@@ -30,11 +35,8 @@ from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, row_name
 from reports.views.clients import bounds, gain_of, level_of, with_bounds
 
-MEAN, BYTES = "mean", "bytes"
+MEAN, BYTES, FRONT = "mean", "bytes", "front"
 MEGABYTE, MINUTE = 10**6, 60
-BUDGET = 100.0 * MEGABYTE  # that one client may send
-FRONT = [float(MEGABYTE * size) for size in (10, 30, 100, 300, 1000)]  # at which the table shows the best method
-NETWORKS = ("3g", "datacentre")
 BUDGETS = 40  # points of a curve
 NAMED = 4  # pairs in a sentence, at most
 FEWEST = 2  # methods that have an order
@@ -59,18 +61,22 @@ class Order:
         return metric(self.score(column)).sign if self.score(column) else -1
 
 
-def _within(budget: float) -> str:
-    return f"within {budget / MEGABYTE:g} MB"
-
-
-ORDERS = (
-    *(Order(MEAN, "mean"), Order(WORST, "worst client"), Order(BYTES, _within(BUDGET))),
-    *(Order(name, TYPICAL[name].label, TYPICAL[name]) for name in NETWORKS),
-)
-
-
 class Orders(TableView):
     """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.options = request.benchmark.view.options
+        self.budget = float(MEGABYTE * self.options["megabytes"])  # bytes that one client may send
+        self.ways: Sequence[str] = self.options.get("directions", ("up",))
+        self.link = " and ".join(f"{way}link" for way in self.ways)
+        self.budgets = [float(MEGABYTE * size) for size in self.options["front"]]  # where the best is shown
+
+    @cached_property
+    def orders(self) -> tuple[Order, ...]:
+        """What methods are ordered by, the mean first."""
+        times = (Order(network, TYPICAL[network].label, TYPICAL[network]) for network in self.options["networks"])
+        return Order(MEAN, "mean"), Order(WORST, "worst client"), Order(BYTES, _within(self.budget)), *times
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -90,7 +96,7 @@ class Orders(TableView):
     def _number(self, record: RunResult, column: Column, order: Order) -> float | None:
         """A run's score within the bytes, or its minutes; None where no round fits, or operations are unknown."""
         if order.deployment is None:
-            return score_within(record, column.averaged, BUDGET, self.request.find)
+            return score_within(record, column.averaged, self.budget, self.request.find, self.ways)
         rounds = whole_run(record, self.request)
         return order.deployment.run_seconds(rounds) / MINUTE if rounds else None
 
@@ -127,7 +133,7 @@ class Orders(TableView):
         """(task, order) -> row id -> its rank and number, from the best to the worst, those without a number last."""
         ranked = {}
         for column in self.columns:
-            for order in ORDERS:
+            for order in self.orders:
                 numbers = [(row.id, self.estimate(row, column, order)) for row in self.rows_of(column)]
                 sign = order.sign(column)
                 numbers.sort(key=lambda pair: (pair[1].value is None, -sign * (pair[1].value or 0.0)))
@@ -141,7 +147,7 @@ class Orders(TableView):
         return {
             (column.task, name): band
             for column in self.columns
-            for name, band in on_front(self.curves(column, FRONT), metric(column.averaged).sign).items()
+            for name, band in on_front(self.curves(column, self.budgets), metric(column.averaged).sign).items()
         }
 
     def lines(self) -> Iterator[dict[str, JSON]]:
@@ -149,14 +155,14 @@ class Orders(TableView):
         for column in self.columns:
             for row in self.rows_of(column):
                 common = keys_of(self.request, row, column) | {"score": column.averaged}
-                for order in ORDERS:
+                for order in self.orders:
                     rank, one = self.ranked[column.task, order.id][row.id]
                     low, high = bounds(one, order.score(column)) or (None, None)
                     line = common | {"quantity": order.id, "value": one.value, "low": low, "high": high}
                     yield line | {"rank": None if one.value is None else rank, "n_seeds": one.n}
-                for budget, chance in zip(FRONT, self._front(row, column), strict=False):
+                for budget, chance in zip(self.budgets, self._front(row, column), strict=False):
                     numbers = dict(zip(("value", "low", "high"), chance, strict=True))
-                    yield common | numbers | {"quantity": "front", "counted": _within(budget)}
+                    yield common | numbers | {"quantity": FRONT, "counted": _within(budget)}
 
     def _front(self, row: Row, column: Column) -> list[list[float]]:
         """How probably a row is the best at each budget, with its band; empty where that is unknown."""
@@ -165,10 +171,9 @@ class Orders(TableView):
 
     def curves(self, column: Column, budgets: Sequence[float]) -> Curves:
         """Method -> the scores of its seeds at each budget; NaN where no round fits."""
-        find, score = self.request.find, column.averaged
 
         def at(record: RunResult) -> list[float]:
-            values = (score_within(record, score, budget, find) for budget in budgets)
+            values = (score_within(record, column.averaged, size, self.request.find, self.ways) for size in budgets)
             return [np.nan if value is None else value for value in values]
 
         return {row.name: np.array(list(map(at, self._records(row, column)))) for row in self.rows_of(column)}
@@ -177,12 +182,12 @@ class Orders(TableView):
 
     def grids(self) -> Iterator[Grid]:
         """Groups are tasks, lines methods in the order of their mean: five orders, and the front by bytes."""
-        units = [(order.label, "min" if order.deployment else "score") for order in ORDERS]
+        units = [(order.label, "min" if order.deployment else "score") for order in self.orders]
         title = f"Methods in five orders: rank and number with {CONFIDENCE} interval"
         yield Grid(title, tuple(units), self._groups(self._ranks), "Task", is_whole=True)
-        chosen = (_within(BUDGET), "chosen round")
-        headers = (chosen, *((_within(budget), "best with probability") for budget in FRONT))
-        title = "The best method within the uplink of one client"
+        chosen = (_within(self.budget), "chosen round")
+        headers = (chosen, *((_within(budget), "best with probability") for budget in self.budgets))
+        title = f"The best method within the {self.link} of one client"
         yield Grid(title, headers, self._groups(self._chances), "Task")
 
     def _groups(self, cells: Any) -> tuple[Group, ...]:
@@ -195,7 +200,7 @@ class Orders(TableView):
         return tuple(groups)
 
     def _ranks(self, row: Row, column: Column) -> tuple[str, ...]:
-        each = ((*self.ranked[column.task, order.id][row.id], order) for order in ORDERS)
+        each = ((*self.ranked[column.task, order.id][row.id], order) for order in self.orders)
         return tuple(
             NOTHING if one.value is None else f"{rank}. {with_bounds(one, order.score(column))}"
             for rank, one, order in each
@@ -203,24 +208,25 @@ class Orders(TableView):
 
     def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
         records, find = self._records(row, column), self.request.find
-        values = [score_within(record, column.averaged, BUDGET, find, chosen=True) for record in records]
+        limit = column.averaged, self.budget, find, self.ways
+        values = [score_within(record, *limit, chosen=True) for record in records]
         front = self._front(row, column)
         chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
         chosen = with_bounds(resampled(values, resplit_ratio(records)), column.averaged)
-        return chosen, *(chances or [NOTHING] * len(FRONT))
+        return chosen, *(chances or [NOTHING] * len(self.budgets))
 
     def method(self) -> Iterator[str]:
         """Where the orders differ, what follows, and how the numbers were obtained."""
         if self.columns:
             yield from self.conclusions()
         times = "; ".join(
-            f"{one.deployment.network.source}; {one.deployment.device.source}" for one in ORDERS if one.deployment
+            f"{one.deployment.network.source}; {one.deployment.device.source}" for one in self.orders if one.deployment
         )
         yield (
             f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the "
-            f"table of clients. Within bytes: uplink of one client with all earlier runs, without the one-time model; "
-            "the mean of up to the last three rounds that fit, or the round chosen on validation data. Best with "
-            "probability: over resampled seeds; in brackets the same for seeds that are themselves resampled. Time: "
+            f"table of clients. Within bytes: {self.link} of one client with all earlier runs, without the one-time "
+            "model; the mean of up to the last three rounds that fit, or the round chosen on validation data. Best "
+            "with probability: over resampled seeds, in brackets over seeds that are themselves resampled. Time: "
             "the whole run, every round as long as its slowest client's download, computation, upload and half a round "
             f"trip for each message; texts at their full length, {Deployment.utilisation:.0%} of the device's peak "
             f"({times})."
@@ -231,10 +237,10 @@ class Orders(TableView):
     @cached_property
     def disagreements(self) -> dict[str, dict[str, list[str]]]:
         """Order -> the pairs of methods that it decides like the mean, the other way, alone, or no longer."""
-        found: dict[str, dict[str, list[str]]] = {order.id: {} for order in ORDERS}
+        found: dict[str, dict[str, list[str]]] = {order.id: {} for order in self.orders}
         for column in self.columns:
             for rows in combinations(self.rows_of(column), 2):
-                by = {order.id: self.gain(rows, column, order) for order in ORDERS}
+                by = {order.id: self.gain(rows, column, order) for order in self.orders}
                 for name, own in by.items():
                     pair = f"{rows[0].name} and {rows[1].name} on {column.name}"
                     found[name].setdefault(_kind(by[MEAN], own), []).append(pair)
@@ -242,12 +248,12 @@ class Orders(TableView):
 
     def conclusions(self) -> Iterator[str]:
         """Four sentences, computed from records."""
-        slow, fast = (order for order in ORDERS if order.deployment is not None)
-        counts = {order.id: _counts(self.disagreements[order.id]) for order in ORDERS}
+        slow, fast = (order for order in self.orders if order.deployment is not None)
+        counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
         pairs = sum(map(len, self.disagreements[MEAN].values()))
         decided = len(self.disagreements[MEAN].get("same", ()))
         yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client, {counts[WORST]}."
-        yield f"By score {_within(BUDGET)} of uplink, against the mean of whole runs: {counts[BYTES]}."
+        yield f"By score {_within(self.budget)} of {self.link}, against the mean of whole runs: {counts[BYTES]}."
         swapped = sum(self._swapped(column, slow, fast) for column in self.columns)
         yield (
             f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
@@ -259,7 +265,7 @@ class Orders(TableView):
         """Which methods most often come first, by order, and what follows; None where no task has two methods."""
         if not self.columns:
             return None
-        firsts = {order.label: self._firsts(order) for order in ORDERS}
+        firsts = {order.label: self._firsts(order) for order in self.orders}
         leaders = {" and ".join(names) for names, _ in firsts.values()}
         best = "; ".join(f"{label}: {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
         follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time"
@@ -284,7 +290,8 @@ class Orders(TableView):
     def plot(self) -> Figure:
         """Two panels for each task: score within bytes, and how probably a method is the best, each with its band."""
         columns, left_out = with_points(self.request.columns, lambda column: column in self.columns)
-        figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), "uplink of one client, MB", least=6.5, room=1.8)
+        bytes_of = f"{self.link} of one client, MB"
+        figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), bytes_of, least=6.5, room=1.8)
         handles: dict[str, Any] = {}
         for place, column in enumerate(columns):
             scores, chances = axes_of[2 * place : 2 * place + 2]
@@ -307,7 +314,7 @@ class Orders(TableView):
     def _range(self, column: Column) -> list[float]:
         """Budgets from the cheapest first round to the dearest run."""
         records = [record for row in self.rows_of(column) for record in self._records(row, column)]
-        sizes = [size for record in records for size in spent(record, self.request.find) or () if size]
+        sizes = [size for record in records for size in spent(record, self.request.find, self.ways) or () if size]
         return np.geomspace(min(sizes), max(sizes), BUDGETS).tolist() if sizes else [1.0]
 
 
@@ -318,6 +325,10 @@ def _band(axes: Any, budgets: Sequence[float], name: str, curve: np.ndarray) -> 
     axes.set_xscale("log")
     axes.fill_between(sizes, low, high, alpha=0.15, color=colour_of(name), linewidth=0)
     return axes.plot(sizes, middle, color=colour_of(name), label=name)[0]
+
+
+def _within(budget: float) -> str:
+    return f"within {budget / MEGABYTE:g} MB"
 
 
 def _kind(mean: int, other: int) -> str:

@@ -1,6 +1,9 @@
-"""How much better each method is than FedAvg, and what remains beyond FedAvg's answers, corrected by label shares.
+"""The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
 
-All is paired by seed, by the rules of verdicts (docs/statistics.md).
+Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
+by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper;
+at, the round of all scores, "late" for the mean of the last three, by default "last".
+All are paired by seed, by the rules of verdicts (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -8,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from functools import cached_property
 from itertools import product
-from typing import ClassVar
 
 from matplotlib.figure import Figure
 
-from benchmarks.corrections import STRENGTH
 from benchmarks.experiment import Column, Row
-from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT
 from benchmarks.measures import metric
 from benchmarks.run_config import JSON
 from reports.evidence.gate import gates
@@ -41,14 +41,13 @@ from reports.pages.text import (
     with_interval,
 )
 
-GLOSS = "FedAvg's answers corrected by each client's label shares"  # on the first page, which has no notes
-ROUND = "last"  # of every row: older runs kept no other round's answers, which the part corrects
+ROUND = "last"  # unless an option says otherwise: older runs kept no other round's answers, which the part corrects
 INTERVAL = f"{CONFIDENCE} CI"
 OVER, BEYOND = "gain", "beyond"
 
 
 class Gains(TableView):
-    """Every row's gain, also where the reference and the part of it are not requested.
+    """Every row's gain, also where the rows that the options name are not requested.
 
     A line holds: ours, the mean over the row's seeds; gain, how much better it is than the reference; beyond, than the
     part; share, the part's gain in percent of the row's, on the seeds that all three have, where it is certain that the
@@ -56,11 +55,13 @@ class Gains(TableView):
     """
 
     ranks = False
-    rows: ClassVar = (FEDAVG.id, f"{FEDAVG.id}-{STRENGTH}", FEDSPLITBERT.id)
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.reference, self.part, self.headline = map(request.benchmark.row, self.rows)
+        self.round = str(request.benchmark.view.options.get("at", ROUND))
+        self.reference, self.part, self.headline = (
+            request.rows_named(name)[0] for name in ("reference", "part", "headline")
+        )
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str], dict[str, JSON]]:
@@ -72,11 +73,11 @@ class Gains(TableView):
         """How much better a row is than another, on the seeds that both have, or on some of them."""
         pairs = paired(self.request.records_of(row, column), self.request.records_of(other, column))
         counted = [pair for pair in pairs if seeds is None or pair[0].cell.seed in seeds]
-        return difference(counted, column.averaged, ROUND) if counted else None
+        return difference(counted, column.averaged, self.round) if counted else None
 
     def _line(self, row: Row, column: Column) -> dict[str, JSON]:
         records = self.request.records_of(row, column)
-        ours = known(scores_of(records, column.averaged).at(ROUND))
+        ours = known(scores_of(records, column.averaged).at(self.round))
         line = keys_of(self.request, row, column) | {"score": column.averaged, "ours": mean(ours) if ours else None}
         if row.id == self.reference.id:
             return line
@@ -106,7 +107,7 @@ class Gains(TableView):
         """What gains and shares are."""
         columns = self.request.columns
         yield (
-            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(ROUND)}: means of "
+            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(self.round)}: means of "
             f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
             "docs/statistics.md)."
         )
@@ -153,10 +154,10 @@ class Gains(TableView):
         value, ends = whole.value or 0.0, whole.interval or (0.0, 0.0)
         by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
         shown = by if ends[0] > 0 or ends[1] < 0 else "not measurably better or worse"
-        title = f"{self.headline.name} is {shown} than {self.part.name}: {GLOSS}"
+        title = f"{self.headline.name} is {shown} than {self.part.name}: {self.request.benchmark.view.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
         n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
-        return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {ROUND} round: {each}"
+        return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {self.round} round: {each}"
 
     def plot(self) -> Figure:
         """A panel for each task, a mark for each row, and a line where the simple part alone comes."""
@@ -187,9 +188,8 @@ class Gains(TableView):
 def _gain_fields(name: str, found: Estimate | None) -> dict[str, JSON]:
     if found is None:
         return {}
-    return {name: found.value, f"n_{name}": found.n} | dict(
-        zip((f"{name}_low", f"{name}_high"), found.ends or (), strict=False)
-    )
+    ends = zip((f"{name}_low", f"{name}_high"), found.ends or (), strict=False)
+    return {name: found.value, f"n_{name}": found.n} | dict(ends)
 
 
 def _interval_text(line: dict[str, JSON], name: str) -> str:
