@@ -284,9 +284,9 @@ class Study:
     earlier_rows: Mapping[str, str]
 
 
-def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:
+def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = ()) -> tuple[Better, ...]:
     """Each row is better than the one before it."""
-    return tuple(Better((high,), (low,), tasks=tasks, scores=scores) for low, high in pairwise(rows))
+    return tuple(Better((high,), (low,), tasks=tasks) for low, high in pairwise(rows))
 
 
 def hides_texts(attacks: Iterable[At]) -> AtMost:

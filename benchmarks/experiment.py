@@ -184,7 +184,6 @@ class Benchmark:
     gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
     yardstick: Yardstick = LEARNING  # the reference rows
     stage: Stage | None = None  # the earlier runs
-    version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
     swept_as: str = ""  # the table whose sweeps choose its settings, where it has none of its own
     without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct the answers of the others' runs

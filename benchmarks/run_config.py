@@ -83,7 +83,7 @@ class RunConfig:
         """The configuration that `to_json` wrote; raises ValueError where it is not one."""
         return from_json(cls, json.dumps(value))
 
-    @cached_property  # reports compare every record's spec_id and definition_id
+    @cached_property  # reports compare every record's spec_id and place_id
     def spec_id(self) -> str:
         """Identity of the definition without the inputs' digests, on which reports join."""
         return digest(to_plain(self))

@@ -18,18 +18,19 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.run_config import JSON
 from reports.evidence.gate import gates
-from reports.evidence.inference import CONFIDENCE, average_of, confidence
+from reports.evidence.inference import CONFIDENCE, average_of
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
 from reports.pages.text import (
     NOTHING,
     at_round,
     dagger_note,
+    in_brackets,
     in_units,
     not_run,
     number,
@@ -37,11 +38,11 @@ from reports.pages.text import (
     row_name,
     seed_counts,
     status,
+    with_interval,
 )
 
 ROUND = "last"  # unless an option says otherwise: older runs kept no other round's answers, which the part corrects
 INTERVAL = f"{CONFIDENCE} CI"
-_ANY = ((-float("inf"), float("inf")),)
 OVER, BEYOND = "gain", "beyond"
 
 
@@ -54,10 +55,6 @@ class Gains(TableView):
     """
 
     ranks = False
-    fields = (
-        *(*KEYS, "score", "status", "ours", "gain", "gain_low", "gain_high", "n_gain"),
-        *("beyond", "beyond_low", "beyond_high", "n_beyond", "share"),
-    )
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -91,8 +88,7 @@ class Gains(TableView):
         simple = paired(*(self.request.records_of(each, column) for each in (self.part, self.reference)))
         seeds = {record.cell.seed for record, _ in simple} & {record.cell.seed for record in records}
         whole, part = (self._over(each, self.reference, column, seeds) for each in (row, self.part))
-        ends = _interval(whole)
-        if whole and part and whole.value and part.value is not None and ends and ends[0] > 0:
+        if whole and part and whole.value and part.value is not None and whole.ends and whole.ends[0] > 0:
             line["share"] = 100 * part.value / whole.value
         return line
 
@@ -155,16 +151,13 @@ class Gains(TableView):
         if not by_task:
             return None
         whole = average_of(tuple(by_task.values()))
-        value, (low, high) = whole.value or 0.0, whole.interval or (0.0, 0.0)
+        value, ends = whole.value or 0.0, whole.interval or (0.0, 0.0)
         by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
-        shown = by if low > 0 or high < 0 else "not measurably better or worse"
+        shown = by if ends[0] > 0 or ends[1] < 0 else "not measurably better or worse"
         title = f"{self.headline.name} is {shown} than {self.part.name}: {self.request.benchmark.view.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
-        n = seed_counts(one.n for one in by_task.values())
-        return (
-            title,
-            f"mean of {len(by_task)} tasks {_ends_text(whole, low, high)}{n}, exploratory, {self.round} round: {each}",
-        )
+        n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
+        return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {self.round} round: {each}"
 
     def plot(self) -> Figure:
         """A panel for each task, a mark for each row, and a line where the simple part alone comes."""
@@ -192,25 +185,13 @@ class Gains(TableView):
         return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption)
 
 
-def _interval(found: Estimate | None) -> tuple[float, float] | None:
-    """The interval; None below three seeds."""
-    return None if found is None else confidence([found], _ANY)
-
-
 def _gain_fields(name: str, found: Estimate | None) -> dict[str, JSON]:
     if found is None:
         return {}
-    ends = _interval(found)
-    interval = {} if ends is None else {f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    return {name: found.value, f"n_{name}": found.n} | interval
-
-
-def _ends_text(whole: Estimate, low: float, high: float) -> str:
-    return f"{number(whole.value, '+')} [{number(low, '+')}, {number(high, '+')}]"
+    ends = zip((f"{name}_low", f"{name}_high"), found.ends or (), strict=False)
+    return {name: found.value, f"n_{name}": found.n} | dict(ends)
 
 
 def _interval_text(line: dict[str, JSON], name: str) -> str:
-    if f"n_{name}" not in line:
-        return NOTHING
-    ends = [number(line[f"{name}_{end}"], "+") for end in ("low", "high")] if f"{name}_low" in line else []
-    return f"{f'[{ends[0]}, {ends[1]}]' if ends else NOTHING} ({line[f'n_{name}']})"
+    ends = [line[end] for end in (f"{name}_low", f"{name}_high") if end in line]
+    return f"{in_brackets(ends, '+')} ({line[f'n_{name}']})" if f"n_{name}" in line else NOTHING

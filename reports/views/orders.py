@@ -30,7 +30,7 @@ from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
 from reports.evidence.traffic import whole_run
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, row_name
 from reports.views.clients import bounds, gain_of, level_of, with_bounds
@@ -63,10 +63,6 @@ class Order:
 
 class Orders(TableView):
     """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
-
-    fields = (*KEYS, "score", "quantity", "counted", "value", "low", "high", "rank", "n_seeds")
-    integers = ("rank", "n_seeds")
-    floats = ("value", "low", "high")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -129,8 +125,8 @@ class Orders(TableView):
             sign = order.sign(column)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
             found = self._estimate(gains, [pair[0] for pair in pairs], order)
-        ends = bounds(found)
-        return 0 if ends is None or ends[0] <= 0 <= ends[1] else 1 if ends[0] > 0 else -1
+        low, high = found.ends or (0.0, 0.0)
+        return 1 if low > 0 else -1 if high < 0 else 0
 
     @cached_property
     def ranked(self) -> dict[tuple[str, str], dict[str, tuple[int, Estimate]]]:
