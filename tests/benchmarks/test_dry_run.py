@@ -147,7 +147,8 @@ def test_a_damaged_file_is_derived_anew(path, damage):
 def test_a_client_that_trains_twice_in_a_round_computes_twice_and_sends_once():
     """Ditto trains two models. FedRep's head has steps of its own, which reach no layer below it."""
     fedit, ditto, fedper, fedrep = (
-        client_costs(of_table("fedpeft-scores", row)) for row in ("fedit", "ditto-lora", "fedper-lora", "fedrep-lora")
+        client_costs.client_costs(of_table("fedpeft-scores", row))
+        for row in ("fedit", "ditto-lora", "fedper-lora", "fedrep-lora")
     )
     assert ditto.flops == 2 * fedit.flops
     assert (ditto.up_bytes, ditto.down_bytes) == (fedit.up_bytes, fedit.down_bytes)
