@@ -56,7 +56,7 @@ class Better:
     measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
     target: for "rounds"; None for a rival's best score after any round.
     over_failed: whether a rival counts that has learned nothing, because the claim is that it fails.
-    since: a row for each side, such as one before training; compared are the gains over these, in percent of them.
+    since: a row for each side, such as one before training; compared are the gains over these.
     p_values: where the paper publishes p-values of these comparisons, with the score P_VALUE. Published, two rows pass
     its t test if p > 0.05. A large p proves no equality, so runs are judged by the difference and only show their p.
     """
@@ -197,7 +197,8 @@ Relation: TypeAlias = Better | AverageBetter | Reaches | CostBound | Sends | AtM
 def rows_named(relation: Relation) -> Iterator[At]:
     """Every row that a relation names, including its target's baselines."""
     target: Target | None = getattr(relation, "target", None)
-    return chain(relation.rows, getattr(relation, "than", ()), target.baselines if target else ())
+    since: tuple[At, ...] = getattr(relation, "since", None) or ()
+    return chain(relation.rows, getattr(relation, "than", ()), target.baselines if target else (), since)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
     for decisive in decisive_of(paper):
         known = campaign()
         named = {at.benchmark for relation in decisive.relations for at in rows_named(relation)}
-        tables = {name: known.benchmarks[name] for name in named}
+        tables = {name: known.table(name) for name in named}
         gates = {table.gate.id: table.gate for table in tables.values() if table.gate is not None}
         scale = next(iter(tables.values())).scale(SCALE)
         runs = Runs.of_all({**gates, **tables}, scale, [*records, *known.records])

@@ -204,6 +204,7 @@ class LocalTraining:
         anchor: Params | None = None,
         proximal: float = 0.0,
         moments: Moments | None = None,
+        correct: Callable[[Mapping[str, Tensor]], None] | None = None,
     ) -> float:
         """Train the named parameters of the resident model in place; returns the mean loss of `Losses`.
 
@@ -211,6 +212,7 @@ class LocalTraining:
         anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al. 2020,
         equation 2); the returned loss is the objective's alone, so that methods can be compared.
         moments: the optimiser's, if they are kept: read first, and replaced by those after the last step.
+        correct: changes the gradients of the named parameters in place before each step.
         """
         kept = moments if self.config.optimizer == "kept" else None
         with self._words(model, subset, names) as words:
@@ -221,12 +223,7 @@ class LocalTraining:
             losses = Losses(model)
             model.network.train()
             nearby = words.anchor(anchor or {}) if words else anchor or {}
-
-            def pull() -> None:
-                for name, start in nearby.items():
-                    parameter = model.parameters[name]
-                    if parameter.grad is not None:
-                        parameter.grad.add_(parameter.detach() - start, alpha=proximal)
+            adjust = _adjustment(optimizer, nearby, proximal, correct)
 
             def add(part: Batch, share: float) -> Tensor:
                 loss = model.loss(words.batch(part) if words else part) * share
@@ -236,7 +233,7 @@ class LocalTraining:
             with torch_seeded(self.seed, round, client, "dropout"):
                 for batch in self.batches(subset, model.objective, round, client):
                     loss = self.micro_batches.accumulate(batch, add, optimizer.clear)
-                    optimizer.step(pull if proximal else None)
+                    optimizer.step(adjust)
                     losses.add(loss, batch)
                     self.on_batch(len(batch["labels"]))
         if kept is not None:
@@ -250,6 +247,26 @@ class LocalTraining:
         exact = model.objective.own_words and config.weight_decay == 0 and config.optimizer == "fresh"
         trained = model.word_embeddings in names
         return only_words_of(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
+
+
+def _adjustment(
+    optimizer: Optimizer,
+    anchor: Mapping[str, Tensor],
+    proximal: float,
+    correct: Callable[[Mapping[str, Tensor]], None] | None,
+) -> Callable[[], None] | None:
+    """What changes the gradients before a step, by the arguments of `LocalTraining.run`; None if nothing does."""
+    if not proximal and correct is None:
+        return None
+
+    def adjust() -> None:
+        gradients = {name: each.grad for name, each in optimizer.parameters.items() if each.grad is not None}
+        for name in gradients.keys() & anchor.keys() if proximal else ():
+            gradients[name].add_(optimizer.parameters[name].detach() - anchor[name], alpha=proximal)
+        if correct:
+            correct(gradients)
+
+    return adjust
 
 
 @dataclass(frozen=True)

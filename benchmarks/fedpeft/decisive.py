@@ -1,4 +1,4 @@
-"""The comparisons that decide claims on scores, fixed before their runs (docs/protocol.md)."""
+"""The comparisons that decide claims on scores and factors, fixed before their runs (docs/protocol.md)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from benchmarks.fedpeft.claims import CLAIMS
 _SEEDS = dict.fromkeys(("sst2", "qnli"), range(5))
 # Claim -> the steps that run what it compares.
 _STEPS = {
-    **dict.fromkeys(("1a", "5", "6a", "8a", "8b"), (12,)),
+    **dict.fromkeys(("1a", "1c", "3", "5", "6a", "8a", "8b"), (12,)),
     **dict.fromkeys(("4", "7b", "11"), (12, 13)),
+    "6b": (13, 19),
+    "8c": (14,),
 }
 _RELATIONS = {
     claim.id: tuple(replace(one, tasks=tuple(_SEEDS)) for one in claim.relations if isinstance(one, Better))

@@ -131,9 +131,18 @@ AGGREGATION = another(
 """,
     rows=tuple(_NAMED[row] for row in _LORA),
     columns=_measured("aggregation_error"),
+    gate=SCORES,
     view=View("curves", {"quantity": "score"}),
     swept_as=SCORES.id,
     average="",
+)
+AGGREGATION_ONE_LABEL = another(
+    AGGREGATION,
+    "aggregation-onelabel",
+    "aggregation, one label",
+    "How far a round's aggregate is from the mean of the clients' products B A, over 3 clients with one label each",
+    base=ONE_LABEL.base,
+    swept_as=SCORES.id,
 )
 _OWN_DRAWS = tuple(
     row.changed(
@@ -156,6 +165,7 @@ SIMILARITY = another(
 """,
     rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
+    gate=SCORES,
     swept_as=SCORES.id,
     average="",
 )
@@ -197,4 +207,4 @@ FRONTS = another(
     average="",
 )
 
-BENCHMARKS = (*PARTS, FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, SIMILARITY)
+BENCHMARKS = (*PARTS, FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, AGGREGATION_ONE_LABEL, SIMILARITY)

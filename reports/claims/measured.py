@@ -90,7 +90,8 @@ class MeasuredNumbers(RowCosts):
             return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
         if relation.since:
             before = self.runs.paired(*relation.since, pair.task)
-            return self._checked(pair, difference_of_gains(pairs, before, pair.score), failed)
+            gained = difference_of_gains(pairs, before, pair.score, self.runs.score_at, relation.relative)
+            return self._checked(pair, gained, failed)
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
         compared = self._compared(compare, pair._replace(score=score))

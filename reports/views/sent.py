@@ -67,7 +67,8 @@ class Sent(Quantities):
         """Name -> the scale with that encoder: the request's own, then those of the options."""
         scale, paper = self.request.scale, self.request.paper_scale
         named = self.request.benchmark.view.options["encoders"]
-        return {scale.backbone: scale} | {name: replace(paper, backbone=name, depth=depth) for name, depth in named}
+        others = {name: replace(paper, backbone=name, depth=depth) for name, depth in named if name != scale.backbone}
+        return {scale.backbone: scale} | others
 
     @cached_property
     def factors(self) -> Mapping[str, tuple[str, str, Sequence[Factor]]]:

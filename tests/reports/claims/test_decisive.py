@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.campaign.protocol import campaign, decisive_of
-from benchmarks.claims import At, AverageBetter, Better
+from benchmarks.claims import At, AverageBetter, Better, rows_named
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark_ids
 from benchmarks.results import RunResult
@@ -109,8 +109,8 @@ def test_every_run_that_is_compared_is_a_run_of_a_step(paper):
         cells = {run.spec_id for number in decisive.steps for run in known.steps[number]}
         for relation in known.resolved(decisive):
             assert isinstance(relation, Better | AverageBetter)
-            for at in (*relation.rows, *relation.than):
-                table = known.benchmarks[at.benchmark]
+            for at in rows_named(relation):
+                table = known.table(at.benchmark)
                 columns = [column for column in table.columns if column.task in relation.tasks]
                 for column in columns:
                     wanted = decisive.seeds[column.task]

@@ -202,6 +202,8 @@ def test_gains_over_before_training_are_compared(run_of, judge_of):
     found = judge_of(relation, records)
     assert (found.word, " −5.0" in found.effect) == ("contradicted", True)
     assert judge_of(BETTER, records).word == "supported"
+    in_points = judge_of(replace(BETTER, by=-0.1, most=0.1, since=(QAT, FEDPROX), over_failed=True), records)
+    assert "0.00" in in_points.effect  # 60 − 50 and 50 − 40
 
 
 def test_rows_of_one_table_share_their_seeds(seeds_of, judge_of, table3):
