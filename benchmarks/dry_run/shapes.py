@@ -144,18 +144,19 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
     return kept(key, lambda: _dry_run().client_costs(cell), asdict, lambda value: ClientCosts(**value))
 
 
-def derive_fit(cell: RunConfig, memory: int, precision: str) -> Fit:
+def derive_fit(cell: RunConfig, memory: int, precision: str, checkpoints: bool = False) -> Fit:
     """The part of a run's batches that fits a GPU with so many bytes; see `memory.fit`."""
 
     def derive() -> Fit:
         from benchmarks.dry_run.memory import fit  # loads torch
 
-        return fit(cell, memory, precision)
+        return fit(cell, memory, precision, checkpoints)
 
     def read(value: JSON) -> Fit:
-        return Fit(value["part"], HeldBytes(**value["held"]), HeldBytes(**value["whole"]))
+        return Fit(value["part"], value["scored"], HeldBytes(**value["held"]), HeldBytes(**value["whole"]))
 
-    answer = kept(key_of(f"fit-{memory >> 30}-{precision}", cell), derive, asdict, read)
+    what = f"fit-{memory >> 30}-{precision}{'-checkpoints' * checkpoints}-scored"
+    answer = kept(key_of(what, cell), derive, asdict, read)
     assert answer is not None
     return answer
 

@@ -35,10 +35,14 @@ SHARE = 0.05  # of the articles, in a sample
 
 @dataclass(frozen=True)
 class Counted:
-    """Clients whose texts are counted. error: of the numbers, relative, at 95 %; 0 where all texts are counted."""
+    """Clients whose texts are counted. error: of the numbers, relative, at 95 %; 0 where all texts are counted.
+
+    published: whether the numbers are the published ones, as the data are missing.
+    """
 
     clients: list[Client]
     error: float = 0.0
+    published: bool = False
 
     @property
     def examples(self) -> list[int]:
@@ -56,6 +60,25 @@ def counted(cell: RunConfig, settings: RunOptions) -> Counted:
     clients = shapes.kept(key, lambda: _count(cell, settings), _to_json, _from_json)
     assert clients is not None
     return clients
+
+
+def counted_or_published(cell: RunConfig, settings: RunOptions) -> Counted:
+    """As `counted`; without data, equal shares of the published number of texts.
+
+    UserError where that is not known either, or says nothing of the blocks into which texts are packed.
+    """
+    of, is_central = task(cell.task), cell.test_share == 0
+    try:
+        return counted(cell, settings)
+    except UserError:
+        sizes = next((each for each in of.sizes if ("test" in each) == is_central), None)
+        if sizes is None or of.long_texts == "packed":
+            raise
+    trained = sizes["pool"] * (1 - cell.test_share) * (1 - cell.validation_share) / cell.clients
+    common = {name: _texts(size) for name, size in sizes.items() if name != "pool" and is_central}
+    own = {} if is_central else {"test": _texts(round(sizes["pool"] * cell.test_share / cell.clients))}
+    clients = [Client(number, _texts(round(trained)), {**own, **common}) for number in range(cell.clients)]
+    return Counted(clients, published=True)
 
 
 def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
@@ -144,12 +167,13 @@ def _to_json(of: Counted) -> JSON:
 
 
 def _from_json(value: JSON) -> Counted:
-    def texts(count: int) -> Subset:
-        return Subset(Texts(), np.zeros(count, dtype=np.int64))
-
-    common = {name: texts(value["clients"][0][1][name]) for name in value["common"]}
+    common = {name: _texts(value["clients"][0][1][name]) for name in value["common"]}
     clients = [
-        Client(number, texts(train), {name: common.get(name) or texts(count) for name, count in parts.items()})
+        Client(number, _texts(train), {name: common.get(name) or _texts(count) for name, count in parts.items()})
         for number, (train, parts) in enumerate(value["clients"])
     ]
     return Counted(clients, value["error"])
+
+
+def _texts(count: int) -> Subset:
+    return Subset(Texts(), np.zeros(count, dtype=np.int64))

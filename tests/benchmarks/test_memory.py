@@ -69,12 +69,12 @@ def test_estimates_are_what_the_allocator_hands_out(table, row, clients, batch, 
 def test_parts_fit_and_are_even():
     cell = cell_of("fedbert-pretraining", "fedavg", 1, 32)
     needed = Memory(cell)
-    room = needed.of(11).total
+    room = needed.of(11).training
     fitted = fit(cell, round(room / (1 - RESERVED)) + 9)
     assert (fitted.part, fitted.held, fitted.whole) == (11, needed.of(11), needed.of(32))
     assert fit(cell, 10 * GIB).part == 32
     with pytest.raises(UserError, match=r"expected a GPU with 0\.0 GiB for one text at a time, found 0\.0 GiB"):
-        fit(cell, needed.of(1).total)
+        fit(cell, needed.of(1).training)
 
 
 def test_clients_of_split_training_add_up():
