@@ -9,18 +9,14 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
-from benchmarks import api
-from benchmarks.cli.arguments import machine
 from benchmarks.costs import GPU_USED, GPUS, Fit, Gpu
 from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit
-from benchmarks.errors import DependsOnTextsError, UserError
+from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.counts import counted_or_published
-from benchmarks.running.run_options import gpu_memory
+from benchmarks.running.run_options import RunOptions, gpu_memory
 from benchmarks.selection import Selection
-from fedsim.algorithms import trains
-from fedsim.precision import DTYPES, product_seconds, resolve_precision
 
 SIDE = 4096  # of the square matrices whose product says how fast a GPU of this machine is
 _HEADINGS = ("Task", "Method", "Client", "Server *", "Whole batch", "Texts at once", "Host ‡", "Hours †")
@@ -33,6 +29,8 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
         return GPUS[args.gpu]
     if not (memory := gpu_memory()):
         return None
+    from fedsim.precision import DTYPES, product_seconds, resolve_precision  # loads torch
+
     precision, name = resolve_precision().name, "this machine's GPU"
     rate = 2 * SIDE**3 / product_seconds(DTYPES[precision], SIDE, 5, "cuda") / 1e12
     return Gpu(name, memory[0], rate, precision)
@@ -46,13 +44,9 @@ def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: arg
     cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
     for row in rows:
         cell = cells[row["cell"]]
-        stages = [each for each in (*earlier_stages(cell), cell) if trains(each.algorithm)]
+        fits = [(stage, *fit) for stage in (*earlier_stages(cell), cell) if (fit := _fit(stage, gpu))]
         row |= dict.fromkeys(("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory"))
         row |= {"checkpointed": False, "hours": 0.0, "published_sizes": False}
-        try:
-            fits = [(stage, *_fit(stage, gpu)) for stage in stages]
-        except DependsOnTextsError:  # counts of tokens, which need no GPU
-            continue
         if fits:
             stage, most, _ = max(fits, key=lambda each: each[1].whole.training)
             row |= {
@@ -68,28 +62,27 @@ def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: arg
                 "whole_batch_memory": most.whole.training,
                 "checkpointed": any(checkpoints for _, _, checkpoints in fits),
             }
-        row["hours"], row["published_sizes"] = _hours(stages, gpu, args)
+        row["hours"], row["published_sizes"] = _hours([stage for stage, *_ in fits], gpu, args)
 
 
-def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool]:
-    """How a run fits a GPU, and whether it needs checkpoints of activations to fit."""
+def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
+    """How a run fits a GPU, and whether it needs checkpoints of activations to fit; None for one that needs no GPU."""
     try:
-        return derive_fit(cell, gpu.memory, gpu.precision), False
-    except DependsOnTextsError:
-        raise
+        fit, checkpoints = derive_fit(cell, gpu.memory, gpu.precision), False
     except UserError:  # not even one text fits
-        return derive_fit(cell, gpu.memory, gpu.precision, True), True
+        fit, checkpoints = derive_fit(cell, gpu.memory, gpu.precision, True), True
+    return (fit, checkpoints) if fit else None
 
 
 def _hours(stages: list[RunConfig], gpu: Gpu, args: argparse.Namespace) -> tuple[float | None, bool]:
     """Hours of some runs by their FLOPs, and whether by published numbers of texts; None where these are unknown."""
     rate = args.tflops or GPU_USED * gpu.tflops
-    options = api.settings(**machine(args))
+    options = RunOptions(args.results_dir, args.data_dir)
     try:
         texts = [counted_or_published(each, options) for each in stages]
     except UserError:
         return None, False
-    flops = sum(derive_cell_flops(each, of.clients) for each, of in zip(stages, texts, strict=True))
+    flops = sum(derive_cell_flops(each, of.examples, of.scored) for each, of in zip(stages, texts, strict=True))
     return flops / (rate * 1e12 * 3600), any(of.published for of in texts)
 
 

@@ -23,7 +23,7 @@ from benchmarks.running.data_split import split_data
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import GPU_SHARE_BYTES, RunOptions
 from benchmarks.tasks import Task, TaskData, task
-from fedsim.algorithms import Workload, build_algorithm, trains
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Client
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOutcome
 from fedsim.errors import FederationError
@@ -203,7 +203,7 @@ def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision
     An option decides those of training.
     """
     asked, scored = MicroBatches(settings.micro_batch, settings.micro_batch is None), MicroBatches(trains=False)
-    if precision.device.type != "cuda" or not trains(cell.algorithm):
+    if precision.device.type != "cuda":
         return asked, scored
     memory = torch.cuda.get_device_properties(precision.device).total_memory
     if settings.workers > 1 and settings.executor != "slurm":  # whose jobs share no GPU
@@ -211,6 +211,8 @@ def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision
     try:
         fitted = derive_fit(cell, memory, precision.name, settings.checkpoint_activations)
     except (UserError, FederationError):  # shapes say nothing of the user's own encoder, or that nothing fits: try
+        return asked, scored
+    if fitted is None:
         return asked, scored
     return replace(asked, size=asked.size or fitted.part), replace(scored, size=fitted.scored)
 
