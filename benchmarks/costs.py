@@ -265,7 +265,11 @@ class Gpu:
     precision: str
 
 
-GPUS = {  # NVIDIA's data sheets: dense products on tensor cores, of the SXM boards where there are several
+# Memory and peak rates by NVIDIA's data sheets "V100 Tensor Core GPU" (2020; SXM2), "RTX A6000" (2021; 309.7 TFLOPS with
+# sparsity), "A100 Tensor Core GPU" (2021; SXM) and "H100 Tensor Core GPU" (2022; SXM, 1 979 with sparsity), which
+# resources.nvidia.com and images.nvidia.com keep. Rates are of dense products on tensor cores: half of those with
+# sparsity.
+GPUS = {
     "v100-16": Gpu("V100 16 GB", 16 * 2**30, 125, "fp16"),
     "v100-32": Gpu("V100 32 GB", 32 * 2**30, 125, "fp16"),
     "a6000": Gpu("RTX A6000", 48 * 2**30, 155, "bf16"),
