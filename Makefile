@@ -177,7 +177,7 @@ SHOWN = --scale lite $(COMMITTED:%=--records %) --pictures docs/pictures $(PLACE
 
 readme: $(INSTALLED)
 	@$(CLI) front --scale lite $(COMMITTED:%=--records %) --readme README.md --picture docs/pictures/front.png
-	@$(foreach paper,$(COMMITTED:benchmarks/%/records=%),\
+	@$(foreach paper,$(patsubst benchmarks/%/audit.toml,%,$(wildcard benchmarks/*/audit.toml)),\
 	  $(CLI) report $(paper) --readme benchmarks/$(paper)/README.md $(SHOWN) &&) true
 
 ui: $(INSTALLED)

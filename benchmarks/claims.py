@@ -56,7 +56,7 @@ class Better:
     measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
     target: for "rounds"; None for a rival's best score after any round.
     over_failed: whether a rival counts that has learned nothing, because the claim is that it fails.
-    since: rows before training; compared is how much each side has improved on its own one, in percent of that.
+    since: a row for each side, such as one before training; compared are the gains over these.
     p_values: where the paper publishes p-values of these comparisons, with the score P_VALUE. Published, two rows pass
     its t test if p > 0.05. A large p proves no equality, so runs are judged by the difference and only show their p.
     """
@@ -126,7 +126,8 @@ class CostBound:
     """Every row costs every rival's cost divided by `least` to `most`, or from `least` to `most` percent of it.
 
     of: bytes of a "round" or of a whole "run" in the directions of the paper's convention, or "flops" of training on a
-    text, all by the shapes of the paper's encoder at every scale; or "seconds" of a round's training, which decide
+    text, all by the shapes of the paper's encoder at every scale; or of a round after the first by the closed "form",
+    with these values of its `terms` ({"h": 0}: without the head); or "seconds" of a round's training, which decide
     nothing; or "time" of a run on typical networks and devices, computed, which decides nothing either.
     With a target: uploaded bytes until a row reaches it.
     share: whether the bounds are percent. places: decimals to which the paper rounds; None for exact bounds.
@@ -139,12 +140,13 @@ class CostBound:
     tasks: tuple[str, ...]
     least: float = -math.inf
     most: float = math.inf
-    of: Literal["round", "run", "flops", "seconds", "time"] = "round"
+    of: Literal["round", "run", "flops", "form", "seconds", "time"] = "round"
     share: bool = False
     target: Target | None = None
     places: int | None = None
     costs: PublishedColumn | None = None
     texts: int | None = None
+    terms: Mapping[str, int] = field(default_factory=dict)
 
     def compare(self, row: Any, than: Any) -> Any:
         """The quotient of two costs that is bounded."""
@@ -195,7 +197,8 @@ Relation: TypeAlias = Better | AverageBetter | Reaches | CostBound | Sends | AtM
 def rows_named(relation: Relation) -> Iterator[At]:
     """Every row that a relation names, including its target's baselines."""
     target: Target | None = getattr(relation, "target", None)
-    return chain(relation.rows, getattr(relation, "than", ()), target.baselines if target else ())
+    since: tuple[At, ...] = getattr(relation, "since", None) or ()
+    return chain(relation.rows, getattr(relation, "than", ()), target.baselines if target else (), since)
 
 
 @dataclass(frozen=True)
@@ -281,9 +284,9 @@ class Study:
     earlier_rows: Mapping[str, str]
 
 
-def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:
+def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = ()) -> tuple[Better, ...]:
     """Each row is better than the one before it."""
-    return tuple(Better((high,), (low,), tasks=tasks, scores=scores) for low, high in pairwise(rows))
+    return tuple(Better((high,), (low,), tasks=tasks) for low, high in pairwise(rows))
 
 
 def hides_texts(attacks: Iterable[At]) -> AtMost:

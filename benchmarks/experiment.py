@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
-from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, read_assignment, with_changes
+from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, with_changes
 from benchmarks.publication import LEARNING, SCALES, Deviation, Elsewhere, Paper, View, Yardstick, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
@@ -184,14 +184,19 @@ class Benchmark:
     gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
     yardstick: Yardstick = LEARNING  # the reference rows
     stage: Stage | None = None  # the earlier runs
-    version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
+    swept_as: str = ""  # the table whose sweeps choose its settings, where it has none of its own
     without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct the answers of the others' runs
 
     @property
     def is_printed(self) -> bool:
         """Whether it is a table or figure of the paper, not a study of ours."""
         return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
+
+    @property
+    def needs_no_run(self) -> bool:
+        """Whether closed forms and shapes alone give its numbers."""
+        return "forms" in self.view.options
 
     def counts(self, column: Column) -> bool:
         """Whether a column is the paper's, so that coverage counts it; of a study of ours, every column is."""
@@ -299,22 +304,6 @@ class Benchmark:
         inner = name.removeprefix("initial.")
         short = inner.removeprefix("options.").removeprefix("training.")
         return f"{'initial ' if inner != name else ''}{short}={value.label if isinstance(value, RunConfig) else value}"
-
-
-def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
-    """The benchmark with "field=value" applied to every run, and scale labels that say so."""
-    if not assignments:
-        return benchmark
-    changes = [read_assignment(assignment) for assignment in assignments]
-
-    def label(scale: Scale) -> str:
-        return ", ".join(
-            f"{text} ({benchmark.shown(*change, scale)})" if change[0] in benchmark.units else text
-            for text, change in zip(assignments, changes, strict=True)
-        )
-
-    scales = tuple(replace(scale, changes=(*scale.changes, f"changed: {label(scale)}")) for scale in benchmark.scales)
-    return replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)
 
 
 def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig) -> RunConfig:

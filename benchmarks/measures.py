@@ -15,6 +15,7 @@ from typing import Any, Literal
 from benchmarks.errors import UserError
 
 TRAIN_LOSS = "train_loss"  # the mean loss of a round's training, which needs no module
+OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "cosine_change_of_a")  # by fedsim.aggregation
 OF_LOGITS = ("nll", "ece")  # which only reports compute, from kept answers (reports/evidence/corrections.py)
 
 
@@ -25,7 +26,7 @@ class Metric:
     label: as tables print it. unit: "%" for a fraction, "" for a plain number. over_clients: the "mean" over clients,
     or the "geometric" mean for an exponential such as perplexity. least, most: the limits of a score, as recorded.
     of_clients: of which clients, in place of the mean: a name of `OF_CLIENTS`, or "client2" for the client of that
-    number.
+    number. over_decades: whether values differ by powers of ten: they have two digits each and a logarithmic axis.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Metric:
     least: float = 0.0
     most: float = 1.0
     of_clients: str = ""
+    over_decades: bool = False
 
     @property
     def factor(self) -> int:
@@ -148,6 +150,10 @@ METRICS = {
         Metric("perplexity", "Perplexity", "", False, "geometric", least=1.0, most=math.inf),
         Metric("nll", "NLL", "", False, most=math.inf),
         Metric("ece", "ECE", higher_is_better=False),
+        Metric("aggregation_error", "aggregation error", "", False, most=math.inf, over_decades=True),
+        Metric("cosine_a", "cos A", "", least=-1.0),
+        Metric("cosine_b", "cos B", "", least=-1.0),
+        Metric("cosine_change_of_a", "cos ΔA", "", least=-1.0),
         Metric(TRAIN_LOSS, "training loss", unit="", higher_is_better=False, most=math.inf),
     )
 }

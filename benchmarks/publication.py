@@ -81,7 +81,11 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class View:
-    """How a table or figure is shown: a module of reports.views, and its options."""
+    """How a table or figure is shown: one of reports.views by its name, or a class of its own, and options.
+
+    Such a class is named by its full path, such as "benchmarks.fedbert.split_costs.SplitCosts", and loaded when the
+    table is shown.
+    """
 
     name: str = "scores"
     options: Mapping[str, JSON] = field(default_factory=dict)

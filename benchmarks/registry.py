@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TypeVar
@@ -148,6 +149,7 @@ def benchmark(benchmark_id: str) -> Benchmark:
     return tables[benchmark_id]
 
 
+@cache
 def _of_paper(folder: Path) -> dict[str, Benchmark]:
     """The benchmarks of a paper's folder, by id; UserError if an id does not begin with the folder's name."""
     benchmarks: dict[str, Benchmark] = {}

@@ -20,6 +20,7 @@ from fedsim.strict import from_json, later, strict, to_plain
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the record without this field, as canonical JSON
+ROUND = "round"  # what is measured of a round's aggregation, by fedsim.aggregation
 POOLED = "pooled"  # the evaluation on all clients' test examples together
 Scores = Mapping[str, Mapping[str, float | None]]  # evaluation -> metric -> score; None where it is undefined
 Count = Annotated[int, Field(ge=0)]
@@ -55,9 +56,11 @@ class RoundRecord:
     up_bytes: Count
     down_bytes: Count
     pooled_scores: Scores = _absent(dict)  # on all clients' examples together
+    measured: Mapping[str, float | None] = _absent(dict)  # of the round's aggregation, by name
 
     def score(self, name: str) -> float | None:
-        """A score: "test/f1" combined over clients, "test/f1@worst" of some of them, "pooled/f1", or TRAIN_LOSS.
+        """A score: "test/f1" combined over clients, "test/f1@worst" of some of them, "pooled/f1", or TRAIN_LOSS; or a
+        number of the round's aggregation, such as "round/aggregation_error".
 
         None where it is undefined, where the round lacks its evaluation, or an old record lacks pooled scores;
         KeyError for an unknown name.
@@ -65,6 +68,8 @@ class RoundRecord:
         if name == TRAIN_LOSS:
             return self.train_loss
         evaluation, measured = name.split("/")
+        if evaluation == ROUND:
+            return self.measured.get(measured)
         if evaluation == POOLED:
             return self.pooled_scores["test"][measured] if self.pooled_scores else None
         if self.scores and evaluation not in self.scores:
@@ -185,9 +190,9 @@ class RunResult:
         return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
 
     def own_examples(self, evaluation: str) -> tuple[int, ...]:
-        """Examples of an evaluation that each client keeps back; 0 for a central set."""
-        is_central = evaluation in self._central
-        return tuple(0 if is_central else int(client[evaluation]) for client in self.clients)
+        """Examples of an evaluation that each client keeps back; 0 for a central set, and for what is measured."""
+        has_none = evaluation == ROUND or evaluation in self._central
+        return tuple(0 if has_none else int(client[evaluation]) for client in self.clients)
 
     def examples(self, evaluation: str) -> int:
         """Examples of an evaluation on all clients together, or of the central set."""

@@ -70,6 +70,7 @@ class RunConfig:
     grouped: bool = later(False)  # no first text is both trained on and held back
     central_share: float = later(1.0, gt=0, le=1)  # of each central set, a random part that is scored
     initial: RunConfig | None = later(None)  # the run from whose outcome the model starts
+    independent: bool = later(False)  # clients are scored on the next client's test examples too, of other label shares
     adapter: Adapter = later(None)  # trained in place of the encoder's own parameters
 
     def to_json(self) -> dict[str, JSON]:
@@ -82,7 +83,7 @@ class RunConfig:
         """The configuration that `to_json` wrote; raises ValueError where it is not one."""
         return from_json(cls, json.dumps(value))
 
-    @cached_property  # reports compare every record's spec_id and definition_id
+    @cached_property  # reports compare every record's spec_id and place_id
     def spec_id(self) -> str:
         """Identity of the definition without the inputs' digests, on which reports join."""
         return digest(to_plain(self))
@@ -112,8 +113,9 @@ class RunConfig:
         return f"{self.scale}-{self.task}-{self.algorithm}-s{self.seed}"
 
 
-def _without(value: JSON, names: Collection[str]) -> JSON:
-    """A plain value without these names, in nested groups too."""
-    if isinstance(value, Mapping):
-        return {key: _without(inner, names) for key, inner in value.items() if key not in names}
-    return [_without(inner, names) for inner in value] if isinstance(value, list) else value
+def _without(config: Mapping[str, JSON], names: Collection[str]) -> dict[str, JSON]:
+    """A configuration's plain fields without these names, in the earlier run's too."""
+    kept = {name: value for name, value in config.items() if name not in names}
+    if earlier := config.get("initial"):
+        kept["initial"] = _without(earlier, names)
+    return kept

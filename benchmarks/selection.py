@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.overrides import read_assignment
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, columns_of, ids_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
 from benchmarks.running.timings import glimpses
-from benchmarks.sweeps.tuning import best_values, read_sweep
+from benchmarks.sweeps.tuning import Values, best_values, read_sweep
 
 _CELL = '"cell": '
 
@@ -79,13 +80,18 @@ class Selection:
     @property
     def sweep_file(self) -> Path:
         """Where a results folder keeps the sweeps of this benchmark and scale."""
-        return Path("sweeps", f"{self.benchmark.id}-{self.scale.id}.json")
+        return self._sweep_file(self.benchmark.id)
+
+    def _sweep_file(self, table: str) -> Path:
+        return Path("sweeps", f"{table}-{self.scale.id}.json")
 
     def tuned(self, results_dir: Path) -> dict[tuple[str, str], dict[str, object]]:
         """(task, row) -> the best values of the sweeps in a results folder, under the same changes and encoder."""
         labels = {column.task: self.benchmark.label(self.scale, [column]) for column in self.columns}
-        rows = {row.id for row in self.benchmark.rows}
-        best = best_values(read_sweep(results_dir / self.sweep_file), labels)
+        rows = {id for row in self.benchmark.rows for id in (row.id, row.tuned_as)}
+        best: dict[tuple[str, str], Values] = {}
+        for table in (self.benchmark.swept_as, self.benchmark.id):  # its own sweep counts before the other table's
+            best |= best_values(read_sweep(results_dir / self._sweep_file(table)), labels)
         return {place: dict(values) for place, values in best.items() if place[1] in rows}
 
     def with_sweep(self, results_dir: Path) -> Selection:
@@ -131,6 +137,22 @@ def part_of(
     changed = with_settings(table if isinstance(table, Benchmark) else benchmark(table), changes)
     at = with_backbone(scale_of(changed, scale), backbone)
     return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
+
+
+def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
+    """The benchmark with "field=value" applied to every run, and scale labels that say so."""
+    if not assignments:
+        return benchmark
+    changes = [read_assignment(assignment) for assignment in assignments]
+
+    def label(scale: Scale) -> str:
+        return ", ".join(
+            f"{text} ({benchmark.shown(*change, scale)})" if change[0] in benchmark.units else text
+            for text, change in zip(assignments, changes, strict=True)
+        )
+
+    scales = tuple(replace(scale, changes=(*scale.changes, f"changed: {label(scale)}")) for scale in benchmark.scales)
+    return replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)
 
 
 class FinishedCells:

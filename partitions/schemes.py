@@ -128,6 +128,18 @@ class SortedByScore:
 
 
 @dataclass(frozen=True)
+class InOrder:
+    """Cut the examples, in the data's order, into parts whose sizes differ by at most one: a source each."""
+
+    scheme: ClassVar[str] = "in-order"
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        labels = require_labels(labels)
+        n_clients = require_clients(n_clients, labels.size)
+        return reported(self.scheme, labels, np.array_split(np.arange(labels.size), n_clients))
+
+
+@dataclass(frozen=True)
 class Dirichlet:
     """Share each label's examples among the clients in proportions p_l ~ Dir(alpha, …, alpha).
 
@@ -199,7 +211,7 @@ class Dirichlet:
 
 
 SCHEMES: dict[str, type[Partitioner]] = {
-    cls.scheme: cls for cls in (Dirichlet, Equal, LabelTable, Sizes, SortedByScore)
+    cls.scheme: cls for cls in (Dirichlet, Equal, InOrder, LabelTable, Sizes, SortedByScore)
 }
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from benchmarks import api
 from benchmarks.cli.main import main
-from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark
 from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes, stage_bytes
+from benchmarks.selection import with_settings
 from reports.evidence.records import request_for
 from reports.evidence.traffic import measured_cost
 from reports.front.picture import marks_of

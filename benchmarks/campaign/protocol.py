@@ -29,36 +29,42 @@ SCALE = "lite"
 
 
 class Step(NamedTuple):
-    """Some commands of `python -m benchmarks`, in order."""
+    """Some commands of `python -m benchmarks`, in order. number: as other texts name it; the order is another one."""
 
     title: str
     commands: Sequence[str]
+    number: int = 0
 
 
 def steps() -> list[Step]:
     """The steps of the campaign, in order."""
     entries = tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8"))["step"]
-    return [Step(f"Step {n}, {step['title']}", step["commands"]) for n, step in enumerate(entries, 1)]
+    return [Step(f"Step {step['number']}, {step['title']}", step["commands"], step["number"]) for step in entries]
 
 
 @dataclass(frozen=True)
 class Campaign:
     """The campaign with the results that one folder holds.
 
-    steps: the runs of each step. benchmarks: its tables by id, at its scale alone, with the settings that sweeps chose.
+    steps: number -> the runs of that step. benchmarks: its tables by id, at its scale alone, with the settings that
+    sweeps chose.
     """
 
-    steps: Sequence[Sequence[RunConfig]]
+    steps: Mapping[int, Sequence[RunConfig]]
     benchmarks: Mapping[str, Benchmark]
     records: Sequence[RunResult]
     results: Path
+
+    def table(self, name: str) -> Benchmark:
+        """A table by id; one that no step names has the runs of others, with the settings that their sweeps chose."""
+        return self.benchmarks[name] if name in self.benchmarks else _tuned(benchmark(name), self.results)
 
     def missing(self, steps: Sequence[int]) -> str:
         """Which of these steps are not finished, with their counts; "" if all are, so that numbers may be looked at."""
         finished = {record.cell.spec_id for record in self.records}
         texts = []
         for number in steps:
-            runs = {run.spec_id for run in self.steps[number - 1]}
+            runs = {run.spec_id for run in self.steps[number]}
             done = len(runs & finished)
             if done < len(runs):
                 texts.append(f"{done} of {len(runs)} (step {number})" if len(steps) > 1 else f"{done} of {len(runs)}")
@@ -91,16 +97,15 @@ class Campaign:
 def campaign(results: Path = RESULTS) -> Campaign:
     """The campaign and its results in a folder that is laid out as a results folder."""
     defined = {name: table for folder in TABLES for name, table in tables_in(folder).items()}
-    runs: list[list[RunConfig]] = []
+    runs: dict[int, list[RunConfig]] = {}
     tables: dict[str, Benchmark] = {}
     for step in steps():
         commands = [command for command in step.commands if command.startswith("run ")]
         chosen = [_selection(command, defined, results) for command in commands]
-        runs.append([run for selection in chosen for run in selection.runs()])
+        runs[step.number] = [run for selection in chosen for run in selection.runs()]
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
     folder = results / "records"
-    swept = {name: _swept(part_of(table, SCALE), results) for name, table in tables.items()}
-    tuned = {name: replace(each.benchmark, scales=(each.scale,)) for name, each in swept.items()}
+    tuned = {name: _tuned(table, results) for name, table in tables.items()}
     return Campaign(runs, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
 
 
@@ -120,6 +125,12 @@ def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) ->
     table = defined[given.id] if given.id in defined else benchmark(given.id)
     chosen = part_of(table, SCALE, given.methods, given.tasks, given.seeds, backbone=given.backbone)
     return _swept(chosen, results) if given.from_sweep else chosen
+
+
+def _tuned(table: Benchmark, results: Path) -> Benchmark:
+    """A table at the campaign's scale alone, with the settings that sweeps chose."""
+    swept = _swept(part_of(table, SCALE), results)
+    return replace(swept.benchmark, scales=(swept.scale,))
 
 
 def _swept(chosen: Selection, results: Path) -> Selection:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from benchmarks.costs import GPUS
+from benchmarks.costs.networks import DEVICES, NETWORKS, WIRES
 from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.encoders.packages import PACKAGED
 from benchmarks.errors import UserError
-from benchmarks.networks import DEVICES, NETWORKS, WIRES
 from benchmarks.publication import SCALES
 from benchmarks.running.run_options import MOST_SEEDS, RunOptions
 from benchmarks.selection import Selection, part_of

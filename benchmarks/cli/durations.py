@@ -11,10 +11,10 @@ from rich.table import Table
 
 from benchmarks.cli.arguments import selection
 from benchmarks.cli.plan import known_records
+from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment, preset, wire_of
 from benchmarks.dry_run.shapes import derive_work, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column, Row
-from benchmarks.networks import DEVICES, NETWORKS, Deployment, preset, wire_of
 from benchmarks.results import RunResult, all_stages
 from benchmarks.selection import Selection
 from reports.evidence.records import Request, request_for

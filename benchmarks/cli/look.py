@@ -21,7 +21,8 @@ def list_command(args: argparse.Namespace) -> int:
         print("\n".join(benchmark_ids()))
         return 0
     tables = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
-    folders = [*(folder_of(table.paper.id) / "records" for table in tables), args.results_dir / "records"]
+    papers = {table.paper.id for table in tables}
+    folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
     wide = max(len(table.id) for table in tables)
     for table in tables:
@@ -29,9 +30,9 @@ def list_command(args: argparse.Namespace) -> int:
         count = "{}/{}".format(*finished.of(table, at[0])) if at else "–"
         title = textwrap.shorten(f"{table.place}: {table.title}", _WIDTH - wide - 9, placeholder="…")
         print(f"{table.id:{wide}} {count:>7} {title}")
-    published = sum(table.is_printed for table in tables)
-    papers = len({table.paper.id for table in tables if table.is_printed})
-    print(f"\n{published} tables and figures of {papers} papers, and {len(tables) - published} additional studies")
+    published = [table for table in tables if table.is_printed]
+    studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})
+    print(f"\n{len(published)} tables and figures of {with_tables} papers, and {studies} additional studies")
     print(f"Numbers: cells with a record, of all cells, at scale {args.scale} (see --scale)")
     print("Whole titles, methods and tasks: `show ID`")
     return 0

@@ -24,6 +24,7 @@ from partitions import (
 
 POOL = "pool"
 TEST = "test"
+INDEPENDENT = "independent"  # the evaluation on the next client's test examples
 VALIDATION_SHARE = 0.2  # of a client's training subset, at most, to be scored on instead of its test
 Parts = Sequence[np.ndarray]  # each client's texts, by their indices
 
@@ -37,7 +38,8 @@ def split_data(
     cell.central_share of it; where the test set is central, clients keep nothing back (test_share 0). With
     cell.holdout "validation", clients are scored on at most a fifth of their training subset, or on the central
     validation set, and never on a test set. cell.validation_share is kept back in addition, to choose a round.
-    With cell.grouped, examples with the same first text are all trained on or all kept back, over all clients.
+    With cell.independent, a client is also scored on the next one's test examples, whose labels were drawn apart from
+    its own. With cell.grouped, examples with the same first text are all trained on or all kept back, over all clients.
 
     Args:
         cell: The run.
@@ -92,6 +94,9 @@ def split_data(
         parts = partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
         scored[name] = name, parts
     evaluations = {name: examples[source].subsets(parts) for name, (source, parts) in scored.items()}
+    if cell.independent and cell.holdout == TEST and cell.test_share:
+        first, *others = evaluations[TEST]
+        evaluations[INDEPENDENT] = [*others, first]  # the same sets, so that a model that clients share answers once
     common = {name: (source, _central_part(len(sets[source]), cell.central_share)) for name, source in central.items()}
     whole = {name: examples[f"central {source}"].subset(part) for name, (source, part) in common.items()}
     clients = [

@@ -103,6 +103,7 @@ def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
         up_bytes=ledger.total_bytes("up", result.round),
         down_bytes=ledger.total_bytes("down", result.round),
         pooled_scores=result.pooled_scores,
+        measured=result.metrics.measured,
     )
 
 

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from fedsim.aggregation import watched
 from fedsim.algorithms import Workload, require_choice
 from fedsim.data import Client, Subset
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome, UpdateOutcome
 from fedsim.errors import FederationError
-from fedsim.lora import Ranks
+from fedsim.lora import Ranks, drawn, lora_of
 from fedsim.models.model import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
@@ -53,6 +54,7 @@ class Merged(NamedTuple):
 
 Merge = Callable[[Uploads], Merged]
 Finish = Callable[[int, Params, Params], Params]  # (round, received, to upload) -> to upload
+Beside = Callable[[ClientUpdate], Params]  # what a client trains apart from the shared round -> what it keeps of that
 
 
 def as_they_are(subset: Subset) -> Subset:
@@ -82,6 +84,8 @@ def averaging(
     merge: Merge | None = None,
     finish: Finish | None = None,
     ranks: Ranks | None = None,
+    first: frozenset[str] = frozenset(),
+    beside: Beside | None = None,
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
@@ -93,7 +97,8 @@ def averaging(
     personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
     weights: of the clients in a mean, their examples ("size", N_i / N) or the same for all ("uniform").
     merge: what the server makes of the uploads after the mean. finish: what a client makes of its tensors before it
-    uploads them. ranks: of clients whose factors are narrower than the server's.
+    uploads them. ranks: of clients whose factors are narrower than the server's. first: what a client trains alone
+    before all else that it trains, for as many epochs. beside: what it trains apart from that.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
@@ -104,7 +109,9 @@ def averaging(
     if personal is None:
         personal = _leaves_own_model(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
-    shared = _Averaging(workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks)
+    shared = _Averaging(
+        workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks, first, beside
+    )
     own = personal and answers == "own"
     alone = merge is None and ranks is None  # whether its plan alone says what a client sends
     return FederatedAlgorithm(
@@ -134,6 +141,8 @@ class _Averaging:
     merge: Merge | None = None
     finish: Finish | None = None
     ranks: Ranks | None = None
+    first: frozenset[str] = frozenset()
+    beside: Beside | None = None
 
     def cohorts(self, round: int) -> Hashable:
         """The clients of a round and of the one before, which decide what is sent."""
@@ -147,6 +156,11 @@ class _Averaging:
                     "give personal=True where plans differ"
                 )
             channel.setup(client.id, self.workload.initial)
+            adapter = self.workload.model.network.adapter
+            if adapter and adapter.draws == "own":
+                seed, local = self.workload.training.seed, self._plan(1, client.id).local
+                factors = drawn(lora_of(self.workload, "").layers, self.workload.initial, seed, 0, client.id)
+                store.put(client.id, 0, {name: factor for name, factor in factors.items() if name in local})
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
     def round(self, state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
@@ -157,6 +171,7 @@ class _Averaging:
         downloads: dict[ClientId, Channel] = {}
         mean: Params = {}
         losses, sent = [], list[Params]()
+        watch = watched(self.workload, plans, self.ranks)
 
         def updates() -> Iterator[ClientUpdate]:
             for client in cohort:
@@ -168,7 +183,9 @@ class _Averaging:
                     downloads[client.id].to_client(client.id, payload, kind)  # its view has them already
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
                 known = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
-                yield ClientUpdate(number, client, known, state.clients.get(client.id), received, channel.apart())
+                private = state.clients.get(client.id)
+                watch.begun(client.id, self._begin(own, known, private) | received)
+                yield ClientUpdate(number, client, known, private, received, channel.apart())
 
         for client, outcome in zip(cohort, self.workload.map_clients(self.client_update, updates()), strict=True):
             for row in downloads.pop(client.id).ledger.rows:
@@ -180,6 +197,7 @@ class _Averaging:
             arrived = channel.to_server(client.id, uploaded, view=view, onto=onto)
             if self.merge:  # copies, as the next client trains the same resident model
                 sent.append({name: tensor.clone() for name, tensor in arrived.items()})
+            watch.trained(client.id, outcome.kept | arrived)
             for name, tensor in (self.ranks.filled(arrived) if self.ranks else arrived).items():
                 target = view[name]
                 if target not in mean:
@@ -191,16 +209,16 @@ class _Averaging:
         updated, moments = self.optimizer.step(current, mean, kept)
         updated = channel.at_rest(updated)
         sizes = [len(client.train) for client in cohort]
+        counted = [size if self.weights == "size" else 1 for size in sizes]
+        shares = [count / sum(counted) for count in counted]
         if self.merge:
-            counted = [size if self.weights == "size" else 1 for size in sizes]
-            shares = [count / sum(counted) for count in counted]
             merged = self.merge(Uploads(number, shared | updated, sent, shares, channel.at_rest))
             updated = updated | merged.server
             moments = moments | {f"{SENT}{kind}": params for kind, params in merged.sent.items()}
-        return (
-            FederationState(number, {**state.shared, **updated}, moments, state.clients),
-            RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes))),
-        )
+        ended = FederationState(number, {**state.shared, **updated}, moments, state.clients)
+        server = self.workload.server_params(ended)
+        measured = watch.measured(shares, lambda id: self._begin(plans[id], server, state.clients.get(id)))
+        return ended, RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes)), measured)
 
     def _cut(self, client: ClientId, params: Params) -> Params:
         """The part of a payload that is in a client's rank."""
@@ -227,13 +245,20 @@ class _Averaging:
         number, client, received = update.round, update.client, update.received
         own = self._plan(number, client.id)
         moments = moments_in(update.private)
+        apart = self.beside(update) if self.beside else {}
         model = self.workload.client_model(own)
         received = self.ranks.filled(received) if self.ranks else received
         model.hold(self._begin(own, update.shared, update.private) | received)
-        loss = self.workload.training.run(
-            model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
-        )
-        kept = model.read(sorted(own.local)) | flat_moments(moments)
+        loss, after = 0.0, Moments()
+        for part in filter(None, (own.train & self.first, own.train - self.first)):
+            steps = {kind: dict(params) for kind, params in moments.items()}
+            subset = self.prepared(client.train)
+            loss = self.workload.training.run(
+                model, subset, sorted(part), number, client.id, received, self.proximal, steps
+            )
+            for kind, params in steps.items():
+                after.setdefault(kind, {}).update(params)
+        kept = model.read(sorted(own.local)) | flat_moments(after) | apart
         uploaded = model.read(sorted(own.upload))
         uploaded = self.finish(number, received, uploaded) if self.finish else uploaded
         return UpdateOutcome(self._cut(client.id, uploaded), kept, loss)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,9 +10,9 @@ import torch
 from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import Merged, Uploads, averaging
 from fedsim.engine import FederatedAlgorithm
-from fedsim.lora import Ranks, lora_of, stacked
+from fedsim.lora import Ranks, drawn, lora_of, stacked
 from fedsim.plan import identity_plan
-from fedsim.rng import SERVER, torch_seeded
+from fedsim.rng import SERVER
 from fedsim.wire import Params
 
 
@@ -37,11 +36,8 @@ def flora(workload: Workload, head: str = "shared", ranks: Sequence[int] | None 
             sent = uploads.at_rest({layer.b: b, layer.a: a})
             server |= layer.added(uploads.server, lora.scale * sent[layer.b] @ sent[layer.a])
             stack |= sent
-        with torch_seeded(workload.training.seed, uploads.round, SERVER, "adapter"):
-            for layer in lora.layers:
-                server[layer.a] = torch.empty_like(uploads.server[layer.a])
-                torch.nn.init.kaiming_uniform_(server[layer.a], a=math.sqrt(5))
-                server[layer.b] = torch.zeros_like(uploads.server[layer.b])
+        server |= drawn(lora.layers, uploads.server, workload.training.seed, uploads.round, SERVER)
+        server |= {layer.b: torch.zeros_like(uploads.server[layer.b]) for layer in lora.layers}
         return Merged(server, {"stacks": stack})
 
     return averaging(workload, lambda round, client: plan, merge=merge, ranks=Ranks(ranks, rank) if ranks else None)

@@ -22,7 +22,12 @@ from reports.claims.published import PublishedNumbers
 
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
 _PASSES = Criterion(0.05, strict=True, is_signed=False)  # a p-value, as papers read it
-_QUANTITIES = {"round": "communication", "run": "communication", "flops": "computation"}  # of others: time
+_QUANTITIES = {
+    "round": "communication",
+    "run": "communication",
+    "form": "communication",
+    "flops": "computation",
+}  # of others: time
 
 
 def _assertion(source: Source, row: At, task: str, name: str, criterion: Criterion, evidence: Any) -> Assertion:
@@ -37,7 +42,8 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
 
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
     tables, unit, measure = source.tables, " %" if relation.relative else "", relation.measure
-    since = " since before training" if relation.since else ""
+    since = " and ".join(dict.fromkeys(tables.row(at).name for at in relation.since or ()))
+    since = f" by gains over {since}" if since else ""
     criterion = Criterion(relation.by, relation.most, strict=relation.by == 0, unit=unit)
     names = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
@@ -96,10 +102,8 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
         names = (
             f"{first} of {second}, {_QUANTITIES.get(relation.of, 'time')}" if relation.share else f"{second} / {first}"
         )
-        pair = Pair(row, than, task)
-        evidence = source.bytes_to_target(relation, pair) if relation.target else source.cost(relation, pair)
         name = f"{names}, {tables.task(*tables.costed(row, task))}"
-        yield _assertion(source, row, task, name, criterion, evidence)
+        yield _assertion(source, row, task, name, criterion, source.cost(relation, Pair(row, than, task)))
 
 
 def _sends(relation: Sends, source: Source) -> Iterator[Assertion]:

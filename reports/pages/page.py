@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,13 +59,14 @@ class Group:
 class Grid:
     """A table: a title, headers of one or more lines each, and a group of lines for each method.
 
-    stub: heads the names of the groups.
+    stub: heads the names of the groups. is_whole: its columns are read against each other, so it is never split.
     """
 
     title: str
     headers: tuple[tuple[str, ...], ...]
     groups: tuple[Group, ...]
     stub: str = "Method"
+    is_whole: bool = False
 
     @property
     def lines(self) -> list[Line]:
@@ -121,7 +122,8 @@ def keys_of(request: Request, row: Row | None = None, column: Column | None = No
     return keys
 
 
-def long_form(lines: Iterable[Mapping[str, JSON]], fields: Sequence[str]) -> pd.DataFrame:
-    """Lines as a data frame of these fields; those of TYPES have the same type in every table."""
-    table = pd.DataFrame(list(lines), columns=list(fields))
+def long_form(lines: Iterable[Mapping[str, JSON]]) -> pd.DataFrame:
+    """Lines as a data frame; the columns of TYPES have the same type in every table."""
+    every = list(lines)
+    table = pd.DataFrame(every, columns=None if every else list(KEYS))
     return table.astype({name: kind for kind, names in TYPES.items() for name in names if name in table})

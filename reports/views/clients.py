@@ -21,27 +21,25 @@ from reports.evidence.records import paired
 from reports.evidence.scores import PROTOCOL, WORST, keeps_clients, scores_of, worst_clients
 from reports.evidence.statistics import Estimate
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, with_points
-from reports.pages.text import NOTHING, dagger_note, in_units, not_run, number, over_clients, row_name
+from reports.pages.text import NOTHING, dagger_note, in_units, not_run, over_clients, row_name, with_interval
 
 MEAN, FIXED = "mean", "fixed"
 GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
-_ANY = ((-float("inf"), float("inf")),)
 
 
-def bounds(found: Estimate) -> tuple[float, float] | None:
-    """The interval at CONFIDENCE; None below three seeds."""
-    return confidence([found], _ANY)
+def bounds(found: Estimate, score: str = "") -> tuple[float, float] | None:
+    """The interval, within what that score can be; None below three seeds."""
+    return confidence([found], [metric(score).limits]) if score else found.ends
 
 
-def with_bounds(found: Estimate | None, sign: str = "") -> str:
-    """A value and its interval as a text."""
+def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
+    """A value and its interval, within what that score can be, as a text; an exact value has none."""
     if found is None or found.value is None:
         return NOTHING
-    ends = bounds(found)
-    interval = f" [{number(ends[0], sign)}, {number(ends[1], sign)}]" if ends else ""
-    return f"{number(found.value, sign)}{interval}"
+    ends = bounds(found, score)
+    return with_interval(found.value, ends if ends and ends[0] < ends[1] else None, sign)
 
 
 class Clients(TableView):
@@ -51,10 +49,6 @@ class Clients(TableView):
     by seed, on the baseline's other seeds. Intervals are shown from three seeds on.
     """
 
-    fields = (*KEYS, "score", "quantity", "value", "low", "high", "n_seeds")
-    integers = ("n_seeds",)
-    floats = ("value", "low", "high")
-
     @cached_property
     def baseline(self) -> Row:
         return self.request.rows_named("baseline")[0]
@@ -62,11 +56,16 @@ class Clients(TableView):
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns in which clients have test examples of their own and something was run; all where none has."""
-        own = [at for at in self.request.columns_run if any(self._is_apart(row, at) for row in self.request.rows)]
-        return tuple(own) or self.request.columns
-
-    def _is_apart(self, row: Row, column: Column) -> bool:
-        return any(all(one.own_examples(column.evaluation)) for one in self.request.records_of(row, column))
+        own = tuple(
+            at
+            for at in self.request.columns_run
+            if any(
+                all(one.own_examples(at.evaluation))
+                for row in self.request.rows
+                for one in self.request.records_of(row, at)
+            )
+        )
+        return own or self.request.columns
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str, str], Estimate]:
@@ -87,7 +86,7 @@ class Clients(TableView):
         """A line for each row, task and quantity, in the metrics' units."""
         rows, columns = ({one.id: one for one in self.request.rows}, {one.task: one for one in self.columns})
         for (row, task, quantity), found in self.by_cell.items():
-            low, high = bounds(found) or (None, None)
+            low, high = bounds(found, _limiting(columns[task], quantity)) or (None, None)
             keys = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
             yield keys | {"quantity": quantity, "value": found.value, "low": low, "high": high, "n_seeds": found.n}
 
@@ -97,9 +96,10 @@ class Clients(TableView):
         labels = names | {f"gain_{name}": f"{names[name]}: gain over {self.baseline.name}" for name in GAINS}
         lines = []
         for name, label in labels.items():
-            cells = [self.by_cell.get((row.id, column.task, name)) for column in self.columns]
-            if any(cells):
-                texts = (with_bounds(found, "+" if name not in names else "") for found in cells)
+            cells = [(self.by_cell.get((row.id, column.task, name)), column) for column in self.columns]
+            if any(found for found, _ in cells):
+                sign = "" if name in names else "+"
+                texts = (with_bounds(found, _limiting(column, name), sign) for found, column in cells)
                 lines.append(Line(label, tuple(texts), is_main=name == MEAN))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
         return Group(row_name(row), tuple(lines) or (empty,))
@@ -136,18 +136,23 @@ class Clients(TableView):
         """A panel for each task: mean and worst client of each method."""
         columns, left_out = with_points(self.columns, lambda at: any(place[1] == at.task for place in self.by_cell))
         panels = []
-        for column in columns:
+        for at in columns:
             series = []
             for name, label, style in ((MEAN, "mean", {}), (WORST, "worst client", HOLLOW)):
-                cells = {row_name(row): self.by_cell.get((row.id, column.task, name)) for row in self.request.rows}
+                cells = {row_name(row): self.by_cell.get((row.id, at.task, name)) for row in self.request.rows}
                 values = {row: one.value for row, one in cells.items() if one and one.value is not None}
-                ends = {row: both for row, one in cells.items() if one and (both := bounds(one))}
+                ends = {row: both for row, one in cells.items() if one and (both := bounds(one, at.averaged))}
                 series.append(Dots(label, values, style, ends))
             names = [row_name(row) for row in self.request.rows]
-            panels.append(Panel(f"{column.name}, {metric(column.averaged).label}", names, series))
+            panels.append(Panel(f"{at.name}, {metric(at.averaged).label}", names, series))
         caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals."
         caption += f"{dagger_note(self.request.rows)}{left_out}"
         return dot_plot(self.request.heading, panels, "score", caption)
+
+
+def _limiting(column: Column, quantity: str) -> str:
+    """The score within whose limits a quantity stays; "" for gains."""
+    return "" if quantity.startswith("gain_") else column.averaged
 
 
 def level_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Estimate:

@@ -21,13 +21,12 @@ from matplotlib.ticker import MaxNLocator
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON
-from reports import ReportError
 from reports.evidence.published import published_for
 from reports.evidence.records import DEMO, PAPER
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
     DAGGER,
@@ -42,24 +41,17 @@ from reports.pages.text import (
     seed_counts,
 )
 
-QUANTITIES = ("score", TRAIN_LOSS)
 _LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
 _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 
 class Curves(TableView):
-    """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
+    """Curves by row and task. ReportError where a record lacks the score."""
 
-    fields = (*KEYS, "quantity", "status", "round", "seed", "value")
-
-    @cached_property
+    @property
     def is_loss(self) -> bool:
         """Whether the curves are of the training loss, else of scores."""
-        quantity = str(self.request.benchmark.view.options["quantity"])
-        if quantity not in QUANTITIES:
-            wanted = f"expected a quantity of {', '.join(QUANTITIES)}, found {quantity!r}"
-            raise ReportError(f"{self.request.benchmark.id}: {wanted}")
-        return quantity == TRAIN_LOSS
+        return bool(self.request.benchmark.view.options["quantity"] == TRAIN_LOSS)
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -93,7 +85,13 @@ class Curves(TableView):
         name = measured.label if self.is_loss else score_label(column, column.averaged)
         return f"{name} ({measured.unit})" if measured.unit else name
 
+    @property
+    def over_decades(self) -> bool:
+        return any(metric(self.measure(column)).over_decades for column in self.request.columns)
+
     def text(self, value: float | None) -> str:
+        if self.over_decades and value is not None:
+            return f"{value:.1e}"
         return number(value, places=3 if self.is_loss else 2)
 
     @property
@@ -212,8 +210,8 @@ class Curves(TableView):
                 axes.axvline(within, **_STATED)
                 axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
         drawn = (self.by_cell[row.id, column.task].means for row in self.request.rows)
-        if self.is_loss:  # one first round would flatten the others
-            log_axis(axes, "y", [value for means in drawn for value in means if value is not None], 10.0)
+        if self.is_loss or self.over_decades:  # one first round would flatten the others
+            log_axis(axes, "y", [value for means in drawn for value in means if value], 10.0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if not axes.has_data():
             say_not_run(axes)

@@ -1,7 +1,8 @@
 """The view of orders: the methods by mean, by worst client, by score within a number of bytes, and by time.
 
-Options: megabytes, the uplink of one client by which methods are ordered; front, uplinks at which the best is shown;
-networks, two names of `benchmarks.networks.TYPICAL`, the slower one first.
+Options: megabytes, the bytes of one client by which methods are ordered; front, those at which the best is shown;
+networks, two names of `benchmarks.costs.networks.TYPICAL`, the slower one first; directions, of the bytes that count,
+by default up.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric, of_clients
-from benchmarks.networks import TYPICAL, Deployment
 from benchmarks.results import RunResult, all_stages
 from benchmarks.run_config import JSON
 from reports.evidence.budgets import Curves, on_front, resampled_means, score_within, spent
 from reports.evidence.inference import CONFIDENCE, LEVEL, resampled
 from reports.evidence.paired import resplit_ratio
-from reports.evidence.records import paired
+from reports.evidence.records import Request, paired
 from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
 from reports.evidence.traffic import whole_run
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, row_name
 from reports.views.clients import bounds, gain_of, level_of, with_bounds
@@ -49,27 +50,27 @@ class Order:
     label: str
     deployment: Deployment | None = None
 
+    def score(self, column: Column) -> str:
+        """The score that methods are ordered by; "" for a time."""
+        if self.deployment is not None:
+            return ""
+        return of_clients(column.averaged, WORST) if self.id == WORST else column.averaged
+
+    def sign(self, column: Column) -> int:
+        """The sign of a difference that is better."""
+        return metric(self.score(column)).sign if self.score(column) else -1
+
 
 class Orders(TableView):
     """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
 
-    fields = (*KEYS, "score", "quantity", "counted", "value", "low", "high", "rank", "n_seeds")
-    integers = ("rank", "n_seeds")
-    floats = ("value", "low", "high")
-
-    @cached_property
-    def options(self) -> Mapping[str, Any]:
-        return self.request.benchmark.view.options
-
-    @property
-    def budget(self) -> float:
-        """Bytes that one client may send."""
-        return float(MEGABYTE * self.options["megabytes"])
-
-    @property
-    def budgets(self) -> list[float]:
-        """Those at which the table shows how probably a method is the best."""
-        return [float(MEGABYTE * size) for size in self.options["front"]]
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.options = request.benchmark.view.options
+        self.budget = float(MEGABYTE * self.options["megabytes"])  # bytes that one client may send
+        self.ways: Sequence[str] = self.options.get("directions", ("up",))
+        self.link = " and ".join(f"{way}link" for way in self.ways)
+        self.budgets = [float(MEGABYTE * size) for size in self.options["front"]]  # where the best is shown
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
@@ -95,7 +96,7 @@ class Orders(TableView):
     def _number(self, record: RunResult, column: Column, order: Order) -> float | None:
         """A run's score within the bytes, or its minutes; None where no round fits, or operations are unknown."""
         if order.deployment is None:
-            return score_within(record, column.averaged, self.budget, self.request.find)
+            return score_within(record, column.averaged, self.budget, self.request.find, self.ways)
         rounds = whole_run(record, self.request)
         return order.deployment.run_seconds(rounds) / MINUTE if rounds else None
 
@@ -109,7 +110,7 @@ class Orders(TableView):
         """The number by which a method is ordered on a task."""
         records = self._records(row, column)
         if order.id in (MEAN, WORST):
-            return level_of(records, _score(column, order))
+            return level_of(records, order.score(column))
         return self._estimate([self._number(record, column, order) for record in records], records, order)
 
     def gain(self, rows: tuple[Row, Row], column: Column, order: Order) -> int:
@@ -118,14 +119,14 @@ class Orders(TableView):
         if not pairs:
             return 0
         if order.id in (MEAN, WORST):
-            found = gain_of(pairs, _score(column, order))
+            found = gain_of(pairs, order.score(column))
         else:
             both = [[self._number(record, column, order) for record in pair] for pair in pairs]
-            sign = _sign(column, order)
+            sign = order.sign(column)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
             found = self._estimate(gains, [pair[0] for pair in pairs], order)
-        ends = bounds(found)
-        return 0 if ends is None or ends[0] <= 0 <= ends[1] else 1 if ends[0] > 0 else -1
+        low, high = found.ends or (0.0, 0.0)
+        return 1 if low > 0 else -1 if high < 0 else 0
 
     @cached_property
     def ranked(self) -> dict[tuple[str, str], dict[str, tuple[int, Estimate]]]:
@@ -134,9 +135,10 @@ class Orders(TableView):
         for column in self.columns:
             for order in self.orders:
                 numbers = [(row.id, self.estimate(row, column, order)) for row in self.rows_of(column)]
-                sign = _sign(column, order)
+                sign = order.sign(column)
                 numbers.sort(key=lambda pair: (pair[1].value is None, -sign * (pair[1].value or 0.0)))
-                ranked[column.task, order.id] = {row: (rank, one) for rank, (row, one) in enumerate(numbers, start=1)}
+                values = [one.value for _, one in numbers]
+                ranked[column.task, order.id] = {row: (values.index(one.value) + 1, one) for row, one in numbers}
         return ranked
 
     @cached_property
@@ -155,7 +157,7 @@ class Orders(TableView):
                 common = keys_of(self.request, row, column) | {"score": column.averaged}
                 for order in self.orders:
                     rank, one = self.ranked[column.task, order.id][row.id]
-                    low, high = bounds(one) or (None, None)
+                    low, high = bounds(one, order.score(column)) or (None, None)
                     line = common | {"quantity": order.id, "value": one.value, "low": low, "high": high}
                     yield line | {"rank": None if one.value is None else rank, "n_seeds": one.n}
                 for budget, chance in zip(self.budgets, self._front(row, column), strict=False):
@@ -169,10 +171,9 @@ class Orders(TableView):
 
     def curves(self, column: Column, budgets: Sequence[float]) -> Curves:
         """Method -> the scores of its seeds at each budget; NaN where no round fits."""
-        find, score = self.request.find, column.averaged
 
         def at(record: RunResult) -> list[float]:
-            values = (score_within(record, score, budget, find) for budget in budgets)
+            values = (score_within(record, column.averaged, size, self.request.find, self.ways) for size in budgets)
             return [np.nan if value is None else value for value in values]
 
         return {row.name: np.array(list(map(at, self._records(row, column)))) for row in self.rows_of(column)}
@@ -182,11 +183,11 @@ class Orders(TableView):
     def grids(self) -> Iterator[Grid]:
         """Groups are tasks, lines methods in the order of their mean: five orders, and the front by bytes."""
         units = [(order.label, "min" if order.deployment else "score") for order in self.orders]
-        title = f"{self.request.heading}: methods in five orders, rank and number with {CONFIDENCE} interval"
-        yield Grid(title, tuple(units), self._groups(self._ranks), "Task")
+        title = f"Methods in five orders: rank and number with {CONFIDENCE} interval"
+        yield Grid(title, tuple(units), self._groups(self._ranks), "Task", is_whole=True)
         chosen = (_within(self.budget), "chosen round")
         headers = (chosen, *((_within(budget), "best with probability") for budget in self.budgets))
-        title = f"{self.request.heading}: best method within the uplink of one client"
+        title = f"The best method within the {self.link} of one client"
         yield Grid(title, headers, self._groups(self._chances), "Task")
 
     def _groups(self, cells: Any) -> tuple[Group, ...]:
@@ -199,15 +200,20 @@ class Orders(TableView):
         return tuple(groups)
 
     def _ranks(self, row: Row, column: Column) -> tuple[str, ...]:
-        each = (self.ranked[column.task, order.id][row.id] for order in self.orders)
-        return tuple(NOTHING if one.value is None else f"{rank}. {with_bounds(one)}" for rank, one in each)
+        each = ((*self.ranked[column.task, order.id][row.id], order) for order in self.orders)
+        return tuple(
+            NOTHING if one.value is None else f"{rank}. {with_bounds(one, order.score(column))}"
+            for rank, one, order in each
+        )
 
     def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
         records, find = self._records(row, column), self.request.find
-        values = [score_within(record, column.averaged, self.budget, find, chosen=True) for record in records]
+        limit = column.averaged, self.budget, find, self.ways
+        values = [score_within(record, *limit, chosen=True) for record in records]
         front = self._front(row, column)
         chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
-        return with_bounds(resampled(values, resplit_ratio(records))), *(chances or [NOTHING] * len(self.budgets))
+        chosen = with_bounds(resampled(values, resplit_ratio(records)), column.averaged)
+        return chosen, *(chances or [NOTHING] * len(self.budgets))
 
     def method(self) -> Iterator[str]:
         """Where the orders differ, what follows, and how the numbers were obtained."""
@@ -218,9 +224,9 @@ class Orders(TableView):
         )
         yield (
             f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the "
-            f"table of clients. Within bytes: uplink of one client with all earlier runs, without the one-time model; "
-            "the mean of up to the last three rounds that fit, or the round chosen on validation data. Best with "
-            "probability: over resampled seeds; in brackets the same for seeds that are themselves resampled. Time: "
+            f"table of clients. Within bytes: {self.link} of one client with all earlier runs, without the one-time "
+            "model; the mean of up to the last three rounds that fit, or the round chosen on validation data. Best "
+            "with probability: over resampled seeds, in brackets over seeds that are themselves resampled. Time: "
             "the whole run, every round as long as its slowest client's download, computation, upload and half a round "
             f"trip for each message; texts at their full length, {Deployment.utilisation:.0%} of the device's peak "
             f"({times})."
@@ -247,28 +253,35 @@ class Orders(TableView):
         pairs = sum(map(len, self.disagreements[MEAN].values()))
         decided = len(self.disagreements[MEAN].get("same", ()))
         yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client, {counts[WORST]}."
-        yield f"By score {_within(self.budget)} of uplink, against the mean of whole runs: {counts[BYTES]}."
+        yield f"By score {_within(self.budget)} of {self.link}, against the mean of whole runs: {counts[BYTES]}."
         swapped = sum(self._swapped(column, slow, fast) for column in self.columns)
         yield (
             f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
             f"times order {swapped} of {pairs} pairs differently."
         )
+        yield "{}. {}.".format(*self.finding() or ())
+
+    def finding(self) -> tuple[str, str] | None:
+        """Which methods most often come first, by order, and what follows; None where no task has two methods."""
+        if not self.columns:
+            return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
         leaders = {" and ".join(names) for names, _ in firsts.values()}
         best = "; ".join(f"{label}: {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
-        follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time."
+        follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time"
         if len(leaders) == 1:
-            follows = f"{leaders.pop()} leads in all five, so the choice does not depend on the order."
-        yield f"Most often first of {len(self.columns)} tasks: {best}. {follows}"
+            follows = f"{leaders.pop()} leads in all five, so the choice does not depend on the order"
+        return f"Most often first of {len(self.columns)} tasks: {best}", follows
 
     def _swapped(self, column: Column, one: Order, other: Order) -> int:
         """Pairs of methods that two orders rank the other way round, by their numbers."""
         first, second = (self.ranked[column.task, order.id] for order in (one, other))
-        return sum((first[a][0] < first[b][0]) != (second[a][0] < second[b][0]) for a, b in combinations(first, 2))
+        return sum((first[a][0] - first[b][0]) * (second[a][0] - second[b][0]) < 0 for a, b in combinations(first, 2))
 
     def _firsts(self, order: Order) -> tuple[list[str], int]:
         """The methods that most often come first, and on how many tasks."""
-        firsts = Counter(next(iter(self.ranked[column.task, order.id])) for column in self.columns)
+        each = (self.ranked[column.task, order.id].items() for column in self.columns)
+        firsts = Counter(row for ranks in each for row, (rank, _) in ranks if rank == 1)
         most = max(firsts.values())
         return [self.request.benchmark.row(row).name for row, count in firsts.items() if count == most], most
 
@@ -277,7 +290,8 @@ class Orders(TableView):
     def plot(self) -> Figure:
         """Two panels for each task: score within bytes, and how probably a method is the best, each with its band."""
         columns, left_out = with_points(self.request.columns, lambda column: column in self.columns)
-        figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), "uplink of one client, MB", least=6.5, room=1.8)
+        bytes_of = f"{self.link} of one client, MB"
+        figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), bytes_of, least=6.5, room=1.8)
         handles: dict[str, Any] = {}
         for place, column in enumerate(columns):
             scores, chances = axes_of[2 * place : 2 * place + 2]
@@ -300,7 +314,7 @@ class Orders(TableView):
     def _range(self, column: Column) -> list[float]:
         """Budgets from the cheapest first round to the dearest run."""
         records = [record for row in self.rows_of(column) for record in self._records(row, column)]
-        sizes = [size for record in records for size in spent(record, self.request.find) or () if size]
+        sizes = [size for record in records for size in spent(record, self.request.find, self.ways) or () if size]
         return np.geomspace(min(sizes), max(sizes), BUDGETS).tolist() if sizes else [1.0]
 
 
@@ -315,15 +329,6 @@ def _band(axes: Any, budgets: Sequence[float], name: str, curve: np.ndarray) -> 
 
 def _within(budget: float) -> str:
     return f"within {budget / MEGABYTE:g} MB"
-
-
-def _score(column: Column, order: Order) -> str:
-    return column.averaged if order.id == MEAN else of_clients(column.averaged, WORST)
-
-
-def _sign(column: Column, order: Order) -> int:
-    """The sign of a difference that is better."""
-    return -1 if order.deployment is not None else metric(column.averaged).sign
 
 
 def _kind(mean: int, other: int) -> str:

@@ -1,7 +1,8 @@
 """The view of what one client sends and receives in a round after the first: closed form, shapes, and ledger.
 
 Options: forms, row id -> its `WireForm`; encoders, names and layers of those for which bytes are derived; baselines,
-the rows over which savings are shown. Only the ledger needs runs.
+the rows over which savings are shown; rank, of LoRA; factors, the row at which a factor is published -> its name,
+its sentence and its readings; factor_encoders, names and layers of their encoders. Only the ledger needs runs.
 """
 
 from __future__ import annotations
@@ -12,31 +13,44 @@ from functools import cached_property
 
 from matplotlib.figure import Figure
 
-from benchmarks.costs import ModelSizes, PeftTerms, Traffic, WireForm, WirePlan
+from benchmarks.costs import Factor, ModelSizes, PeftTerms, Traffic, WireForm
 from benchmarks.experiment import Row, Scale
 from benchmarks.run_config import JSON
+from reports.evidence.published import by_place, read_published
 from reports.evidence.traffic import last_round
 from reports.frame import Quantities, Shown
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
 
 FLOAT = 4  # bytes of a value
 WAYS = ("up", "down")
 FORM, SHAPES, LEDGER = "closed form", "shapes", "ledger"
+RATIO, RANKS = "factor", "largest rank"  # of a stated factor: what it is here, and the ranks at which it is reached
+MOST_RANK = 1024  # no rank beyond it is tried
 
 
-def terms_of(sizes: ModelSizes, layers: int, clients: int) -> PeftTerms:
+def terms_of(sizes: ModelSizes, layers: int, clients: int, rank: int) -> PeftTerms:
     """The terms of an encoder, by the sizes of its parts without an adapter."""
     d, layer = sizes.width, sizes.layer_bytes // FLOAT
     f = (layer - 4 * d**2 - 9 * d) // (2 * d + 1)  # four square layers, two wide ones, two norms, their biases
-    return PeftTerms(layers, d, f, clients, sizes.head_bytes // FLOAT, layers * layer)
+    head, embeddings = sizes.head_bytes // FLOAT, sizes.embeddings_bytes // FLOAT
+    return PeftTerms(layers, d, f, clients, head, layers * layer, embeddings, rank)
+
+
+def _reached(values: Mapping[str, float]) -> str:
+    """A factor here, with the ranks at which the stated one is reached, where a number is stated."""
+    ratio = number(values[RATIO], places=2 if values[RATIO] < 100 else 1)
+    if RANKS not in values:
+        return ratio
+    most = values[RANKS]
+    ranks = "no rank" if not most else "any rank" if most == MOST_RANK else f"r ≤ {most:.0f}"
+    return f"{ratio} ({ranks})"
 
 
 class Sent(Quantities):
     """Bytes of one client in a round; every row has the same task and clients."""
 
-    fields = (*KEYS, "encoder", "counted", "quantity", "over", "value", "n_seeds")
     place_fields = ("encoder", "counted", "quantity", "over")
 
     @cached_property
@@ -52,30 +66,38 @@ class Sent(Quantities):
     def encoders(self) -> dict[str, Scale]:
         """Name -> the scale with that encoder: the request's own, then those of the options."""
         scale, paper = self.request.scale, self.request.paper_scale
-        named = {name: replace(paper, backbone=name, depth=layers) for name, layers in self.options}
-        return {scale.backbone: scale, **named}
+        named = self.request.benchmark.view.options["encoders"]
+        others = {name: replace(paper, backbone=name, depth=depth) for name, depth in named if name != scale.backbone}
+        return {scale.backbone: scale} | others
 
-    @property
-    def options(self) -> Sequence[tuple[str, int]]:
-        encoders: Sequence[tuple[str, int]] = self.request.benchmark.view.options["encoders"]
-        return encoders
+    @cached_property
+    def factors(self) -> Mapping[str, tuple[str, str, Sequence[Factor]]]:
+        factors: Mapping[str, tuple[str, str, Sequence[Factor]]] = self.request.benchmark.view.options["factors"]
+        return factors
 
-    def _plan(self, row: Row, scale: Scale) -> WirePlan | None:
-        request = self.request
-        return request.derive(row, request.columns[0], scale) if request.derive else None
+    @cached_property
+    def stated(self) -> dict[str, float]:
+        """The row at which a factor is published -> the factor."""
+        published = by_place(read_published(self.request.benchmark.published_csv), "Text")
+        return {row: published[row, "gain", ""].value for row in self.factors if (row, "gain", "") in published}
+
+    def terms(self, scale: Scale) -> PeftTerms | None:
+        """The terms of a scale's encoder and of its runs' clients; None where they depend on the texts."""
+        table, first = self.request.benchmark, self.baselines[0]
+        plan, cell = self.request.plan(first, scale), table.cell(first, self.request.columns[0], scale, 0)
+        return terms_of(plan.sizes, scale.depth, cell.cohort_size, table.view.options["rank"]) if plan else None
 
     def _sizes(self, row: Row, scale: Scale) -> dict[str, dict[str, float]]:
         """How it is counted -> direction -> bytes of one client."""
-        clients = self.request.benchmark.cell(row, self.request.columns[0], scale, 0).cohort_size
-        plan, whole = self._plan(row, scale), self._plan(self.baselines[0], scale)
+        plan, terms = self.request.plan(row, scale), self.terms(scale)
         sizes: dict[str, dict[str, float]] = {}
-        if plan is None or whole is None:
+        if plan is None or terms is None:
             return sizes
         if row.id in self.forms:
-            form, terms = self.forms[row.id], terms_of(whole.sizes, scale.depth, clients)
+            form = self.forms[row.id]
             sizes[FORM] = {"up": form.up(terms), "down": form.down(terms)}
         last: Traffic = plan.rounds[-1]
-        sizes[SHAPES] = {"up": last.up_bytes / clients, "down": last.down_bytes / clients}
+        sizes[SHAPES] = {"up": last.up_bytes / terms.K, "down": last.down_bytes / terms.K}
         return sizes
 
     def lines(self) -> Iterator[dict[str, JSON]]:
@@ -96,6 +118,22 @@ class Sent(Quantities):
                     if whole and SHAPES in sizes:
                         saved = sum(whole.values()) / sum(sizes[SHAPES].values())
                         yield common | {"counted": SHAPES, "quantity": "saved", "over": base, "value": saved}
+        yield from self._factor_lines()
+
+    def _factor_lines(self) -> Iterator[dict[str, JSON]]:
+        """Each reading of each stated factor, by encoder, and the largest rank at which it reaches the factor."""
+        for name, depth in self.request.benchmark.view.options["factor_encoders"]:
+            terms = self.terms(replace(self.request.paper_scale, backbone=name, depth=depth))
+            if terms is None:
+                return
+            for row, (_, _, readings) in self.factors.items():
+                for reading in readings:
+                    common = keys_of(self.request) | {"row": row, "encoder": name, "over": reading.text}
+                    yield common | {"counted": RATIO, "quantity": RATIO, "value": reading.ratio(terms)}
+                    if row in self.stated:
+                        ranks = range(1, MOST_RANK + 1)
+                        reach = [r for r in ranks if reading.ratio(replace(terms, r=r)) >= self.stated[row]]
+                        yield common | {"counted": RATIO, "quantity": RANKS, "value": max(reach, default=0)}
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
@@ -132,6 +170,28 @@ class Sent(Quantities):
     def grids(self) -> Iterator[Grid]:
         """A table for each encoder."""
         yield from map(self._grid, self.encoders)
+        yield self._factor_grid()
+
+    def _factor_grid(self) -> Grid:
+        """What has to be counted for each stated factor to hold."""
+        found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
+        for (row, (encoder, counted, *quantity)), line in self.by_place.items():
+            if counted == RATIO:
+                found.setdefault(encoder, {}).setdefault((row, quantity[1]), {})[quantity[0]] = line["value"]
+        groups = []
+        for row, (name, _, readings) in self.factors.items():
+            lines = [
+                Line(reading.text, tuple(_reached(each[row, reading.text]) for each in found.values()))
+                for reading in readings
+            ]
+            groups.append(Group(name, tuple(lines)))
+        title = self.title("factors that papers state, by what is counted, and the ranks at which each is reached")
+        return Grid(
+            title,
+            tuple(tuple(encoder.split("-", 1)) for encoder in found),
+            tuple(groups) if found else (),
+            stub="Stated",
+        )
 
     def method(self) -> Iterator[str]:
         """Terms and ways to count."""
@@ -140,7 +200,13 @@ class Sent(Quantities):
             "head, N the encoder's trained parameters, n = n_A = n_B = 2Lrd. One client, a round after the first."
         )
         yield "Shapes: the round itself on tensors without values. Ledger: payloads of the last round, mean over runs."
-        yield "N leaves out the embeddings, which are frozen. The one-time distribution of the model is left out."
+        yield "N leaves out the embeddings E, which are frozen. The one-time distribution of the model is left out."
+        yield (
+            f"Stated factors: ratios of closed forms at rank {self.request.benchmark.view.options['rank']}, both "
+            "directions, of the adapter alone unless h or E is named; in brackets the ranks at which the stated number "
+            "is reached. A paper that does not say what it counts is neither confirmed nor refuted by one reading."
+        )
+        yield from (f"{sentence}." for _, sentence, _ in self.factors.values())
 
     def plot(self) -> Figure:
         """Both directions together, by encoder."""

@@ -8,12 +8,12 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.encoders.encoding import TokenCache
-from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running import federation
 from benchmarks.running.events import Event
 from benchmarks.running.run_options import RunOptions
+from benchmarks.selection import with_settings
 from benchmarks.sweeps.tuning import Search
 
 TABLE = "fedsplitbert-table3"

@@ -29,6 +29,11 @@ def parsed(results: Path, *more: str) -> argparse.Namespace:
     return build_parser().parse_args(["campaign", "--results-dir", str(results), "--device", "cpu", *more])
 
 
+def test_steps_have_numbers_of_their_own():
+    numbers = [step.number for step in steps()]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+
+
 def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path, capsys):
     command = next(command for command in steps()[0].commands if command.startswith("run"))
     assert campaign.run_steps([Step("CoLA", (command,))], parsed(tmp_path), None) == 2
@@ -36,6 +41,15 @@ def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path, capsys):
     assert "are not tuned" in out
     assert all(row in out for row in ("c0", "c6", "c8", "c10"))
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_every_cell_of_the_campaigns_table_is_defined():
+    """A page of the table asks for all of them, also for those that no step runs."""
+    table = registry.benchmark("fedsplitbert-evidence")
+    for scale in table.scales:
+        for row in (*table.rows, *table.without_training):
+            cells = [table.cell(row, column, scale, 0) for column in table.columns_at(scale)]
+            assert len({cell.task for cell in cells}) == len(table.columns_at(scale))
 
 
 @pytest.mark.slow

@@ -54,6 +54,14 @@ def test_validation_is_a_part_of_the_training_subset(grouped):
         assert abs(len(after["validation"]) - 0.25 * len(before["train"])) <= (3 if grouped else 0.5)
 
 
+def test_independent_examples_are_the_next_clients_tests():
+    """The same sets, so that a model that clients share answers them once; a trial is not scored on them."""
+    clients, _ = shared(replace(CELL, independent=True))
+    for client, following in zip(clients, [*clients[1:], clients[0]], strict=True):
+        assert client.evaluation["independent"] is following.evaluation["test"]
+    assert "independent" not in shared(replace(CELL, independent=True, holdout="validation"))[0][0].evaluation
+
+
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_cell_for_tuning_sees_no_test_example(grouped):
     """Its "test" is a part of what the table's cell trains on, with a share for validation or without."""

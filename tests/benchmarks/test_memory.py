@@ -88,10 +88,10 @@ def test_checkpoints_save_activations_and_what_does_not_fit_says_so():
 def test_scored_batches_are_cut_where_they_do_not_fit():
     cell = cell_of("fedbert-table8", "central", 1, 2)
     held = Memory(cell).of(2)
-    room = held.scoring_of(10)
+    room = held.scoring_of(40)
     assert room > held.training  # a vocabulary's logits for 64 texts need more than training on two
     fitted = fit(cell, round(room / (1 - RESERVED)) + 9)
-    assert (fitted.part, fitted.scored, fitted.total) == (2, 10, room)
+    assert (fitted.part, fitted.scored, fitted.total) == (2, 40, room)
 
 
 @pytest.mark.parametrize(("codec", "copies"), [("fp32", 0), ("int8", 1), ("topk:0.1", 2)])

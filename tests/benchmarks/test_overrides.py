@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT
 from benchmarks.overrides import LayerUnit, field_value
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
+from benchmarks.selection import with_settings
 
 pytestmark = pytest.mark.usefixtures("untuned")
 

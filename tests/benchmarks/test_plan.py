@@ -89,7 +89,8 @@ def test_missing_data_are_counted_by_their_published_sizes(tmp_path, values):
     words = ("--scale", "paper", "--tasks", "rte-central,qnli-central", "--methods", "scratch", "--gpu", "a6000")
     rte, qnli = values("fedbert-table7", *words, "--data-dir", str(tmp_path))["rows"]
     assert (rte["hours"], rte["published_sizes"]) == (None, False)
-    assert qnli["hours"] > 1 and qnli["published_sizes"]
+    assert qnli["hours"] > 1
+    assert qnli["published_sizes"]
     assert qnli["micro_batch"] == qnli["batch"] == 32
 
 
@@ -117,7 +118,8 @@ def test_all_rows_at_the_paper_scale_fit_a_gpu_in_a_number_of_hours(name, gpu, v
         assert row["hours"] is not None
         if row["memory"]:  # a method that trains
             assert row["memory"]["total"] <= (1 - RESERVED) * GPUS[gpu].memory
-            assert 1 <= row["micro_batch"] <= row["batch"] and row["scored_at_once"] >= 1 and row["hours"] > 0
+            assert 1 <= row["micro_batch"] <= row["batch"]
+            assert min(row["scored_at_once"], row["hours"]) > 0
         else:
             assert row["hours"] == 0
 

@@ -29,7 +29,7 @@ CELL = RunConfig(
 # A field -> another value of it.
 LATER: dict[str, Any] = {
     "head": "psum", "validation_share": 0.1, "data_seed": 0, "grouped": True, "central_share": 0.5, "initial": CELL,
-    "adapter": AdapterConfig("lora"),
+    "adapter": AdapterConfig("lora"), "independent": True,
 }  # fmt: skip
 LATER_TRAINING: dict[str, Any] = {
     "schedule": "linear", "warmup": 0.1, "clip_norm": 1.0, "decayed": "matrices", "optimizer": "kept", "decay": 0.7,

@@ -10,11 +10,12 @@ import pytest
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.experiment import Benchmark, Scale, with_settings
+from benchmarks.experiment import Benchmark, Scale
 from benchmarks.fedsplitbert import tables
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
+from benchmarks.selection import part_of, with_settings
 from benchmarks.sweeps.space import read_grid, spaces
 from benchmarks.sweeps.tuning import Search, best_values, read_sweep
 from tests.conftest import ROOT
@@ -180,3 +181,21 @@ def test_run_takes_the_best_as_set_would(tmp_path):
     assert fedavg == cells(methods="fedavg")[0]
     with pytest.raises(UserError, match="with the same --set"):
         cells("--from-sweep", "--set", "training.batch_size=8")
+
+
+def test_a_table_takes_the_sweep_of_another_until_it_has_its_own(tmp_path):
+    def swept(table: str, rate: float) -> None:
+        entry = {"task": "sst2", "method": "fedit", "score": "accuracy on validation data"}
+        entry |= {"scale": benchmark(table).scale("lite").label, "best": {"mean": 0.5, "values": {RATE: rate}}}
+        (tmp_path / "sweeps").mkdir(exist_ok=True)
+        (tmp_path / "sweeps" / f"{table}-lite.json").write_text(json.dumps({"tunings": [entry]}), encoding="utf-8")
+
+    def rates(table: str, *methods: str) -> set[float]:
+        chosen = part_of(table, "lite", methods, ["sst2"]).with_sweep(tmp_path)
+        assert not chosen.benchmark.search(chosen.scale).is_open("sst2", "fedit")
+        return {cell.training.learning_rate for _, _, cell in chosen.cells()}
+
+    swept("fedpeft-scores", 4e-3)
+    assert rates("fedpeft-onelabel", "fedit") == rates("fedpeft-localwork", "fedit-few", "fedit-many") == {4e-3}
+    swept("fedpeft-onelabel", 2e-3)
+    assert rates("fedpeft-onelabel", "fedit") == {2e-3}

@@ -1,13 +1,16 @@
 """Federated LoRA: what each method's algebra promises, which bytes cross, and what stays with whom."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from fedsim.adapter_config import AdapterConfig
+from fedsim.aggregation import Watch
 from fedsim.algorithms import algorithm_names
 from fedsim.checkpoint import Checkpoint
 from fedsim.errors import FederationError
-from fedsim.lora import decomposed, lora_of
+from fedsim.lora import Layer, decomposed, lora_of
 from fedsim.store import ClientStore
 from tests.fedsim.test_adapters import DEPTH, HEAD, LORA, D, adapted
 
@@ -139,6 +142,53 @@ def test_the_mean_of_the_factors_is_not(small):
             for layer, value in server.items()
         ]
         assert max(wrong) > 1e-3, name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_measured_error_is_zero_where_the_aggregate_is_exact(small, name):
+    """To the rounding of fp32, which is that of whole weights where products are merged into them."""
+    ended, *_ = run(small, name, learning_rate=0.05)
+    errors = [result.metrics.measured["aggregation_error"] for result in ended.results]
+    if name.removesuffix("-frozen") in EXACT:
+        assert max(errors) < 1e-5
+    else:
+        assert errors[1] > 1e-4
+
+
+def test_what_is_measured_is_what_two_clients_say_by_hand():
+    """B̄Ā − mean(B_k A_k) of B = 1, A = e1 and B = 3, A = e2, of one weight 1 / 4 and one 3 / 4."""
+    layer = Layer("w", "a", "b")
+    weight, zero = torch.zeros(1, 2), torch.zeros(1, 1)
+    begun = {"w": weight, "a": torch.tensor([[1.0, 1.0]]), "b": zero}
+    ends = [
+        {"b": torch.tensor([[1.0]]), "a": torch.tensor([[1.0, 0.0]])},
+        {"b": torch.tensor([[3.0]]), "a": torch.tensor([[0.0, 1.0]])},
+    ]
+
+    def found_after(after):
+        watch = Watch([layer], 2.0, clients=(0, 1))
+        for client, end in enumerate(ends):
+            watch.begun(client, begun)
+            watch.trained(client, end)
+        return watch.measured([0.25, 0.75], lambda client: begun | after)
+
+    found = found_after({"b": torch.tensor([[2.5]]), "a": torch.tensor([[0.25, 0.75]])})
+    exact, inexact = torch.tensor([0.25, 2.25]), torch.tensor([2.5 * 0.25, 2.5 * 0.75])
+    assert found["aggregation_error"] == pytest.approx(float((inexact - exact).norm() / exact.norm()))
+    assert found["cosine_a"] == 0
+    assert found["cosine_b"] == pytest.approx(1)
+    assert found["cosine_change_of_a"] == pytest.approx(0)
+    merged = found_after({"w": 2.0 * exact[None]})  # as FLoRA has it: in the weight, times the scale
+    assert merged["aggregation_error"] == pytest.approx(0)
+
+
+def test_clients_with_draws_of_their_own_begin_with_different_a(small):
+    own = replace(LORA, draws="own")
+    first = [run(small, "share-b", config, rounds=1)[0].results[0].metrics.measured for config in (LORA, own)]
+    assert first[0]["cosine_a"] > 0.9
+    assert abs(first[1]["cosine_a"]) < 0.5
+    shared = [run(small, "fedit", config, rounds=1)[0].state.shared for config in (LORA, own)]
+    assert all(torch.equal(shared[0][name], shared[1][name]) for name in shared[0])  # the server's A is one draw
 
 
 @pytest.mark.parametrize(

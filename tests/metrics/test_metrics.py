@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.errors import UserError
-from benchmarks.measures import METRICS, OF_LOGITS, TRAIN_LOSS, metric
+from benchmarks.measures import METRICS, OF_LOGITS, OF_ROUNDS, TRAIN_LOSS, metric
 from benchmarks.running import scoring
 from benchmarks.tasks import task
 from fedsim.data import IGNORED as NO
@@ -21,7 +21,7 @@ from fedsim.errors import DivergedError
 from fedsim.objectives import build_objective
 
 OF_TOKENS = ("entity_f1", "entity_f1_concatenated", "text_recovery", "token_recovery")
-NAMES = sorted(set(METRICS) - {TRAIN_LOSS, *OF_LOGITS})
+NAMES = sorted(set(METRICS) - {TRAIN_LOSS, *OF_LOGITS, *OF_ROUNDS})
 F1 = {"average": "macro", "zero_division": 0}
 REFERENCES = {
     "accuracy": (2, sklearn.metrics.accuracy_score),

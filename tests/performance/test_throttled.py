@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks.networks import ACCOMPANYING, Deployment, Device, Network, Turn
+from benchmarks.costs.networks import ACCOMPANYING, Deployment, Device, Network, Turn
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
 from benchmarks.running.process import quiet_libraries
 from benchmarks.running.run_options import RunOptions

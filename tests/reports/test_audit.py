@@ -58,6 +58,14 @@ def checked(paper: str, *changes: Change) -> dict[str, Finding]:
         ("fedbert", "twins, Table 7", False, ("Table 7", "single", "mnli-central", "test/accuracy", "71.73"), True),
         # Tests of differences.
         ("fedbfpt", "comparable, scierc", False, ("Text", "fedbfpt", "scierc", "t_test/p_value", "0.00001"), True),
+        # A factor on each dataset, and a lead over every rival.
+        ("fedpeft", "order-of-magnitude", False,
+            ("FedRot-LoRA Table 2", "fedrot-lora", "rte", "error", "1.9e-4"), True),
+        ("fedpeft", "outperforms, Table 4", True,
+            ("FedRot-LoRA Table 4", "rolora", "mnli", "alpha/0.5", "0.876"), False),
+        # A size by its closed form, with the published setting.
+        ("fedpeft", "saving, bottleneck, rte", False,
+            ("FedPETuning Figure 4", "bottleneck", "rte", "tuned/size", "16"), True),
         # Statements that only some numbers decide.
         ("fedbfpt", "accuracy, Appendix Table 1", False,
             ("Appendix Table 1", "fedbfpt", "jnlpba", "test/entity_f1", "90"), None),
@@ -82,6 +90,10 @@ _HALF = stats.t.ppf(0.95, 18) * 0.26 / stats.t.ppf(1 - 0.2922 / 2, 18)
         # Client 10 has 51 of 99.
         ("fedsplitbert", "majority, Table V, mrpc", "79.86",
             f"{(92 + 86 + 71 + 66 + 50 + 56 + 65 + 72 + 88 + 5100 / 99) / 10:.2f}"),
+        # 124,647,170 values of RoBERTa-base; 4 × 12 × 16 × 768 of LoRA, and the head's 592,130.
+        ("fedpeft", "saving, fedit, qnli", "140.5", f"{124_647_170 / (4 * 12 * 16 * 768 + 592_130):.1f} with r = 16"),
+        # 3 clients: 0.8448 − 0.8712, 10: 0.8258 − 0.8362, 50: 0.7718 − 0.7680.
+        ("fedpeft", "ffa-sign", "FFA-LoRA above FedIT", "−2.64 / −1.04 / +0.38 points with 3, 10 and 50 clients"),
         ("fedbfpt", "comparable, jnlpba", "p = 0.2922",
             f"90 % interval {-0.26 - _HALF:+.2f} to {-0.26 + _HALF:+.2f} points".replace("-", "−")),
         # Half a unit of 12.9 and 12.4: 75.26 / 1.1295 to / 1.1285, 74.94 / 1.1245 to / 1.1235.

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.campaign.protocol import campaign, study_of
 from benchmarks.campaign.studies import blocks_of
+from benchmarks.campaign.study_text import Evidence, client_accuracies, study_blocks
 from benchmarks.results import RunResult, read_folders
 from reports.claims.cells import Runs, Tables
-from reports.front.study import Evidence, client_accuracies, study_blocks
 
 ROOT = Path(__file__).parents[2]
 STUDY = study_of("fedsplitbert")
@@ -93,7 +93,7 @@ def test_all_that_it_compares_are_runs_of_its_steps():
         (STUDY.primary.steps, STUDY.primary.seeds, STUDY.rows),
         (STUDY.control_steps, STUDY.control_seeds, {row for pair in STUDY.controls for row in pair}),
     ):
-        runs = {run.spec_id for number in steps for run in known.steps[number - 1]}
+        runs = {run.spec_id for number in steps for run in known.steps[number]}
         for row in map(table.row, rows):
             for column in (column for column in table.columns if column.task in seeds):
                 ids = {table.cell(row, column, table.scale("lite"), seed).spec_id for seed in seeds[column.task]}

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.costs import Work
+from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment, Device, Network, Turn, Wire
 from benchmarks.errors import UserError
-from benchmarks.networks import DEVICES, NETWORKS, Deployment, Device, Network, Turn, Wire
 from reports.evidence.traffic import turns_of
 from tests.contract.project import committed_records
 

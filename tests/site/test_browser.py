@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.networks import DEVICES, NETWORKS, Deployment, Turn
+from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment, Turn
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")

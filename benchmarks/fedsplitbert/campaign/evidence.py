@@ -28,12 +28,12 @@ _SEARCH = replace(paper.MINIATURE, grids={**paper.MINIATURE.grids, **_GRIDS})
 
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Table III's run, or one with even labels; STS-B has scores, not labels, and is split at random."""
-    if column.task == "stsb" and row.id == EVEN.id:
-        return replace(paper.base_cell(row, column, scale, seed), partition={"scheme": "equal"})
-    if row.id == _C6_EVEN.id:
-        even = studies.even_or_skewed(EVEN, column, scale, seed)
-        return replace(paper.base_cell(row, column, scale, seed), partition=even.partition)
-    return studies.even_or_skewed(row, column, scale, seed)
+    run = paper.base_cell(row, column, scale, seed)
+    if row.id not in (EVEN.id, _C6_EVEN.id):
+        return run
+    if column.task == "stsb":
+        return replace(run, partition={"scheme": "equal"})
+    return replace(run, partition=studies.even_or_skewed(EVEN, column, scale, seed).partition)
 
 
 BENCHMARK = replace(

@@ -209,7 +209,7 @@
     return values;
   }
 
-  // ---- time on a network: Deployment.run_seconds of benchmarks/networks.py, all clients of a round at once ----
+  // ---- time on a network: Deployment.run_seconds of benchmarks/costs/networks.py, all clients of a round at once ----
   function roundSeconds(turns, at) {
     var served = turns.map(function (turn) { return turn[4] / at.server; });
     var least = served.reduce(function (sum, each) { return sum + each; }, 0);

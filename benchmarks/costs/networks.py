@@ -74,7 +74,7 @@ class Wire:
 
 
 WIRES = ("payload", "framed", "gzip")
-_MEASURED = Path(__file__).parent / "performance" / "measured" / "epyc" / "wire.json"
+_MEASURED = Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "wire.json"
 
 
 def wire_of(name: str, codec: str) -> Wire:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -72,7 +72,7 @@ class ClosedForm:
 class PeftTerms:
     """The terms of closed forms of parameter-efficient methods; sizes in values, the head apart.
 
-    N: the encoder's parameters that full fine-tuning trains.
+    N: the encoder's parameters that full fine-tuning trains. E: its embeddings, which are frozen in this suite.
     """
 
     L: int  # encoder layers
@@ -81,6 +81,8 @@ class PeftTerms:
     K: int  # clients of a round
     h: int  # the head
     N: int
+    E: int
+    r: int  # the rank of LoRA
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,28 @@ class WireForm:
     text: str
     up: Callable[[PeftTerms], float]
     down: Callable[[PeftTerms], float]
+
+    def both(self, terms: PeftTerms) -> float:
+        """The bytes of both directions."""
+        return self.up(terms) + self.down(terms)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A way to count a factor that a paper states: the bytes of one form over those of another.
+
+    text: what is counted. terms: values that some terms have here, such as {"h": 0} for the adapter alone.
+    """
+
+    text: str
+    over: WireForm
+    form: WireForm
+    terms: Mapping[str, int] = field(default_factory=dict)
+
+    def ratio(self, terms: PeftTerms) -> float:
+        """The factor for an encoder, both directions together."""
+        counted = replace(terms, **self.terms)
+        return self.over.both(counted) / self.form.both(counted)
 
 
 @dataclass(frozen=True)
@@ -265,10 +289,9 @@ class Gpu:
     precision: str
 
 
-# Memory and peak rates by NVIDIA's data sheets "V100 Tensor Core GPU" (2020; SXM2), "RTX A6000" (2021; 309.7 TFLOPS with
-# sparsity), "A100 Tensor Core GPU" (2021; SXM) and "H100 Tensor Core GPU" (2022; SXM, 1 979 with sparsity), which
-# resources.nvidia.com and images.nvidia.com keep. Rates are of dense products on tensor cores: half of those with
-# sparsity.
+# Memory and peak rates: NVIDIA's data sheets "V100 Tensor Core GPU" (2020; SXM2), "RTX A6000" (2021), "A100 Tensor Core
+# GPU" (2021; SXM) and "H100 Tensor Core GPU" (2022; SXM), on resources.nvidia.com and images.nvidia.com. Rates are for
+# dense products on tensor cores, half of those with sparsity (A6000: 309.7, H100: 1 979).
 GPUS = {
     "v100-16": Gpu("V100 16 GB", 16 * 2**30, 125, "fp16"),
     "v100-32": Gpu("V100 32 GB", 32 * 2**30, 125, "fp16"),

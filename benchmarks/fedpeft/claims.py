@@ -1,0 +1,287 @@
+"""Checkable sentences on federated parameter-efficient methods. Quotations are literal, from the pages named.
+
+Bytes are of both directions, by the shapes of BERT-base with 3 clients and rank 8. Scores are a client's, over two
+skews of the labels. No paper prints a number of these tables: what they print is judged by `audit.toml`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+from benchmarks.claims import At, Better, Claim, CostBound, similar
+
+_bytes = partial(At, "fedpeft-bytes")
+_TABLES = ("fedpeft-scores", "fedpeft-onelabel")  # label shares drawn from Dirichlet(0.5), and one label a client
+_DRAWN, _ONE_LABEL = (partial(At, table) for table in _TABLES)
+_work = partial(At, "fedpeft-localwork")
+_TASK = ("mrpc",)  # bytes are the same on every task
+_ALONE = {"h": 0}
+_A_LITTLE, _TENTH = 1.0, 110.0  # points; percent
+_MAJORITY = "overall-majority"
+_COUNTED = "Bytes of a client's round after the first, by closed forms."
+
+
+def _cost(row: str, over: str, terms: dict[str, int] | None = None, **bounds: float) -> tuple[CostBound, ...]:
+    """A row's bytes against those of another one, by closed forms; terms: those that are not the encoder's own."""
+    rows, than = (_bytes(row),), (_bytes(over),)
+    return (CostBound(rows, than, _TASK, of="form", terms=terms or {}, **bounds),)  # type: ignore[arg-type]
+
+
+def _percent(row: str, over: str, most: float, terms: dict[str, int] | None = None) -> tuple[CostBound, ...]:
+    return tuple(replace(each, share=True) for each in _cost(row, over, terms, most=most))
+
+
+def _operations(most: float) -> tuple[CostBound, ...]:
+    """FFA-LoRA's operations in percent of FedIT's."""
+    return (CostBound((_bytes("ffa-lora"),), (_bytes("fedit"),), _TASK, most=most, of="flops", share=True),)
+
+
+def _above(row: str, *rivals: str, by: float = 0.0, tables: tuple[str, ...] = _TABLES) -> tuple[Better, ...]:
+    """A row above others on every task, in each table."""
+    return tuple(Better((At(table, row),), tuple(At(table, each) for each in rivals), by) for table in tables)
+
+
+def _fails(row: str, *tables: str) -> tuple[Better, ...]:
+    """No more than a little above the constant answer, on every task, in each table."""
+    return tuple(
+        Better((At(table, row),), (At(table, _MAJORITY),), -math.inf, _A_LITTLE, over_failed=True) for table in tables
+    )
+
+
+def _wider(*rows: str) -> tuple[Better, ...]:
+    """Full fine-tuning's gain over each row is larger with one label a client than with drawn shares."""
+    return tuple(
+        Better((_ONE_LABEL("fedavg"),), (_DRAWN("fedavg"),), since=(_ONE_LABEL(row), _DRAWN(row))) for row in rows
+    )
+
+
+def _less_error(row: str, by: float) -> tuple[Better, ...]:
+    """A row's error of aggregation below FedIT's by so many percent, under each skew."""
+    tables = ("fedpeft-aggregation", "fedpeft-aggregation-onelabel")
+    return tuple(
+        Better((At(table, row),), (At(table, "fedit"),), by, relative=True, over_failed=True) for table in tables
+    )
+
+
+def _half_as_alike(row: str, other: str) -> tuple[Better, ...]:
+    """The cosine of a row's A is at most half of another's."""
+    rows, others = (At("fedpeft-similarity", row),), (At("fedpeft-similarity", other),)
+    scores = ("round/cosine_a",)
+    return (Better(rows, others, -math.inf, -50.0, scores=scores, relative=True, over_failed=True),)
+
+
+_EXISTING = ("fedit", "ffa-lora", "rolora", "flexlora")  # the baselines of FedRot-LoRA's tables
+
+CLAIMS = (
+    Claim(
+        "1a",
+        "FFA-LoRA provides more consistent performance with better computational efficiency over vanilla LoRA in "
+        "various FL tasks",
+        "arXiv 2403.12313, abstract",
+        _above("ffa-lora", "fedit"),
+        reading="performance: above FedIT on every task and under both skews; both with a shared head, and each with "
+        "its own grid of rates. Spread over rates is shown with the trials and not judged.",
+        otherwise={
+            f"no more than {_A_LITTLE:g} point below": _above("ffa-lora", "fedit", by=-_A_LITTLE),
+            "head frozen at its draw": _above("ffa-lora-frozen", "fedit"),
+            "with one label a client alone": _above("ffa-lora", "fedit", tables=_TABLES[1:]),
+        },
+    ),
+    Claim(
+        "1b",
+        "better computational efficiency over vanilla LoRA",
+        "arXiv 2403.12313, abstract, of FFA-LoRA",
+        _operations(100.0),
+        reading="no more operations of a client's training on a text than FedIT's, by BERT-base's shapes.",
+        otherwise={"a hundredth fewer": _operations(99.0)},
+    ),
+    Claim(
+        "1c",
+        "more consistent performance",
+        "arXiv 2403.12313, abstract, of FFA-LoRA",
+        (Better((_ONE_LABEL("ffa-lora"),), (_ONE_LABEL("fedit"),), since=(_DRAWN("ffa-lora"), _DRAWN("fedit"))),),
+        reading="from drawn label shares to one label a client it loses less than FedIT on every task.",
+    ),
+    Claim(
+        "2a",
+        "further halve the communication cost",
+        "arXiv 2403.12313, abstract, of FFA-LoRA",
+        _cost("ffa-lora", "fedit", _ALONE, least=2, most=2),
+        reading=f"half of FedIT's bytes, of the adapter alone. {_COUNTED}",
+        otherwise={"with the head, which both share": _cost("ffa-lora", "fedit", least=2)},
+        headline="FFA-LoRA halves FedIT's bytes if the shared head is not counted",
+    ),
+    Claim(
+        "2b",
+        "without increasing communication cost",
+        "arXiv 2602.23638, abstract, of FedRot-LoRA",
+        _percent("fedrot-lora", "fedit", 100),
+        reading=f"no more bytes than FedIT's, with the head. {_COUNTED}",
+    ),
+    Claim(
+        "3",
+        "order-of-magnitude reduction in aggregation error",
+        "caption of assets/agg_error.png in haoran-zh/FedRot-LoRA at commit 36a67ef2",
+        _less_error("fedrot-lora", 90.0),
+        reading="FedRot-LoRA's error is at most a tenth of FedIT's on every task: at least 90 % lower.",
+        otherwise={"lower by any amount": _less_error("fedrot-lora", 0.0)},
+    ),
+    Claim(
+        "4",
+        "consistently outperforms existing federated LoRA baselines across a range of heterogeneity levels and LoRA "
+        "ranks",
+        "arXiv 2602.23638, abstract, of FedRot-LoRA",
+        _above("fedrot-lora", *_EXISTING),
+        reading="above FedIT, FFA-LoRA, RoLoRA and FlexLoRA on every task and under both skews, at rank 8, each row "
+        "with 8 trials. λ = 1 is the rotation of the abstract.",
+        otherwise={"λ tuned": _above("fedrot-lora-soft", *_EXISTING), "above FedIT": _above("fedrot-lora", "fedit")},
+    ),
+    Claim(
+        "5",
+        "FedIT (without alignment) fails to converge across all datasets",
+        "caption of assets/fedopt_style.png in haoran-zh/FedRot-LoRA at commit 36a67ef2, of FedIT with a server's Adam",
+        _fails("fedit-adam", *_TABLES),
+        reading=f"no more than {_A_LITTLE:g} point above the majority-class baseline on every task and under both "
+        "skews. The server's rate is tuned from 1e-4 to 1e-1; theirs was 1e-3 or 1e-2.",
+        otherwise={
+            "with drawn label shares alone": _fails("fedit-adam", _TABLES[0]),
+            "more than 5 points below FedIT": _above("fedit", "fedit-adam", by=5.0),
+        },
+    ),
+    Claim(
+        "6a",
+        "A matrices are responsible for learning general knowledge, while B matrices focus on capturing "
+        "client-specific knowledge",
+        "arXiv 2410.01463, abstract, of FedSA-LoRA",
+        _above("fedsa-lora-shared", "share-b"),
+        reading="to share A and keep B scores higher on a client's own texts than to share B and keep A, with a shared "
+        "head, on every task and under both skews.",
+    ),
+    Claim(
+        "6b",
+        "this similarity is largely attributable to the identical initialization rather than shared knowledge",
+        "arXiv 2509.25414v1, of Fed-ALoRA, on the A of clients that train alone",
+        _half_as_alike("local-lora-own-draws", "local-lora"),
+        reading="the cosine of two clients' A is at most half as large if each begins with a draw of its own as if all "
+        "begin with one, on every task; clients train alone.",
+        otherwise={"where B is shared": _half_as_alike("share-b-own-draws", "share-b")},
+    ),
+    Claim(
+        "7a",
+        "exact updates with minimal computational and communication overhead",
+        "arXiv 2410.09432v4, abstract, of FedEx-LoRA",
+        _percent("fedex-lora", "fedit", _TENTH, _ALONE),
+        reading=f"at most {_TENTH - 100:g} % more bytes than FedIT's, of the adapter alone, with the residual in "
+        f"factors and 3 clients; the paper states no number. {_COUNTED}",
+        otherwise={
+            "with the head": _percent("fedex-lora", "fedit", _TENTH),
+            "the residual dense, as in the authors' code": _percent("fedex-lora-dense", "fedit", _TENTH, _ALONE),
+            "at most 10 % of full fine-tuning's": _percent("fedex-lora", "fedavg", 10, _ALONE),
+            "the same with 50 clients": _percent("fedex-lora", "fedavg", 10, {**_ALONE, "K": 50}),
+        },
+        headline="FedEx-LoRA's exact update takes {value:.0f} % of FedIT's bytes with 3 clients",
+    ),
+    Claim(
+        "7b",
+        "consistent performance gains over state-of-the-art methods",
+        "arXiv 2410.09432v4, abstract, of FedEx-LoRA",
+        _above("fedex-lora", "fedit", "ffa-lora"),
+        reading="above FedIT and FFA-LoRA on every task and under both skews.",
+        otherwise={"above FedIT": _above("fedex-lora", "fedit")},
+    ),
+    Claim(
+        "8a",
+        "surpassing state-of-the-art methods",
+        "arXiv 2409.05976v1, abstract, of FLoRA",
+        _above("flora", "fedit"),
+        reading="above FedIT, the method that it compares with, on every task and under both skews.",
+    ),
+    Claim(
+        "8b",
+        "FLoRA is unstable and can't converge.",
+        "issue 11 of ziyaow1010/FederatedLLM",
+        _fails("flora", *_TABLES),
+        reading=f"no more than {_A_LITTLE:g} point above the majority-class baseline on every task and under both "
+        "skews; 8a contradicts it.",
+        otherwise={"below FFA-LoRA (issue 15)": _above("ffa-lora", "flora")},
+    ),
+    Claim(
+        "8c",
+        "noise-free",
+        "arXiv 2409.05976v1, abstract, of FLoRA's aggregation",
+        (
+            Better(
+                (_work("flora-few"),),
+                (_work("flora-many"),),
+                -_A_LITTLE,
+                since=(_work("fedit-few"), _work("fedit-many")),
+            ),
+        ),
+        reading=f"stable: its gain over FedIT is at 5 steps a round no more than {_A_LITTLE:g} point below that at "
+        "135 steps, although A is drawn anew in each round.",
+    ),
+    Claim(
+        "9",
+        "as the data across users becomes more diverse, the gap between fully fine-tuning the model and employing PEFT "
+        "methods widens",
+        "arXiv 2308.06522, abstract, of SLoRA",
+        _wider("fedit", "bitfit", "bottleneck", "prefix"),
+        reading="FedAvg's gain over FedIT, BitFit, the adapter and the prefix is larger with one label a "
+        "client than with drawn label shares, on every task.",
+        otherwise={"over FedIT": _wider("fedit")},
+    ),
+    Claim(
+        "10",
+        "efficiently defend against privacy attacks and maintains acceptable performance",
+        "ar5iv 2212.10025, abstract, of FedPETuning",
+        tuple(
+            similar(At(table, row), At(table, "fedavg"), within=2.0)
+            for table in _TABLES
+            for row in ("bottleneck", "fedit", "prefix", "bitfit")
+        ),
+        reading="performance: adapter, LoRA, prefix and BitFit within 2 points of full fine-tuning on every task; the "
+        "paper states no margin. Attacks are not judged.",
+    ),
+    Claim(
+        "11",
+        "substantially enhances the robustness and effectiveness in multiple federated fine-tuning scenarios",
+        "arXiv 2409.02346v1, abstract, of RoLoRA",
+        _above("rolora", "fedit", by=_A_LITTLE),
+        reading=f"more than {_A_LITTLE:g} point above FedIT on every task and under both skews, with 3 clients.",
+        otherwise={
+            "with 50 clients of one label": _above("rolora", "fedit", by=_A_LITTLE, tables=("fedpeft-fifty",)),
+            "with one label a client alone": _above("rolora", "fedit", by=_A_LITTLE, tables=_TABLES[1:]),
+            "with drawn label shares alone": _above("rolora", "fedit", by=_A_LITTLE, tables=_TABLES[:1]),
+        },
+    ),
+    Claim(
+        "12a",
+        "reducing communication costs by up to 230x",
+        "arXiv 2502.15436, abstract, of Fed-SB",
+        _cost("fed-sb", "fedit", _ALONE, least=230),
+        reading=f"FedIT's bytes over its own, of the adapter alone and at equal rank, 8. {_COUNTED} The abstract names "
+        "no baseline and no rank; fedpeft-bytes shows at which ranks each reading reaches it.",
+        otherwise={
+            "rank 6": _cost("fed-sb", "fedit", {**_ALONE, "r": 6}, least=230),
+            "with the head": _cost("fed-sb", "fedit", least=230),
+            "over FLoRA and FedEx-LoRA, 3 clients": _cost("fed-sb", "fedex-lora", _ALONE, least=230),
+            "over full fine-tuning": _cost("fed-sb", "fedavg", _ALONE, least=230),
+        },
+    ),
+    Claim(
+        "12b",
+        "can reduce the communication overhead by up to 2041×",
+        "arXiv 2602.17095, abstract, of FLoRG",
+        _cost("share-b", "fedavg", _ALONE, least=2041),
+        reading="FLoRG sends one factor of a layer, as many bytes as the row that shares B, which stands for it here: "
+        f"full fine-tuning's bytes over its own, of the adapter alone, at rank 8. {_COUNTED} The abstract names no "
+        "baseline and no rank.",
+        otherwise={
+            "rank 2": _cost("share-b", "fedavg", {**_ALONE, "r": 2}, least=2041),
+            "over FedEx-LoRA, dense": _cost("share-b", "fedex-lora-dense", _ALONE, least=2041),
+            "over FLoRA, 50 clients": _cost("share-b", "flora", {**_ALONE, "K": 50}, least=2041),
+        },
+    ),
+)

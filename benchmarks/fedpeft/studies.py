@@ -1,0 +1,210 @@
+"""What the suite varies: the number of clients, their label shares, and the work between two aggregations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.experiment import Benchmark, Column, Row, another
+from benchmarks.fedpeft import paper
+from benchmarks.fedpeft.forms import RANK
+from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
+from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
+from benchmarks.publication import View
+
+_LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
+_NAMED = {row.id: row for row in METHODS}
+
+
+def _over(
+    name: str, clients: int, shares: str, of_seed: Any, rows: Sequence[Row] = SCORES.rows, **fields: Any
+) -> Benchmark:
+    """The scores over other clients, with the settings that were tuned for three clients. shares: in words."""
+    return another(
+        SCORES,
+        name,
+        name,
+        f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {shares}",
+        also=f"- clients: {clients} clients of one size {shares}. Settings are those of fedpeft-scores.",
+        rows=tuple(rows),
+        base=paper.base_of(of_seed),
+        scales=_LITE,
+        gate=SCORES,
+        swept_as=SCORES.id,
+        without_training=paper.CORRECTED,
+        deviations=tuple(entry for entry in DEVIATIONS if entry.id != "clients"),
+        **fields,
+    )
+
+
+TEN = _over("ten", 10, "with drawn label shares", lambda seed: paper.dirichlet_shares(1.0, 10, seed))
+FIFTY = _over("fifty", 50, "with one label each", lambda seed: paper.one_label(50), columns=SCORES.columns[1:])
+EVEN = _over("even", paper.CLIENTS, "with even labels", lambda seed: [[50.0, 50.0]] * paper.CLIENTS)
+
+_STEPS = {
+    "few": ("5 steps a round", {"training.rounds": 18, "training.batch_size": 144}),
+    "many": ("135 steps a round", {"training.rounds": 2, "training.local_epochs": 3}),
+}
+LOCAL_WORK = another(
+    SCORES,
+    "localwork",
+    "local work",
+    "Accuracy of FLoRA and FedIT by the steps between two aggregations, over 3 clients with drawn label shares",
+    rows=tuple(
+        _NAMED[row].changed(changes, id=f"{row}-{id}", name=f"{_NAMED[row].name}, {name}", tuned_as=row)
+        for row in ("fedit", "flora")
+        for id, (name, changes) in _STEPS.items()
+    ),
+    columns=SCORES.columns[1:],
+    scales=_LITE,
+    gate=SCORES,
+    swept_as=SCORES.id,
+    also="""
+- steps (lite): 5, 45 (fedpeft-scores) and 135 steps a round: 18 rounds of one epoch with 144 texts a batch, six with
+  16, and two of three epochs. The first sees each text 18 times, the others six times. All have the rate that was tuned
+  for 45.
+""",
+)
+
+# ---- where a personalised method's gain comes from ---------------------------------------------------------------
+
+
+def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
+    """FedSA-LoRA's gain over FedIT in parts: the label prior, the head, and the rest."""
+    return another(
+        table,
+        name,
+        name,
+        f"FedSA-LoRA's gain over FedIT in parts, over 3 clients {skew}: label prior, local head, and local B",
+        also="""
+- parts: Label prior is FedIT + prior over FedIT. Head is FedPer over that: FedIT + prior over FedPer, with its sign
+  turned. The rest, a local B, is FedSA-LoRA over FedPer.
+""",
+        rows=tuple(_NAMED[row] for row in ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")),
+        columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+        view=View(
+            "gains",
+            {
+                "reference": "fedit",
+                "part": "fedper-lora",
+                "headline": "fedsa-lora",
+                "at": "late",
+                "is": "what a local B adds to a local head",
+            },
+        ),
+        without_training=tuple(row for row in paper.CORRECTED if row.corrects == "fedit"),
+        gate=SCORES,
+        swept_as=SCORES.id,
+        average="",
+    )
+
+
+PARTS = _parts(SCORES, "parts", "with drawn label shares"), _parts(ONE_LABEL, "onelabelparts", "with one label each")
+
+# ---- what aggregation makes of low-rank updates ------------------------------------------------------------------
+
+
+def _measured(*names: str) -> tuple[Column, ...]:
+    """The suite's tasks, scored by what is measured of a round's aggregation."""
+    scores = tuple(f"round/{name}" for name in names)
+    return tuple(
+        replace(column, scores=scores, averaged=scores[0], evaluations={"round": ""}, beside=())
+        for column in SCORES.columns
+    )
+
+
+_LORA = (
+    *("fedit", "ffa-lora", "rolora", "fedsa-lora", "flora", "flexlora", "fedex-lora", "fedex-lora-dense"),
+    *("fedex-lora-transposed", "fedrot-lora", "fedsvd"),
+)
+AGGREGATION = another(
+    SCORES,
+    "aggregation",
+    "aggregation",
+    "How far the aggregate of a round is from the mean of the clients' products B A, over 3 clients",
+    also="""
+- error: The norm of what clients begin the next round with, less the mean of what they trained, both as products (their
+  own B where B is local, merged weights where the method changes them), over the norm of the mean product. Means over
+  the clients' examples, all layers together. Exact methods are at the rounding of fp32: 1e-7, or 1e-6 where products
+  are merged into weights, which are larger.
+""",
+    rows=tuple(_NAMED[row] for row in _LORA),
+    columns=_measured("aggregation_error"),
+    gate=SCORES,
+    view=View("curves", {"quantity": "score"}),
+    swept_as=SCORES.id,
+    average="",
+)
+AGGREGATION_ONE_LABEL = another(
+    AGGREGATION,
+    "aggregation-onelabel",
+    "aggregation, one label",
+    "How far a round's aggregate is from the mean of the clients' products B A, over 3 clients with one label each",
+    base=ONE_LABEL.base,
+    swept_as=SCORES.id,
+)
+_OWN_DRAWS = tuple(
+    row.changed(
+        {"adapter": {**paper.LORA, "draws": "own"}},
+        id=f"{row.id}-own-draws",
+        name=f"{row.name}, own draws of A",
+        note="each client begins with an A of its own seed",
+        tuned_as=row.id,
+    )
+    for row in (paper.LOCAL, _NAMED["share-b"])
+)
+SIMILARITY = another(
+    SCORES,
+    "similarity",
+    "similarity",
+    "Cosine of two clients' factors A and B by the draw of A, and of what a round changes of A, over 3 clients",
+    also="""
+- cosine: Between two clients' factors as they end a round's training, mean over pairs and layers; in the last round. A
+  round's change of A shows what data alone make similar.
+""",
+    rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
+    columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
+    gate=SCORES,
+    swept_as=SCORES.id,
+    average="",
+)
+
+# ---- scores against bytes ----------------------------------------------------------------------------------------
+
+_HALF = ("ffa-lora", "rolora", "fedsa-lora", "fedsa-lora-shared")  # send one of two factors
+_EQUAL_BYTES = tuple(
+    _NAMED[row].changed(
+        {"adapter": {**paper.LORA, "r": 2 * RANK, "alpha": 32.0}},
+        id=f"{row}-r16",
+        name=f"{_NAMED[row].name}, r = {2 * RANK}",
+        note=f"sends as many values of factors as FedIT at r = {RANK}",
+        tuned_as=row,
+    )
+    for row in _HALF
+)
+FRONTS = another(
+    SCORES,
+    "fronts",
+    "fronts",
+    "Scores against the bytes that one client sends, with partners of equal bytes, over 3 clients",
+    also=f"""
+- equal-bytes: Methods that send one factor have a row at r = {2 * RANK} too, with the same scale α / r and at the
+  rate that was tuned for r = {RANK}.
+""",
+    rows=(*METHODS, *_EQUAL_BYTES),
+    columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+    view=View(
+        "orders",
+        {
+            "megabytes": 4,
+            "front": (0.5, 1, 2, 4, 20, 500),
+            "directions": ("up", "down"),
+            "networks": ("3g", "datacentre"),
+        },
+    ),
+    swept_as=SCORES.id,
+    average="",
+)
+
+BENCHMARKS = (*PARTS, FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, AGGREGATION_ONE_LABEL, SIMILARITY)

@@ -1,0 +1,151 @@
+"""Controls of the label-prior study: three clients whose label shares are equal and who differ in something else.
+
+Clients that differ in their sources, and clients of which one has a fifth of its labels flipped (docs/protocol.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.corrections import PRIOR, without_training
+from benchmarks.errors import UserError
+from benchmarks.experiment import Column, Row, Scale
+from benchmarks.fedsplitbert import paper
+from benchmarks.fedsplitbert.campaign.evidence import BENCHMARK as EVIDENCE
+from benchmarks.publication import deviations
+from benchmarks.run_config import RunConfig
+from benchmarks.tasks import DataSource, Task, TaskData, TextExamples, task
+
+SOURCES = ("mrpc", "qqp", "qnli")  # pairs of texts with two labels
+LIKE = "sst2"  # split and scored at the lite scale as SST-2
+PER_LABEL, GENERATED = 800, 30  # examples of each label at each client
+FLIPPED = 0.2
+
+Load = Callable[[str], TaskData]
+
+
+def _balanced(name: str, pool: TextExamples, per_label: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of a random part of the pool with as many examples of each label."""
+    fewest = int(np.bincount(pool.labels, minlength=2).min())
+    if fewest < per_label:
+        raise UserError(
+            f"{name}: expected at least {per_label} examples of each label, found {fewest}; use all its files"
+        )
+    each = [rng.permutation(np.flatnonzero(pool.labels == label))[:per_label] for label in (0, 1)]
+    return np.sort(np.concatenate(each))
+
+
+def _joined(parts: Sequence[TextExamples], data: Sequence[TaskData], note: str) -> TaskData:
+    pool = TextExamples(
+        tuple(texts for part in parts for texts in part.texts), np.concatenate([part.labels for part in parts])
+    )
+    origin = "; ".join(dict.fromkeys(each.origin for each in data))
+    notes = dict.fromkeys(note for each in data for note in each.notes)
+    return TaskData(pool, origin, notes=(*notes, note), files=tuple(file for each in data for file in each.files))
+
+
+def _part(pool: TextExamples, chosen: np.ndarray) -> TextExamples:
+    return TextExamples(tuple(pool.texts[place] for place in chosen), pool.labels[chosen])
+
+
+def mixed(load: Load, per_label: int = PER_LABEL) -> TaskData:
+    """Examples of three tasks, one after the other, with equal label shares."""
+    rng = np.random.default_rng([0, *b"mixed-pairs"])
+    data = [load(source) for source in SOURCES]
+    parts = [
+        _part(each.pool, _balanced(name, each.pool, per_label, rng)) for name, each in zip(SOURCES, data, strict=True)
+    ]
+    return _joined(parts, data, f"{2 * per_label} random examples of each of {', '.join(SOURCES)}")
+
+
+def flipped(load: Load, per_label: int = PER_LABEL) -> TaskData:
+    """SST-2's examples for three clients with equal label shares; a fifth of the first one's labels is flipped."""
+    rng, data = np.random.default_rng([0, *b"flipped"]), load(LIKE)
+    chosen = _balanced(LIKE, data.pool, 3 * per_label, rng)
+    by_label = [rng.permutation(chosen[data.pool.labels[chosen] == label]).reshape(3, -1) for label in (0, 1)]
+    parts = [_part(data.pool, np.concatenate(each)) for each in zip(*by_label, strict=True)]
+    labels = parts[0].labels.copy()
+    for label in (0, 1):
+        places = np.flatnonzero(parts[0].labels == label)
+        labels[rng.choice(places, round(FLIPPED * len(places)), replace=False)] = 1 - label
+    parts[0] = replace(parts[0], labels=labels)
+    return _joined(parts, [data], f"{FLIPPED:.0%} of each label of the first {2 * per_label} examples is flipped")
+
+
+def _from(source: DataSource) -> Load:
+    return lambda name: task(name).load(source)
+
+
+def _made(seed: int) -> Load:
+    def load(name: str) -> TaskData:
+        generate = task(name).generate
+        assert generate
+        return generate(seed)
+
+    return load
+
+
+def _find(*names: str) -> Callable[[DataSource], None]:
+    def find(source: DataSource) -> None:
+        for name in names:
+            if look := task(name).find:
+                look(source)
+
+    return find
+
+
+TASKS = (
+    Task(
+        "mixed-pairs",
+        "MRPC, QQP and QNLI, one a client",
+        "glue",
+        ("0", "1"),
+        ("accuracy",),
+        load=lambda source: mixed(_from(source)),
+        find=_find(*SOURCES),
+        generate=lambda seed: mixed(_made(seed), GENERATED),
+    ),
+    Task(
+        "sst2-flipped",
+        "SST-2, labels of one client flipped",
+        "glue",
+        ("negative", "positive"),
+        ("accuracy",),
+        load=lambda source: flipped(_from(source)),
+        find=_find(LIKE),
+        generate=lambda seed: flipped(_made(seed), GENERATED),
+    ),
+)
+
+
+def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    """A run on SST-2, with this task's examples, of which each client gets a third in the data's order."""
+    like = replace(column, task=LIKE)
+    run = paper.base_cell(row, like, scale, seed)
+    return replace(run, task=column.task, partition={"scheme": "in-order"}, grouped=False)
+
+
+_C6 = EVIDENCE.row("c6")
+BENCHMARK = replace(
+    EVIDENCE,
+    id="fedsplitbert-controls",
+    place="controls",
+    title="FedAvg and personalised rows where 3 clients have equal label shares; no table of the paper",
+    rows=(EVIDENCE.row("fedavg"), _C6, EVIDENCE.row("fedavg-finetuned")),
+    columns=tuple(
+        Column(each.id, each.name, ("test/accuracy",), "test/accuracy", scales=("demo", "lite")) for each in TASKS
+    ),
+    base=_base,
+    without_training=tuple(each for row in (paper.FEDAVG, _C6) for each in without_training(row, PRIOR)),
+    deviations=(
+        *EVIDENCE.deviations,
+        *deviations(f"""
+- controls: Each client has {2 * PER_LABEL} examples, as many of each label. On the first column each client's are of
+  another task. On the second all are SST-2's, and {FLIPPED:.0%} of each label of the first client's are flipped, for
+  training and testing, which leaves the best answers as they are.
+"""),
+    ),
+)
