@@ -152,6 +152,8 @@ class Clients(TableView):
 
 def _limiting(column: Column, quantity: str) -> str:
     """The score within whose limits a quantity stays; "" for gains."""
+    if quantity in OF_CLIENTS:
+        return of_clients(column.averaged, quantity)
     return "" if quantity.startswith("gain_") else column.averaged
 
 
