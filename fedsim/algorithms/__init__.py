@@ -20,6 +20,7 @@ from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, MapClients, RoundMetrics, RoundOutcome, drawn_places
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
+from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model, shallower
 from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
@@ -42,6 +43,7 @@ class Workload:
     training: LocalTraining
     objective: Objective
     evaluation_batch_size: int = 64
+    scoring: MicroBatches = field(default_factory=lambda: MicroBatches(trains=False))  # of batches
     max_length: int | None = None  # tokens at which texts are cut, where a method has to know
     features: FeatureCache = field(default_factory=FeatureCache)
     clients: int | None = None  # of the federation, with ids from 0 on, where a method's plans depend on all of them
@@ -97,7 +99,11 @@ class Workload:
     def answers(self, values: Params, subset: Subset) -> np.ndarray:
         """The objective's answers for a subset, by the resident model with these parameters."""
         self.model.write(values)
-        return self.model.predict(subset, self.evaluation_batch_size, self.training.width)
+        return self.scored(self.model, subset)
+
+    def scored(self, model: Model, subset: Subset) -> np.ndarray:
+        """The objective's answers for a subset, by a model as it is."""
+        return model.predict(subset, self.evaluation_batch_size, self.training.width, self.scoring)
 
     def by_features(self, subset: Subset, half: bool = False) -> Subset:
         """The subset with the encoder's present hidden states in place of token ids, computed once.

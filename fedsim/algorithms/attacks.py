@@ -73,7 +73,7 @@ def inversion(
         learned = dict(state.shared)
         model = inverter(workload.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
         model.write(same_device(learned, model.device))
-        return model.predict(workload.by_features(subset), workload.evaluation_batch_size, training.width)
+        return workload.scored(model, workload.by_features(subset))
 
     return FederatedAlgorithm(init, round, predict, personal=False)
 

@@ -278,7 +278,7 @@ class _Averaging:
             model, values = self.workload.client_model(own), self._begin(own, values, state.clients.get(client.id))
         model.set_trained(())  # so that what the last client was asked for is not written again for this one
         model.hold(values)
-        return model.predict(self.prepared(subset), self.workload.evaluation_batch_size, self.workload.training.width)
+        return self.workload.scored(model, self.prepared(subset))
 
 
 def of_trainable(plan: PlanFn, trainable: frozenset[str]) -> PlanFn:

@@ -81,7 +81,7 @@ def local_prior(workload: Workload) -> FederatedAlgorithm:
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.set_trained(())  # so that what stands there already is not written again for each client
         model.hold(workload.initial)
-        answers = model.predict(subset, workload.evaluation_batch_size, workload.training.width)
+        answers = workload.scored(model, subset)
         return answers if client is None else objective.with_prior(answers, client.train, state.shared)
 
     return FederatedAlgorithm(init, round, predict, server=lambda state: dict(workload.initial))

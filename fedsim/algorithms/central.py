@@ -54,7 +54,7 @@ def central(
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(workload.server_params(state))
-        return model.predict(prepared(subset), workload.evaluation_batch_size, training.width)
+        return workload.scored(model, prepared(subset))
 
     return FederatedAlgorithm(
         silent_start, round, predict, personal=False, server=workload.server_params, learners=learners

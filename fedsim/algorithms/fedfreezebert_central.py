@@ -60,7 +60,7 @@ def fedfreezebert_central(
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(workload.server_params(state))
-        return model.predict(by_features(subset), workload.evaluation_batch_size, training.width)
+        return workload.scored(model, by_features(subset))
 
     return FederatedAlgorithm(init, round, predict, personal=False, server=workload.server_params)
 
