@@ -90,7 +90,7 @@ class Workload:
         return {}
 
     def require_no_adapter(self, what: str) -> None:
-        """Raise FederationError if the model has an adapter. what: the method or part that does not support adapters."""
+        """Raise FederationError if the model has an adapter. what: the method or part without adapters."""
         if adapter := self.model.network.adapter:
             raise FederationError(f"{what}: expected a model without an adapter, found {adapter.kind}; leave it out")
 

@@ -217,7 +217,7 @@ class _Averaging:
         return self.ranks.cut(client, params) if self.ranks else params
 
     def _broadcast(self, state: FederationState, client: ClientId) -> Moments:
-        """Payloads by kind that bring a client's frozen tensors up to date; all changed ones if it missed the last round."""
+        """Payloads by kind that update a client's frozen tensors; all changed ones if it missed the last round."""
         if not self.merge or not state.round:
             return {}
         if client in self.workload.cohort(state.round):

@@ -1,4 +1,4 @@
-"""FedBERT, parallel (Tian et al. 2022, Algorithm 2): clients train in parallel, then parts of their models are averaged."""
+"""FedBERT, parallel (Tian et al. 2022, Algorithm 2): clients train in parallel, then parts are averaged."""
 
 from __future__ import annotations
 

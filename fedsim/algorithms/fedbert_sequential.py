@@ -97,7 +97,7 @@ class _Sequential(SplitMethod):
         return learned, RoundMetrics(tuple(losses), mean)
 
     def handed(self, round: int) -> tuple[tuple[bool, bool], ...]:
-        """Per turn: whether W^E and W^H come from another client, and whether they go to another client or the server."""
+        """Per turn: whether W^E and W^H come from another client, and whether they go to another or the server."""
         ids, before, after = self.turns[round - 1], self.turns[: round - 1], self.turns[round:]
         holders = [before[-1][-1] if before else ids[0], *ids[:-1]]
         takers = [*ids[1:], after[0][0] if after else None]
