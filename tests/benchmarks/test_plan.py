@@ -66,7 +66,7 @@ def test_generated_data_are_counted(plan):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples: name the folder of the data with"),
+        (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples: name the data folder with"),
         (["--scale", "lite", "--tasks", "arsarcasm", "--data-dir", "no-such-folder"], "the data directory"),
         (["--set", "options.features=trimmed"], "bytes that depend on the texts themselves"),
     ],
@@ -107,5 +107,5 @@ def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(
     assert "│ MRPC, RTE, WNLI │ FedAvg │ 6 │ 127.77 MB │" in out
     assert "│ MRPC │ FedSplitBERT │ 6 │ 106.47 MB │" in out  # c differs from task to task
     assert "│ RTE, WNLI │ FedSplitBERT │ 6 │ 63.88 MB │ 127.76 MB │ 0.77 GB │ 0.27 GB │" in out
-    assert "Nothing is sent: Majority-class baseline, by client, Centralised training." in out
-    assert "Nothing is sent but 0.27 GB one-time: Local only." in out
+    assert "Sends nothing: Majority-class baseline, by client, Centralised training." in out
+    assert "Sends nothing but 0.27 GB one-time: Local only." in out
