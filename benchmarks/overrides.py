@@ -50,7 +50,7 @@ class LayerUnit:
             return [self.in_cell(each, task, depth) for each in layer]
         if not isinstance(layer, int) or isinstance(layer, bool) or not self.least <= layer <= self.of:
             raise UserError(
-                f"{self.name} {layer!r}: expected {self.least} to {self.of}, as the paper's encoder has {self.of} layers"
+                f"{self.name} {layer!r}: expected {self.least} to {self.of}, as the paper's model has {self.of} layers"
             )
         return max(self.least, (2 * layer * depth + self.of) // (2 * self.of))  # nearest, halves round up
 

@@ -1,4 +1,4 @@
-"""The numbers of texts of a run's clients, which are counted once for each state of the data's files."""
+"""Counts the texts of a run's clients, once per state of the data files."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from benchmarks.tasks.base import TextExamples
 from benchmarks.tasks.passages import stamp
 from fedsim.data import Client, Subset, packed
 
-WHOLE_CHARACTERS = 100_000_000  # of text that is tokenised to be counted; of more a sample is
+WHOLE_CHARACTERS = 100_000_000  # up to this much text is tokenised for counting; larger texts are sampled
 SHARE = 0.05  # of the articles, in a sample
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Clients whose texts are counted. error: of the numbers, relative, at 95 %; 0 where all texts are counted."""
+    """Clients with counted texts. error: the counts' relative error at 95 %; 0 if all texts are counted."""
 
     clients: list[Client]
     error: float = 0.0
 
     @property
     def examples(self) -> list[int]:
-        """The number of texts on which each client trains."""
+        """The number of each client's training texts."""
         return [len(client.train) for client in self.clients]
 
 
 def counted(cell: RunConfig, settings: RunOptions) -> Counted:
-    """The clients of a run with their numbers of texts; texts are tokenised only if they are packed into blocks.
+    """A run's clients with their numbers of texts; it tokenises texts only to pack them into blocks.
 
-    UserError where data are missing or malformed.
+    UserError if data are missing or malformed.
     """
     if not (key := _key(cell, settings)):
         return _count(cell, settings)
@@ -59,10 +59,10 @@ def counted(cell: RunConfig, settings: RunOptions) -> Counted:
 
 
 def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
-    """The data of runs at paper scale that are not the published ones, of those that are in the data directory."""
+    """The data in the data directory that replace published data for the given paper-scale runs."""
     texts: dict[str, None] = {}
     for stage in stages if stages[-1].scale == SCALES[-1] and settings.data_dir else ():
-        with suppress(UserError):  # they are missing or malformed, which `run` says
+        with suppress(UserError):  # missing or malformed, which `run` reports
             key = f"stand-in-{digest([stage.task, _stamps(_files(stage, settings)), settings.lenient])}"
             texts[shapes.kept(key, partial(stand_in_at, stage, settings), str, str) or ""] = None
     return [*filter(None, texts)]
@@ -83,7 +83,7 @@ def _count(cell: RunConfig, settings: RunOptions) -> Counted:
 
 
 def _sample(examples: TextExamples, tokenizer: Any, length: int) -> tuple[Encoded, float]:
-    """Blocks by the texts' characters, at the tokens a character that a sample has; and the relative error at 95 %."""
+    """Blocks estimated from the texts' characters and a sample's tokens per character; the relative error at 95 %."""
     sizes = np.array([len(text) for (text,) in examples.texts])
     drawn = np.sort(np.random.default_rng(0).permutation(len(sizes))[: max(30, round(SHARE * len(sizes)))])
     rows = tokenizer([examples.texts[number][0] for number in drawn.tolist()], add_special_tokens=False, verbose=False)
@@ -100,7 +100,7 @@ def _sample(examples: TextExamples, tokenizer: Any, length: int) -> tuple[Encode
 
 
 def _key(cell: RunConfig, settings: RunOptions) -> str:
-    """A key of all that decides a run's numbers of texts; "" where the data are no files of the data directory."""
+    """A key for everything that determines a run's numbers of texts; "" if the data directory has no data files."""
     files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
     if not files:
         return ""
@@ -113,7 +113,7 @@ def _key(cell: RunConfig, settings: RunOptions) -> str:
 
 
 def _files(cell: RunConfig, settings: RunOptions) -> list[Path]:
-    """The files of a run's data in the data directory; [] if there are none."""
+    """A run's data files in the data directory; may be []."""
     find = task(cell.task).find
     if cell.source == "generated" or find is None or settings.data_dir is None:
         return []
@@ -125,7 +125,7 @@ def _stamps(files: Sequence[Path]) -> list[JSON]:
 
 
 def _paths(found: Any) -> Iterator[Path]:
-    """The paths in what a task's `find` returns."""
+    """The paths in the result of a task's `find`."""
     if isinstance(found, Path):
         yield found
     elif isinstance(found, Mapping):
@@ -136,7 +136,7 @@ def _paths(found: Any) -> Iterator[Path]:
 
 
 def _to_json(of: Counted) -> JSON:
-    """Numbers by client; a set on which all clients are scored is one set."""
+    """Counts by client; a set that scores all clients appears once."""
     first = of.clients[0].evaluation
     common = {name for name, part in first.items() if all(each.evaluation.get(name) is part for each in of.clients)}
     clients = [[len(each.train), {name: len(part) for name, part in each.evaluation.items()}] for each in of.clients]

@@ -107,7 +107,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "no records": (["report", TABLE, "--tasks", "rte"], "found none of these tables: run them first"),
 }
 WRONG_VALUES = {
-    "options.critical_layer=13": "critical layer 13: expected 0 to 12, as the paper's encoder has 12 layers",
+    "options.critical_layer=13": "critical layer 13: expected 0 to 12, as the paper's model has 12 layers",
     "options.dropout=0.5": "fedsplitbert: unknown options ['dropout']",
     "training.precision=fp16": "precision fp16 needs a GPU",
     "clients=100000": "100000 clients cannot share 240 examples",

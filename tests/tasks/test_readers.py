@@ -115,7 +115,7 @@ def test_a_fault_has_its_line_and_the_next_record_is_read(read, reader, record, 
 
 @pytest.mark.parametrize("header", [b"", b"text\ttext\tlabel", "text\tlabel".encode("utf-16")])
 def test_a_wrong_header_is_an_error(read, header):
-    expected = "file:1: expected a header with each of the columns text, label once, found .*; get"
+    expected = "file:1: expected a header with the columns text, label, each once, found .*; get"
     for reader in (TSV, CSV):
         with pytest.raises(UserError, match=expected):
             read(reader, header)
