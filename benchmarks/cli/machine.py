@@ -246,6 +246,6 @@ def encoder_command(args: argparse.Namespace) -> int:
 
 
 def bench_command(args: argparse.Namespace) -> int:
-    """Measure speed and memory by section; status 1 if a limit is missed."""
+    """Measure speed and memory by section; status 1 if a bar is missed."""
     args.threads = args.threads or available_cores()
     return run_suite(args.parts, api.settings(**machine(args)), args.repeats)

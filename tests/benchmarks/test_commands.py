@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "another type": ([*RUN, "--set", "training.rounds=two"], "training.rounds"),
     "no part of a batch": ([*RUN, "--micro-batch", "0"], "--micro-batch: expected auto, or a whole number above 0"),
     "no such device": ([*RUN, "--tasks", "mrpc", "--device", "toaster"], "device 'toaster': expected cpu, cuda"),
-    "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder that holds"),
+    "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder with"),
     "no data folder": ([*RUN, "--data-dir", "/no/such/folder"], "expected a folder, found nothing. Set DATA_DIR"),
     "no records": (["report", TABLE, "--tasks", "rte"], "found none of these tables: run them first"),
 }

@@ -232,7 +232,7 @@ def test_a_lock_that_was_lost_while_the_machine_slept(cells, one_by_one, setting
 def test_a_machine_without_the_results_folder(cells, settings):
     end = compute_elsewhere(Job(cells[0], False), settings, False, {})
     assert isinstance(end, CellFailed)
-    assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
+    assert "set RESULTS_DIR to a folder with the same path on all of them" in end.message
 
 
 def test_slurm_and_ray_that_cannot_work_are_refused(cells, settings):
