@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from benchmarks.dry_run.shapes import derive_client, derive_for, derive_work
 from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
@@ -184,8 +183,7 @@ def load(*folders: str | Path) -> list[RunResult]:
 
 def page(chosen: Selection, records: Sequence[RunResult], score_at: str = "chosen") -> Page:
     """The page of a table or figure for the given records. score_at: "chosen", "last" or "best" round."""
-    shapes = derive_for(chosen.benchmark), derive_client, derive_work
-    return page_of(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *shapes))
+    return page_of(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at))
 
 
 def table(chosen: Selection, records: Iterable[RunResult]) -> pd.DataFrame:

@@ -197,7 +197,8 @@ Relation: TypeAlias = Better | AverageBetter | Reaches | CostBound | Sends | AtM
 def rows_named(relation: Relation) -> Iterator[At]:
     """Every row that a relation names, including its target's baselines."""
     target: Target | None = getattr(relation, "target", None)
-    return chain(relation.rows, getattr(relation, "than", ()), target.baselines if target else ())
+    since: tuple[At, ...] = getattr(relation, "since", None) or ()
+    return chain(relation.rows, getattr(relation, "than", ()), target.baselines if target else (), since)
 
 
 @dataclass(frozen=True)
@@ -283,9 +284,9 @@ class Study:
     earlier_rows: Mapping[str, str]
 
 
-def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:
+def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = ()) -> tuple[Better, ...]:
     """Each row is better than the one before it."""
-    return tuple(Better((high,), (low,), tasks=tasks, scores=scores) for low, high in pairwise(rows))
+    return tuple(Better((high,), (low,), tasks=tasks) for low, high in pairwise(rows))
 
 
 def hides_texts(attacks: Iterable[At]) -> AtMost:

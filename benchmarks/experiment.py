@@ -184,7 +184,6 @@ class Benchmark:
     gate: Benchmark | None = None  # its reference rows decide which columns are evidence; None: this table's, if any
     yardstick: Yardstick = LEARNING  # the reference rows
     stage: Stage | None = None  # the earlier runs
-    version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
     swept_as: str = ""  # the table whose sweeps choose its settings, if it has no sweep
     without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct other rows' answers

@@ -79,14 +79,14 @@ def expanded(changes: Iterable[tuple[str, JSON]]) -> list[tuple[str, JSON]]:
     return single
 
 
-def options_in(changes: Mapping[str, JSON], group: str = "options") -> dict[str, JSON]:
-    """The options that changes set. group: "initial.options" for the earlier run's options."""
+def options_in(changes: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The options that changes set."""
     options: dict[str, JSON] = {}
     for name, value in expanded(changes.items()):
-        if name == group:
+        if name == "options":
             options = {}
-        elif name.startswith(f"{group}."):
-            options = with_option(options, name.removeprefix(f"{group}."), value, group)
+        elif name.startswith("options."):
+            options = with_option(options, name.removeprefix("options."), value)
     return options
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from benchmarks.campaign.protocol import SCALE, campaign, decisive_of
 from benchmarks.claims import rows_named
-from benchmarks.dry_run.shapes import derive_client, derive_for, derive_work
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
@@ -57,7 +56,7 @@ def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[J
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
     published = published_of(tables.values())
     deciding = _deciding(paper, records) if scale.id == SCALE else {}
-    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_work, deciding)
+    return judge(name, claims_of(paper), published, records, tables, scale, deciding)
 
 
 def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
@@ -66,7 +65,7 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
     for decisive in decisive_of(paper):
         known = campaign()
         named = {at.benchmark for relation in decisive.relations for at in rows_named(relation)}
-        tables = {name: known.benchmarks[name] for name in named}
+        tables = {name: known.table(name) for name in named}
         gates = {table.gate.id: table.gate for table in tables.values() if table.gate is not None}
         scale = next(iter(tables.values())).scale(SCALE)
         runs = Runs.of_all({**gates, **tables}, scale, [*records, *known.records])
@@ -80,7 +79,7 @@ def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
     """The consistency checks of a paper's published numbers; () for a paper without an audit."""
     tables = benchmarks_of(paper)
     published = published_of(tables.values())
-    return findings(PaperFacts(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
+    return findings(PaperFacts(paper, published, tables, claims_of(paper), tuple(records)))
 
 
 def cells_at(

@@ -81,7 +81,10 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class View:
-    """How to show a table or figure: a module in reports.views, and its options."""
+    """How to show a table or figure: a view in reports.views by name, or a class, and its options.
+
+    A class is named by its full path, such as "benchmarks.fedbert.split_costs.SplitCosts", and loaded on use.
+    """
 
     name: str = "scores"
     options: Mapping[str, JSON] = field(default_factory=dict)

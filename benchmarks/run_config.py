@@ -83,7 +83,7 @@ class RunConfig:
         """The configuration from `to_json` output; ValueError for other values."""
         return from_json(cls, json.dumps(value))
 
-    @cached_property  # reports compare every record's spec_id and definition_id
+    @cached_property  # reports compare every record's spec_id and place_id
     def spec_id(self) -> str:
         """Identity of the definition without the inputs' digests; reports join on it."""
         return digest(to_plain(self))

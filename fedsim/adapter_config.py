@@ -1,4 +1,4 @@
-"""The configuration of an adapter, without anything heavy, so that a definition can hold it."""
+"""Adapter configuration, free of PyTorch so that definitions can import it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from fedsim.errors import FederationError
 from fedsim.strict import later, strict
 
-# Kind -> the fields that it reads, with the values that they have if they are not given.
+# Kind -> its fields and their defaults.
 FIELDS: Mapping[str, Mapping[str, Any]] = {
     "lora": {"r": 8, "alpha": 16.0, "targets": ("query", "value")},
     "ia3": {"targets": ("key", "value", "output.dense")},
@@ -27,15 +27,15 @@ def _from_list(value: object) -> object:
 
 @strict(FederationError)
 class AdapterConfig:
-    """The few parameters that are trained in place of the encoder's own; the head is trained with them.
+    """A small set of parameters, trained together with the head instead of the encoder's weights.
 
-    kind: "lora" (Hu et al. 2022): W + alpha / r · B A; "ia3" (Liu et al. 2022): vectors that rescale what linear layers
-    compute, or read in a feed-forward layer; "bitfit" (Ben Zaken et al. 2022): the encoder's biases; "bottleneck"
-    (Houlsby et al. 2019) behind linear layers; "prefix" (Li and Liang 2021): keys and values before the texts';
-    "core" (Fed-SB): W + alpha / r · B R A with R trained alone.
-    r: the rank, the width of a bottleneck, the positions of a prefix. alpha: of the scale. targets: the linear layers,
-    by BERT's names; layers of other families have their own names for the same roles. draws: of the factors A of LoRA
-    that stay at clients: "equal" for all, or each client's "own", as if it had another seed.
+    kind: "lora" (Hu et al. 2022): W + alpha / r · B A; "ia3" (Liu et al. 2022): vectors that scale the outputs of
+    linear layers, or their inputs in feed-forward layers; "bitfit" (Ben Zaken et al. 2022): the encoder's biases;
+    "bottleneck" (Houlsby et al. 2019) behind linear layers; "prefix" (Li and Liang 2021): keys and values before the
+    texts'; "core" (Fed-SB): W + alpha / r · B R A with only R trained.
+    r: rank, bottleneck width, or prefix length. alpha: numerator of the scale alpha / r. targets: the adapted linear
+    layers, by BERT's names, which are mapped to other families' names. draws: initial LoRA factors A that stay at
+    clients: "equal" for all clients, or each client's "own", as if from a different seed.
     """
 
     kind: Literal["lora", "ia3", "bitfit", "bottleneck", "prefix", "core"]
@@ -47,30 +47,30 @@ class AdapterConfig:
     def __post_init__(self) -> None:
         read = FIELDS[self.kind]
         if self.draws == "own" and self.kind != "lora":
-            raise FederationError(f"draws: expected equal for the adapter {self.kind}, found own; lora alone has them")
+            raise FederationError(f"draws: expected equal for the adapter {self.kind}, found own; only lora has it")
         for name in ("r", "alpha", "targets"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, read.get(name))
             elif name not in read:
                 raise FederationError(
-                    f"{name}: the adapter {self.kind} does not have it; expected {', '.join(read) or 'its kind alone'}"
+                    f"{name}: the adapter {self.kind} does not have it; expected {', '.join(read) or 'only kind'}"
                 )
 
     @property
     def scale(self) -> float:
-        """The factor of a low-rank product."""
+        """The factor alpha / r of the low-rank product."""
         assert self.r
         assert self.alpha
         return self.alpha / self.r
 
 
 def from_fields(value: object) -> object:
-    """A group of fields as an adapter's configuration; anything else as it is."""
+    """Convert a mapping to an AdapterConfig; return any other value unchanged."""
     if not isinstance(value, Mapping):
         return value
     if unknown := value.keys() - AdapterConfig.__dataclass_fields__.keys():
         raise FederationError(
-            f"expected some of the fields {', '.join(AdapterConfig.__dataclass_fields__)}, found {min(unknown)}"
+            f"expected fields among {', '.join(AdapterConfig.__dataclass_fields__)}, found {min(unknown)}"
         )
     return AdapterConfig(**value)
 

@@ -1,4 +1,4 @@
-"""What a round's aggregation makes of low-rank updates: measured after the round, used by nothing."""
+"""Measures of how aggregation changes low-rank updates, taken after a round without effect on training."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fedsim.lora import Layer, Ranks, lora_of
 from fedsim.plan import ClientId, ExchangePlan
 from fedsim.wire import Params
 
-BEGUN, TRAINED, AFTER = range(3)  # as a client began to train, as it ended, and as it begins the next round
+BEGUN, TRAINED, AFTER = range(3)  # a client's tensors before training, after it, and at the start of the next round
 
 
 def watched(workload: Workload, plans: Mapping[ClientId, ExchangePlan], ranks: Ranks | None) -> Watch:
-    """The watch over a cohort's factors; over none if the model has no LoRA, or shapes alone."""
+    """A watch over a cohort's factors; an empty one if the model has no LoRA or is on `meta`."""
     adapter, device = workload.model.network.adapter, workload.model.device
     if adapter is None or adapter.kind != "lora" or device.type == "meta":
         return Watch()
@@ -38,38 +38,39 @@ class Watch:
         ranks: Ranks | None = None,
         device: torch.device | None = None,
     ) -> None:
-        """layers: which every client has under the server's names. scale: s of W + s B A."""
+        """layers: those that every client has under the server's names. scale: s in W + s B A."""
         self._layers, self._scale, self._ranks, self._device = layers, scale, ranks, device
         self._of: dict[ClientId, list[Params]] = {client: [] for client in clients}
 
     def begun(self, client: ClientId, params: Params) -> None:
-        """Take what a client begins with; copies, as training changes them."""
+        """Record a client's tensors before training: factors as copies, as training changes them; weights without."""
         if self._layers:
-            self._of[client].append(self._copy(client, params))
+            weights = {layer.weight: params[layer.weight] for layer in self._layers}
+            self._of[client].append(weights | self._factors(client, params))
 
     def trained(self, client: ClientId, params: Params) -> None:
-        """Take what a client has trained."""
+        """Record a client's trained tensors."""
         if self._layers:
-            self._of[client].append(self._of[client][BEGUN] | self._copy(client, params))
+            self._of[client].append(self._of[client][BEGUN] | self._factors(client, params))
 
-    def _copy(self, client: ClientId, params: Params) -> Params:
-        """Of the layers' tensors those that there are, in the server's shapes and without what a rank leaves out."""
-        names = [name for layer in self._layers for name in layer.names if name in params]
+    def _factors(self, client: ClientId, params: Params) -> Params:
+        """The factors in `params`, truncated to the client's rank and in the server's shapes."""
+        names = [name for layer in self._layers for name in (layer.a, layer.b) if name in params]
         own = {name: params[name].to(self._device, torch.float64, copy=True) for name in names}
         return self._ranks.filled(self._ranks.cut(client, own)) if self._ranks else own
 
     def measured(self, shares: Sequence[float], after: Callable[[ClientId], Params]) -> dict[str, float | None]:
-        """Numbers of the round, over all layers; None where one is undefined, {} without layers.
+        """The round's measures over all layers; None if undefined, {} without layers.
 
         Args:
-            shares: p_k of each client, which sum to 1.
-            after: What a client begins the next round with.
+            shares: p_k for each client; they sum to 1.
+            after: A client's tensors at the start of the next round.
 
         Returns:
             aggregation_error: ‖Σ p_k (W'_k / s + B'_k A'_k) − Σ p_k (W_k / s + B_k A_k)‖ / ‖Σ p_k B_k A_k‖ in Frobenius
-            norms, with W_k, B_k, A_k as client k ended its training and W'_k, B'_k, A'_k as it begins the next round: 0
-            where the aggregate keeps the mean product. cosine_a, cosine_b: the mean cosine of two clients' trained
-            factors, over pairs and layers; cosine_change_of_a: of what the round changed of A.
+            norms, with client k's W_k, B_k, A_k after its training and W'_k, B'_k, A'_k at the start of the next round;
+            0 if aggregation keeps the mean product. cosine_a, cosine_b: the mean cosine between two clients' trained
+            factors, over pairs and layers; cosine_change_of_a: the same for the round's changes to A.
         """
         if not self._layers:
             return {}
@@ -79,10 +80,9 @@ class Watch:
         missed, mean = 0.0, 0.0
         for layer in self._layers:
             products = [[own[layer.b] @ own[layer.a] for own in each] for each in clients]
-            moved = [(each[AFTER][layer.weight] - each[BEGUN][layer.weight]) / self._scale for each in clients]
+            moved = [self._moved(layer, each) for each in clients]
             changes = [
-                product[AFTER] - product[TRAINED] + (own.T if layer.in_rows else own)
-                for product, own in zip(products, moved, strict=True)
+                product[AFTER] - product[TRAINED] + change for product, change in zip(products, moved, strict=True)
             ]
             missed += _square(shares, changes)
             mean += _square(shares, [product[TRAINED] for product in products])
@@ -95,15 +95,23 @@ class Watch:
             "cosine_change_of_a": _cosine(changed),
         }
 
+    def _moved(self, layer: Layer, of: Sequence[Params]) -> Tensor | float:
+        """The change of a client's weight over the round, [d_out, d_in], divided by s."""
+        before, after = of[BEGUN][layer.weight], of[AFTER][layer.weight]
+        if before is after:  # the method does not change the weights
+            return 0.0
+        change = (after.to(torch.float64) - before.to(torch.float64)) / self._scale
+        return change.T if layer.in_rows else change
+
 
 def _square(shares: Sequence[float], matrices: Sequence[Tensor]) -> float:
-    """The squared norm of a weighted mean."""
+    """The squared norm of the weighted mean."""
     weighted = [share * matrix for share, matrix in zip(shares, matrices, strict=True)]
     return float(torch.stack(weighted).sum(0).square().sum())
 
 
 def _cosine(by_layer: Sequence[Sequence[Tensor]]) -> float | None:
-    """The mean over layers and pairs of clients; None for one client, and where a tensor is 0."""
+    """The mean cosine over layers and pairs of clients; None for one client or if a tensor is 0."""
     pairs = [pair for tensors in by_layer for pair in combinations(tensors, 2)]
     cosines = [float(one.flatten() @ other.flatten() / (one.norm() * other.norm())) for one, other in pairs]
     mean = math.fsum(cosines) / len(cosines) if cosines else math.nan

@@ -1,4 +1,4 @@
-"""A checkpoint after every round: tensors as files, committed by one atomic rename."""
+"""A checkpoint after every round: tensor files, committed by one atomic rename."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ RESULTS = TypeAdapter(list[RoundResult])
 
 
 class Checkpoint:
-    """The state of one run in a folder; the last whole round survives a kill at any moment."""
+    """One run's state in a folder; the last complete round survives a kill at any moment."""
 
     def __init__(self, folder: Path, identity: str, guard: Callable[[], None] = lambda: None) -> None:
         """guard: called before anything is written; raises if this process may not write."""
         self.folder = folder
         self.identity = identity
         self._guard = guard
-        self._answers: dict[int, list[str]] = {}  # round -> the file of its answers and that file's SHA-256
+        self._answers: dict[int, list[str]] = {}  # round -> (answers file, SHA-256)
 
     def save(self, run: Run) -> None:
-        """Write the state after a round: the manifest's rename commits it, then older files are removed."""
+        """Write the state after a round: renaming the manifest commits it, then older files are removed."""
         self._guard()
         state = run.state
         tensors = {f"shared/{name}": tensor for name, tensor in state.shared.items()}
@@ -68,13 +68,13 @@ class Checkpoint:
         """Write the answers of each kept round, once."""
         for number in run.answers.keys() - self._answers.keys():
             name = f"answers-round-{number}.safetensors"
-            # Copied: the answers that clients share are one array, and the format refuses shared memory.
+            # Copied because clients may share one array, and safetensors rejects shared memory.
             tensors = {part: torch.tensor(own) for part, own in run.answers[number].items()}
             self._answers[number] = [name, write_tensors(self.folder / name, tensors)]
         self._answers = {number: self._answers[number] for number in sorted(run.answers)}
 
     def restore(self, run: Run) -> None:
-        """Bring a freshly initialised run to the last saved round; does nothing if none was saved.
+        """Restore a newly initialised run to the last saved round; does nothing without a saved round.
 
         Raises CheckpointError if a file is damaged or belongs to another run.
         """
@@ -94,7 +94,7 @@ class Checkpoint:
     def _restore(self, run: Run, path: Path) -> None:
         digest, _, content = read_file(path).partition(b"\n")
         if hashlib.sha256(content).hexdigest().encode() != digest:
-            raise ValueError("its content does not have the SHA-256 in its first line")
+            raise ValueError("its content does not match the SHA-256 in its first line")
         manifest = parse_json(content.decode(), path)
         if manifest["version"] != VERSION or manifest["identity"] != self.identity:
             raise ValueError("it belongs to another run or version")
@@ -107,9 +107,9 @@ class Checkpoint:
         shared = groups.pop("shared")
         for name in shared.keys() & run.state.shared.keys():
             if shared[name].shape != run.state.shared[name].shape:
-                raise ValueError(f"{name} has another shape than this run's model has")
+                raise ValueError(f"{name} does not have its shape in this run's model")
         run.state.clients.restore(manifest["clients"])
-        run.channel.held.restore(manifest.get("held", {}))  # an earlier version had no codec that remembers
+        run.channel.held.restore(manifest.get("held", {}))  # earlier versions had no codec with memory
         run.channel.dropped.restore(manifest.get("dropped", {}))
         self._answers = {int(number): entry for number, entry in manifest["answers"].items()}
         for number, (file, file_digest) in self._answers.items():
@@ -120,13 +120,13 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Remove the checkpoint, once its run is recorded."""
-        (self.folder / MANIFEST).unlink(missing_ok=True)  # first: without it the rest is no checkpoint
+        (self.folder / MANIFEST).unlink(missing_ok=True)  # first: the other files count only with it
         self._remove_others(set())
         if self.folder.exists() and not list(self.folder.glob(".nfs*")):  # files that a reader still has open
             self.folder.rmdir()
 
     def _remove_others(self, keep: set[str]) -> None:
-        unfinished = self.folder.glob(f".{MANIFEST}.*")  # of processes that were killed
+        unfinished = self.folder.glob(f".{MANIFEST}.*")  # left by killed processes
         for path in (*self.folder.glob("*.safetensors"), *unfinished):
             if path.name not in keep:
                 path.unlink()

@@ -1,8 +1,8 @@
-"""Codecs: the form in which floating-point tensors cross the wire. Bytes follow from shapes alone.
+"""Codecs: how floating-point tensors are encoded for the wire. Byte counts depend only on shapes.
 
-A codec is named by a text: `fp32`, `fp16`, `bf16`; `int8`, one scale a tensor; `qsgd:LEVELS:BUCKET` (Alistarh et al.
-2017, section 3.1); `topk:SHARE`, the entries of largest magnitude (Stich et al. 2018). The last three shorten the
-*changes* of parameters; see `fedsim.wire.Channel`.
+A codec has a name: `fp32`, `fp16`, `bf16`; `int8`, one scale per tensor; `qsgd:LEVELS:BUCKET` (Alistarh et al. 2017,
+section 3.1); `topk:SHARE`, the entries of largest magnitude (Stich et al. 2018). The last three compress parameter
+*changes*; see `fedsim.wire.Channel`.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from torch import Tensor
 
 from fedsim.errors import FederationError
 
-Encoded = tuple[Tensor, ...]  # what crosses; its bytes are counted
+Encoded = tuple[Tensor, ...]  # what is sent; its bytes are counted
 DTYPES: Mapping[str, torch.dtype] = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-LARGEST_CODE = 127  # of int8; also QSGD's most levels, which fill a byte with their sign
+LARGEST_CODE = 127  # for int8; also QSGD's maximum number of levels, so that level and sign fit into a byte
 
 
 class Codec(Protocol):
-    """Encodes a tensor and decodes it; both also work on the `meta` device, where nothing has values."""
+    """Encodes and decodes a tensor; both also work on the `meta` device, where tensors have no values."""
 
     @property
     def by_change(self) -> bool:
-        """Whether parameters cross as changes of what the receiver has."""
+        """Whether parameters are sent as differences from the receiver's copy."""
 
     @property
     def keeps_dropped(self) -> bool:
-        """Whether a client keeps what its uploads dropped, and adds it to the next one (error feedback)."""
+        """Whether a client adds what an upload dropped to its next upload (error feedback)."""
 
     def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
-        """What crosses the wire of a tensor with at least one value."""
+        """The encoded form of a tensor with at least one value."""
 
     def decode(self, encoded: Encoded, shape: torch.Size) -> Tensor:
-        """The tensor that arrives, in fp32."""
+        """The received tensor, in fp32."""
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Every value in another floating-point type."""
+    """Each value, cast to another floating-point type."""
 
     dtype: torch.dtype
     by_change: bool = False
@@ -56,7 +56,7 @@ class Cast:
 
 @dataclass(frozen=True)
 class Int8:
-    """A byte a value and one fp32 scale a tensor: x is within max|x| / 254 of what arrives."""
+    """One byte per value and one fp32 scale per tensor; a value's error is at most max|x| / 254."""
 
     by_change: bool = True
     keeps_dropped: bool = False
@@ -73,12 +73,14 @@ class Int8:
 
 @dataclass(frozen=True)
 class Qsgd:
-    """‖v‖ sgn(v) ξ with random ξ in {0, 1/s, …, 1} and mean |v| / ‖v‖: what arrives is v on average.
+    """‖v‖ sgn(v) ξ, with random ξ in {0, 1/s, …, 1} and mean |v| / ‖v‖: an unbiased estimate of v.
 
-    levels: s. bucket: values that share a norm; None: all of a tensor. A value takes 1 + ⌈log2(s + 1)⌉ bits (no Elias
-    code, whose length the values decide), a norm 4 bytes. The squared error is at most ω ‖v‖² on average, with
-    ω = min(n/s², √n/s) for n values of one norm, so that large tensors need buckets or many levels.
-    damped: decode to 1 / (1 + ω) of it, whose squared error is at most ω / (1 + ω) ‖v‖²; no longer v on average.
+    levels: s. bucket: number of values that share a norm; None: the whole tensor. A value takes 1 + ⌈log2(s + 1)⌉ bits
+    and a norm 4 bytes; the paper's Elias code is omitted, as its length depends on the values. The expected squared
+    error is at most ω ‖v‖², with ω = min(n/s², √n/s) for n values per norm, so that large tensors need buckets or many
+    levels.
+    damped: multiply by 1 / (1 + ω) when decoding; the expected squared error is then at most ω / (1 + ω) ‖v‖², but the
+    estimate is biased.
     """
 
     levels: int = 7
@@ -89,7 +91,7 @@ class Qsgd:
 
     @property
     def bits(self) -> int:
-        """Of one value: its sign and level."""
+        """Bits per value, for sign and level."""
         return 1 + self.levels.bit_length()
 
     def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
@@ -110,16 +112,16 @@ class Qsgd:
         return arrived / (1 + omega) if self.damped else arrived
 
     def _rows(self, flat: Tensor) -> Tensor:
-        """Values by norm, a row each, the last one filled up with zeros."""
+        """One row of values per norm, the last row padded with zeros."""
         width = min(self.bucket or flat.numel(), flat.numel())
         return torch.nn.functional.pad(flat, (0, -flat.numel() % width)).view(-1, width)
 
 
 @dataclass(frozen=True)
 class TopK:
-    """A share of a tensor's values, those of largest magnitude, at least one, in fp32.
+    """The given share of a tensor's values (at least one) with the largest magnitudes, in fp32.
 
-    Their places cross as 4-byte indices, or as a bit for each of the tensor's values where that is shorter.
+    Their positions are sent as 4-byte indices, or as one bit per value of the tensor if that is shorter.
     """
 
     share: float = 0.1
@@ -144,12 +146,12 @@ class TopK:
 
 
 def for_downloads(codec: Codec) -> Codec:
-    """The codec of downloads' changes: what each leaves due for the next is less on average, so that it never grows."""
+    """The codec for downloads: QSGD is damped, so that the error left for the next download does not grow."""
     return replace(codec, damped=True) if isinstance(codec, Qsgd) else codec
 
 
 def pack(codes: Tensor, bits: int) -> Tensor:
-    """Codes below 2^bits, uint8 [n], as ⌈bits n / 8⌉ bytes."""
+    """Pack codes below 2^bits, uint8 [n], into ⌈bits n / 8⌉ bytes."""
     flags = ((codes[:, None] >> torch.arange(bits, dtype=torch.uint8, device=codes.device)) & 1).flatten()
     flags = torch.nn.functional.pad(flags, (0, -len(flags) % 8)).view(-1, 8)
     places = torch.arange(8, dtype=torch.uint8, device=codes.device)
@@ -157,14 +159,14 @@ def pack(codes: Tensor, bits: int) -> Tensor:
 
 
 def unpack(packed: Tensor, bits: int, count: int) -> Tensor:
-    """The first `count` codes that `pack` packed, uint8."""
+    """The first `count` codes packed by `pack`, uint8."""
     flags = (packed[:, None] >> torch.arange(8, dtype=torch.uint8, device=packed.device)) & 1
     flags = flags.flatten()[: bits * count].view(count, bits)
     return (flags << torch.arange(bits, dtype=torch.uint8, device=packed.device)).sum(1, dtype=torch.uint8)
 
 
 def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
-    """Draws from [0, 1), the same on every device; on `meta` nothing is drawn."""
+    """Uniform samples from [0, 1), equal on every device; on `meta` no sampling."""
     return like if like.is_meta else torch.rand(like.shape, generator=generator).to(like.device)
 
 
@@ -178,7 +180,7 @@ CODECS: Mapping[str, tuple[str, Callable[..., Codec], tuple[Callable[[str], int 
 
 
 def build_codec(text: str) -> Codec:
-    """The codec of a name with its parameters; FederationError if there is no such codec."""
+    """Build the codec that a text names; FederationError if there is no such codec."""
     name, *given = text.split(":")
     if name in DTYPES and not given:
         return Cast(DTYPES[name])
@@ -201,7 +203,7 @@ def build_codec(text: str) -> Codec:
 
 
 def codec_dtype(name: str) -> torch.dtype:
-    """The element type in which a codec sends floating-point values; FederationError unless it is one type."""
+    """The element type of the codec `fp32`, `fp16` or `bf16`; FederationError for another codec."""
     if name not in DTYPES:
         raise FederationError(f"unknown element type {name!r}: expected one of {', '.join(DTYPES)}")
     return DTYPES[name]

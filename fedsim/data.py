@@ -15,13 +15,13 @@ from torch import Tensor
 from fedsim.plan import ClientId
 from fedsim.stored import Numbers
 
-# input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B], or [B, S] where every token has its target
+# input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B], or [B, S] if every token has a target
 Batch = dict[str, Tensor]
-IGNORED = -100  # the target of a token that enters neither loss nor metrics: PyTorch's convention
+IGNORED = -100  # marks a token excluded from loss and metrics: PyTorch's convention
 
 
 class ExampleSet(Protocol):
-    """Examples in a form that a model reads: token ids (`Examples`, `Blocks`) or features of a frozen encoder."""
+    """Examples as model inputs: token ids (`Examples`, `Blocks`) or a frozen encoder's features."""
 
     @property
     def labels(self) -> np.ndarray:
@@ -29,22 +29,22 @@ class ExampleSet(Protocol):
 
     @property
     def targets(self) -> Numbers | None:
-        """Targets of the tokens of all texts, end to end, int64 [total]; None where a text has one label."""
+        """Token targets of all texts, concatenated, int64 [total]; None if each text has one label."""
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each text, int32 or int64 [n]."""
+        """Tokens per text, int32 or int64 [n]."""
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        """The batch of some examples, padded to the longest of them, or to `width` tokens."""
+        """The batch with the given examples, padded to the longest or to `width` tokens."""
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Tokenised texts, end to end. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
+    """Tokenised texts, concatenated. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
 
-    Labels are int64 for classes and float32 for a score to be regressed. targets: int64 [total], for a task on tokens;
-    IGNORED for tokens without a target. Arrays with a value for each token may be memory-mapped.
+    Labels are int64 for classes and float32 for regression scores. targets: int64 [total], for token tasks; IGNORED for
+    tokens without a target. Arrays with one value per token may be memory-mapped.
     """
 
     tokens: Numbers
@@ -59,17 +59,17 @@ class Examples:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example, int32 [n]: there may be millions of them."""
+        """Tokens per example, int32 [n]: there may be millions of examples."""
         lengths = np.empty(len(self), dtype=np.int32)
         return np.subtract(self.offsets[1:], self.offsets[:-1], out=lengths, casting="same_kind")
 
     def words(self, indices: np.ndarray) -> np.ndarray:
-        """The distinct token ids of some examples, in their order."""
+        """The distinct token ids in the given examples and the padding id, ascending."""
         spans = [self.tokens[self.offsets[index] : self.offsets[index + 1]] for index in indices]
         return np.unique(np.concatenate([[self.padding_id], *spans]))
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        """The batch of some examples, padded to the longest of them, or to `width` tokens."""
+        """The batch with the given examples, padded to the longest or to `width` tokens."""
         spans = [slice(self.offsets[index], self.offsets[index + 1]) for index in indices]
         ids = padded([self.tokens[span] for span in spans], self.padding_id, width)
         return {
@@ -81,7 +81,7 @@ class Examples:
 
 
 def padded(rows: Sequence[np.ndarray], filler: int, width: int | None = None) -> Tensor:
-    """Rows as one tensor int64 [B, S], each filled up to the longest of them, or to `width`."""
+    """Rows as one tensor int64 [B, S], each padded to the longest row or to `width`."""
     values = np.full((len(rows), width or max(map(len, rows))), filler, dtype=np.int64)
     for place, row in enumerate(rows):
         values[place, : len(row)] = row
@@ -89,7 +89,7 @@ def padded(rows: Sequence[np.ndarray], filler: int, width: int | None = None) ->
 
 
 def targets_of(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:
-    """The targets of some texts: labels [B], or those of their tokens, int64 [B, width], padded with IGNORED."""
+    """Targets for the given texts: labels [B], or token targets int64 [B, width], padded with IGNORED."""
     if examples.targets is None:
         return examples.labels[indices]
     lengths, ends = examples.lengths[indices], np.cumsum(examples.lengths)[indices]
@@ -101,7 +101,7 @@ def targets_of(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndar
 
 @dataclass(frozen=True)
 class Subset:
-    """Some examples of a larger set, without a copy. indices: int64 [n]."""
+    """A view of some examples in a larger set. indices: int64 [n]."""
 
     examples: ExampleSet
     indices: np.ndarray
@@ -116,18 +116,18 @@ class Subset:
 
     @property
     def longest(self) -> int:
-        """Tokens of its longest text; 0 of an empty subset."""
+        """Tokens in the longest text; 0 for an empty subset."""
         return int(self.examples.lengths[self.indices].max(initial=0))
 
     @property
     def references(self) -> np.ndarray:
-        """The targets of the subset: labels [n], or those of its tokens [n, longest]."""
+        """The subset's targets: labels [n], or token targets [n, longest]."""
         return targets_of(self.examples, self.indices, self.longest)
 
 
 @dataclass(frozen=True)
 class Client:
-    """One participant, with its training examples and those that it is scored on. evaluation: "test", … -> examples."""
+    """One participant with its training and evaluation examples. evaluation: "test", … -> examples."""
 
     id: ClientId
     train: Subset
@@ -137,11 +137,11 @@ class Client:
 def training_batches(
     subset: Subset, batch_size: int, width: int | None, generator: np.random.Generator, pool_batches: int = 16
 ) -> Iterator[Batch]:
-    """One epoch in shuffled batches; every example once, the last batch may be smaller.
+    """One epoch of shuffled batches with every example once; the last batch may be smaller.
 
-    width None: batches by length. The shuffled epoch is cut into pools of `pool_batches` batches, each pool is
-    sorted by length and cut into batches, and the batches are shuffled: there is little padding, and batches differ
-    from epoch to epoch. An integer: the papers' literal way, a plain shuffle with every batch padded to that width.
+    width: None batches texts by length. The shuffled epoch is cut into pools of `pool_batches` batches, each pool is
+    sorted by length and cut into batches, and the batches are shuffled. This needs little padding, and batches differ
+    between epochs. An integer follows the papers literally: a plain shuffle with every batch padded to that width.
     """
     order = subset.indices[generator.permutation(len(subset))]
     if width is None:
@@ -158,7 +158,7 @@ def training_batches(
 
 
 def evaluation_batches(subset: Subset, batch_size: int, width: int | None) -> Iterator[tuple[np.ndarray, Batch]]:
-    """The subset in batches of similar length, each with the positions in the subset that it answers for."""
+    """Batches of texts with similar lengths, each with its positions in the subset."""
     positions = np.argsort(subset.examples.lengths[subset.indices], kind="stable")
     for chosen in _cut(positions, batch_size):
         yield chosen, subset.examples.collate(subset.indices[chosen], width)
@@ -174,8 +174,8 @@ class Blocks:
 
     tokens: all texts, int32 [total]; may be memory-mapped. spans: where each concatenated text begins and ends in
     `tokens`, int64 [t, 2]. places: where each text begins in the concatenation, int64 [t + 1]. cuts: where each block
-    begins and ends in the concatenation, int64 [n, 2]. length: tokens of a full block. opening: a token, such as <s>,
-    that is put before each block and counts in its length; None without one.
+    begins and ends in the concatenation, int64 [n, 2]. length: tokens in a full block. opening: a token before each
+    block, such as <s>, which counts in its length; None: no such token.
     """
 
     tokens: Numbers
@@ -192,17 +192,17 @@ class Blocks:
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """Zeros, int64 [n]: no text has a label."""
+        """Zeros, int64 [n]: blocks have no labels."""
         return np.zeros(len(self), dtype=np.int64)
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Tokens of each block, int64 [n]."""
+        """Tokens per block, int64 [n]."""
         lengths: np.ndarray = self.cuts[:, 1] - self.cuts[:, 0] + (self.opening is not None)
         return lengths
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        """The batch of some blocks, padded to the longest of them, or to `width` tokens."""
+        """The batch with the given blocks, padded to the longest or to `width` tokens."""
         blocks = [self._block(index) for index in indices]
         ids = padded(blocks, self.padding_id, width)
         return {
@@ -213,10 +213,10 @@ class Blocks:
         }
 
     def shared_out(self, parts: Sequence[np.ndarray]) -> tuple[Blocks, list[np.ndarray]]:
-        """Cut each owner's texts into blocks; returns all blocks, and the indices of each owner's.
+        """Cut each owner's texts into blocks; returns all blocks and each owner's block indices.
 
-        parts: each owner's texts, by their indices in `spans`. An owner's last block is left out if it is not whole,
-        unless it is the only one.
+        parts: each owner's texts, as indices into `spans`. An owner's incomplete last block is dropped unless it is the
+        only one.
         """
         spans = self.spans[np.concatenate([np.empty(0, dtype=np.int64), *parts])]
         places = np.concatenate([[0], np.cumsum(spans[:, 1] - spans[:, 0])])
@@ -242,7 +242,7 @@ class Blocks:
 
 
 def packed(tokens: Numbers, offsets: np.ndarray, length: int, padding_id: int, opening: int | None = None) -> Blocks:
-    """All texts in blocks. offsets: where each begins in `tokens`, int64 [n + 1]; the others as in `Blocks`."""
+    """Cut all texts into blocks. offsets: where each text begins in `tokens`, int64 [n + 1]; others as in `Blocks`."""
     spans = np.stack([offsets[:-1], offsets[1:]], axis=1)
     no_cuts = np.empty((0, 2), dtype=np.int64)
     whole = Blocks(tokens, spans, offsets - offsets[0], no_cuts, length, padding_id, opening)

@@ -1,4 +1,4 @@
-"""The engine: the only round loop. It knows one signature and no method's name."""
+"""The engine: the only round loop. It calls every method through one signature."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from fedsim.checkpoint import Checkpoint
 
 Scores = Mapping[str, float | None]  # metric -> value
-Scorer = Callable[[np.ndarray, Subset], Scores]  # (the objective's answers for a subset, a row a text; the subset)
+Scorer = Callable[[np.ndarray, Subset], Scores]  # (the answers for a subset, one row per text; the subset)
 Answers = Mapping[str, np.ndarray]  # "<client>/<evaluation>" -> the objective's answers for it
-LAST_ROUNDS = 3  # whose answers are kept, so that scores can average over them
+LAST_ROUNDS = 3  # rounds whose answers are kept, so that scores can average over them
 
 
 @dataclass(frozen=True)
 class FederationState:
-    """All that a federation has learned after `round` rounds.
+    """A federation's state after `round` rounds.
 
-    shared: the server's tensors by name, once a round has merged them; moments: the server optimiser's;
-    clients: what stays with each client.
+    shared: the server's tensors that a round has merged, by name. moments: the server optimiser's. clients: the tensors
+    that stay with each client.
     """
 
     round: int
@@ -41,9 +41,9 @@ class FederationState:
 
 @dataclass(frozen=True)
 class RoundMetrics:
-    """The mean training loss of each client in a round's cohort, in order, and over all their examples.
+    """A round's mean training losses: per client, in cohort order, and over all their examples.
 
-    measured: numbers of the aggregation by name, such as those of `fedsim.aggregation`; None where one is undefined.
+    measured: measures of the aggregation by name (see `fedsim.aggregation`); None if undefined.
     """
 
     client_losses: tuple[float, ...]
@@ -53,11 +53,11 @@ class RoundMetrics:
 
 @dataclass(frozen=True)
 class ClientUpdate:
-    """The inputs of one client's part of a round; nothing else decides its outcome.
+    """All inputs to one client's part of a round; they determine its outcome.
 
-    shared: merged tensors that the client views and does not download in this round, by the server's names.
-    private: tensors that stayed with the client. received: tensors that it downloads, by its own names.
-    channel: sends the payloads of this update and counts them in a separate ledger.
+    shared: merged tensors that the client uses but does not download in this round, by the server's names. private:
+    tensors that stayed with the client. received: downloaded tensors, by the client's names. channel: sends this
+    update's payloads and counts them in a separate ledger.
     """
 
     round: int
@@ -70,7 +70,7 @@ class ClientUpdate:
 
 @dataclass(frozen=True)
 class UpdateOutcome:
-    """The tensors that a client uploads, those that stay with it (both by its own names), and its mean loss.
+    """A client's uploaded and kept tensors, both by the client's names, and its mean loss.
 
     crossed: the ledger rows of the update's channel.
     """
@@ -82,7 +82,7 @@ class UpdateOutcome:
 
 
 ComputeUpdate = Callable[[ClientUpdate], UpdateOutcome]
-# Computes updates, several at a time or one by one, and returns the outcomes in the same order, as `map` does.
+# Computes updates, in parallel or one by one, and returns the outcomes in order, as `map` does.
 MapClients = Callable[[ComputeUpdate, Iterable[ClientUpdate]], Iterator[UpdateOutcome]]
 
 
@@ -90,7 +90,7 @@ RoundOutcome = tuple[FederationState, RoundMetrics]
 
 
 def everyone(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
-    """All of a cohort."""
+    """The whole cohort."""
     return cohort
 
 
@@ -99,15 +99,13 @@ class FederatedAlgorithm:
     """A method.
 
     init: counts the set-up on the channel.
-    predict: the objective's answers for a subset, a row a text, by a client's model; by the server's if client is None.
-    personal: whether clients' answers differ; if not, a subset that several clients are scored on is answered once.
-    server: every parameter of the server's model, by name; None if a method has no such model.
-    plan: of a client in a round, if it alone decides what the client exchanges and computes; else None, and a dry run
-    has to run the rounds.
-    alike: a key of each round for such a dry run; rounds with the same key exchange and compute the same. None: no two
-    rounds are known to be alike.
-    learners: the clients of a round's cohort on whose examples it trains.
-    client_update: what one client computes in a round, in any process; None if a round is one piece.
+    predict: the answers for a subset, one row per text, from a client's model, or from the server's if client is None.
+    personal: whether clients' answers differ; if not, a subset shared by several clients is answered once. server:
+    every parameter of the server's model, by name; None if a method has no such model.
+    plan: a client's exchange plan in a round, if it fully determines transfers and computation; else None, and a dry
+    run executes the rounds. alike: a key per round for such a dry run; rounds with equal keys have equal transfers and
+    computation. None: any two rounds may differ. learners: the clients in a cohort whose examples a round trains on.
+    client_update: one client's computation in a round, in any process; None if a round cannot be divided by client.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
@@ -123,9 +121,9 @@ class FederatedAlgorithm:
 
 @dataclass(frozen=True)
 class RoundResult:
-    """The scores and losses that are kept of a round.
+    """A round's scores and losses.
 
-    client_scores: evaluation -> metric -> value, for each client in order. pooled_scores: the same of all clients'
+    client_scores: evaluation -> metric -> value, per client in order. pooled_scores: the same over all clients'
     examples together.
     """
 
@@ -141,7 +139,7 @@ class Run:
     """A federation in progress: its state, channel, and every round's result.
 
     best: the number of the best round so far; None if no round has been chosen.
-    answers: round -> the answers after it, of the last LAST_ROUNDS rounds and of the best one.
+    answers: round -> the answers after it, for the last LAST_ROUNDS rounds and the best one.
     """
 
     state: FederationState
@@ -152,22 +150,22 @@ class Run:
 
 
 def draw_cohort(clients: Sequence[Client], participation: float, seed: int, round: int) -> list[Client]:
-    """The clients of a round, drawn without replacement, in client order (line 3 of FedSplitBERT's Algorithm 1).
+    """A round's clients, sampled without replacement, in client order (FedSplitBERT, Algorithm 1, line 3).
 
-    participation: share of the clients, in (0, 1]; at least one is drawn. FederationError where a client has
-    nothing to train on.
+    participation: share of the clients, in (0, 1]; at least one is sampled. FederationError if a client has no training
+    examples.
     """
     for client in clients:
         if not len(client.train):
             raise FederationError(
                 f"client {client.id}: expected examples to train on, found none; choose fewer clients, another "
-                f"partition, or a smaller share that is held back"
+                f"partition, or a smaller held-out share"
             )
     return [clients[place] for place in drawn_places(len(clients), participation, seed, round)]
 
 
 def drawn_places(clients: int, participation: float, seed: int, round: int) -> list[int]:
-    """The places in the list of clients of those that take part in a round, in order; see `draw_cohort`."""
+    """The positions of a round's participants in the list of clients, ascending; see `draw_cohort`."""
     size = max(1, int(participation * clients + 0.5))
     if size == clients:
         return list(range(clients))
@@ -176,8 +174,8 @@ def drawn_places(clients: int, participation: float, seed: int, round: int) -> l
 
 
 def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client]) -> Answers:
-    """The answers for every client's evaluation sets, by the shared model or by each client's own."""
-    by_subset: dict[int, np.ndarray] = {}  # of a shared model, by part
+    """The answers for every client's evaluation sets, from the shared model or from each client's model."""
+    by_subset: dict[int, np.ndarray] = {}  # a shared model's answers by subset id
     answers: dict[str, np.ndarray] = {}
     for client in clients:
         for name, subset in client.evaluation.items():
@@ -188,12 +186,12 @@ def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Seque
 
 
 def part_name(client: Client, evaluation: str) -> str:
-    """The name of a client's evaluation set among answers."""
+    """The key of a client's evaluation set in `Answers`."""
     return f"{client.id}/{evaluation}"
 
 
 def client_scores(answers: Answers, clients: Sequence[Client], score: Scorer) -> tuple[Mapping[str, Scores], ...]:
-    """Every client's scores on its own evaluation sets; answers that several share are scored once."""
+    """Every client's scores on its evaluation sets; shared answers are scored once."""
     by_part: dict[tuple[int, int], Scores] = {}
 
     def scores(client: Client, name: str, subset: Subset) -> Scores:
@@ -209,7 +207,7 @@ def client_scores(answers: Answers, clients: Sequence[Client], score: Scorer) ->
 
 
 def pooled_scores(answers: Answers, clients: Sequence[Client], score: Scorer) -> dict[str, Scores]:
-    """Scores on all clients' examples together: knowing a client's share of each label helps no one here by itself."""
+    """Scores on all clients' examples together, where knowing a client's label shares alone gives no advantage."""
     scores: dict[str, Scores] = {}
     for name, first in clients[0].evaluation.items():
         indices = np.concatenate([client.evaluation[name].indices for client in clients])
@@ -219,7 +217,7 @@ def pooled_scores(answers: Answers, clients: Sequence[Client], score: Scorer) ->
 
 
 def _stacked(answers: Sequence[np.ndarray]) -> np.ndarray:
-    """Answers one under the other; those of tokens as wide as the widest."""
+    """Concatenate answers; token answers are padded to the widest."""
     if answers[0].ndim > 1:
         widest = max(own.shape[1] for own in answers)
         rest = [(0, 0)] * (answers[0].ndim - 2)
@@ -247,9 +245,9 @@ def run_federation(
     on_start: Callable[[Run], None] = lambda run: None,
     on_round: Callable[[Run], None] = lambda run: None,
 ) -> Run:
-    """Run a method for `rounds` rounds, scoring after each; resumes after the checkpoint's last round.
+    """Run a method for `rounds` rounds and score each one; resume after the checkpoint's last round.
 
-    is_best: whether the last of some rounds is the best of them; its answers are kept.
+    is_best: whether the last of the given rounds is the best one; its answers are then kept.
     """
     store = store or ClientStore(checkpoint.folder if checkpoint else None)
     channel.keep_in(store)

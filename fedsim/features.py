@@ -1,4 +1,4 @@
-"""Features: a frozen encoder's hidden states as examples to train on, computed once and read from mapped files."""
+"""Features: a frozen encoder's hidden states as training examples, computed once and memory-mapped."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from fedsim.models.model import Model
 from fedsim.precision import DTYPES
 from fedsim.stored import FileCache, Numbers
 
-# Shape suffixes: T tokens of all examples, B batch, S tokens, K hidden states, D hidden width.
+# Shape suffixes: T tokens in all examples, B batch, S tokens, K hidden states, D hidden width.
 
-# How numpy holds values: it has no bfloat16, so those are moved as bits.
+# numpy has no bfloat16, so its bits are stored as integers.
 NUMPY_DTYPES: dict[torch.dtype, np.dtype] = {
     torch.float32: np.dtype("<f4"),
     torch.bfloat16: np.dtype("<i2"),
@@ -35,15 +35,15 @@ NUMPY_DTYPES: dict[torch.dtype, np.dtype] = {
 }
 LIMIT_BYTES = 20 * 10**9
 SUFFIX = ".npy"
-SUMMED_BYTES = 256  # of parameters, for one number of their digest
+SUMMED_BYTES = 256  # parameter bytes that are summed into one number for the digest
 FILE_START = 64  # bytes before a store's first row: an empty file cannot be mapped
 
 
 def to_bytes(rows: Tensor, dtype: torch.dtype) -> bytes:
-    """Rows as a file holds them; FederationError if half precision cannot hold a value."""
+    """Rows in a file's format; FederationError if a value is too large for half precision."""
     kept = rows.detach().to("cpu", dtype).contiguous()
     if dtype == torch.float16 and not torch.isfinite(kept).all():
-        raise FederationError("features: expected values that half precision holds (below 65 504), found larger ones")
+        raise FederationError("features: expected values within half precision (below 65 504), found larger ones")
     return kept.view(torch.uint8).numpy().tobytes()
 
 
@@ -51,10 +51,10 @@ def to_bytes(rows: Tensor, dtype: torch.dtype) -> bytes:
 class FeatureExamples:
     """Examples as hidden states, with the interface of `Examples`.
 
-    layers_TD: the rows of each hidden state, which may be memory-mapped; in the element type `dtype` as numpy holds it,
-    or in half precision. dtype: of batches. tokens: whether each token of a text has a row, or [CLS] alone. offsets:
-    int64 [n + 1], where the rows of each example begin. lengths: tokens of each text, int32 or int64 [n]; they decide
-    which texts share a batch.
+    layers_TD: one array per hidden state, possibly memory-mapped, in numpy's form of `dtype` or in half precision.
+    dtype: the element type of batches. tokens: whether every token has a row, or only [CLS]. offsets: where each
+    example's rows begin, int64 [n + 1]. lengths: tokens per text, int32 or int64 [n]; they decide which texts share a
+    batch.
     """
 
     layers_TD: Sequence[np.ndarray]
@@ -69,9 +69,9 @@ class FeatureExamples:
         return len(self.labels)
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        """Hidden states [K, B, S, D], attention_mask [B, S], labels: S as `Examples` pad it, or 1 for [CLS] alone.
+        """Features [K, B, S, D], attention_mask [B, S] and labels; S is padded as in `Examples`, or 1 for only [CLS].
 
-        Copies in torch's own memory: on some CPUs a matrix product has other last bits if its input is not aligned.
+        Features are copied to torch's memory: on some CPUs unaligned inputs change a matrix product's last bits.
         """
         starts, ends = self.offsets[indices], self.offsets[indices + 1]
         padded = (width if self.tokens else None) or int((ends - starts).max())
@@ -89,7 +89,7 @@ class FeatureExamples:
 
 
 class FeatureStore:
-    """The features that a server received, in a file without a name that disappears with the process."""
+    """The features received by a server, in an unnamed file that disappears with the process."""
 
     def __init__(self, folder: Path, states: int, hidden: int, tokens: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,8 +103,8 @@ class FeatureStore:
     def add(self, features: Tensor, masks: Tensor | None, labels: Tensor) -> None:
         """Append examples, without padding.
 
-        features: [K, B, S, D] with masks [B, S], or one row a text without masks; or trimmed, the rows of all texts end
-        to end [K, T, D] with masks [B], how many belong to each.
+        features: [K, B, S, D] with masks [B, S], or one row per text without masks; or trimmed: all texts' rows
+        concatenated, [K, T, D], with their number per text in masks [B].
         """
         lengths = torch.ones(len(labels), dtype=torch.int64) if masks is None else masks
         if features.ndim == 4:
@@ -115,7 +115,7 @@ class FeatureStore:
         self._labels.append(labels.cpu().numpy())
 
     def examples(self) -> FeatureExamples:
-        """All added examples in their order; nothing can be added afterwards."""
+        """All added examples, in order; nothing can be added afterwards."""
         lengths = np.concatenate(self._lengths)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         with self._file:
@@ -126,10 +126,10 @@ class FeatureStore:
 
 
 class FeatureCache:
-    """A folder of feature arrays [T, D], one for each layer, named by a digest of everything that decides its bits.
+    """A folder of feature arrays [T, D], one per layer, named by a digest of everything that determines their bits.
 
-    encoder: identity of the encoder's configuration; its weights are digested whenever features are requested.
-    Without a folder it uses a temporary one. See `FileCache` for kills and the limit.
+    encoder: identity of the encoder's configuration; each request also digests its weights. Without a folder a
+    temporary one is used. See `FileCache` for interruptions and the limit.
     """
 
     def __init__(self, folder: Path | None = None, encoder: str = "", limit_bytes: int = LIMIT_BYTES) -> None:
@@ -139,18 +139,18 @@ class FeatureCache:
         self.folder = folder
         self.encoder = encoder
         self.limit_bytes = limit_bytes
-        # The examples' id, while they are held here -> the key of the last request, and its features.
+        # id of the examples -> the examples, the last request's key, and its features.
         self._last: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
 
     def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None, half: bool = False) -> Subset:
-        """The same subset as features, computed with the encoder's present weights.
+        """The same subset as features, computed with the encoder's current weights.
 
-        half: keep fp32 features in half precision, to which batches are then rounded; bf16 ones stay as they are.
+        half: store fp32 features in half precision, which rounds them; bf16 features stay unchanged.
 
-        Texts of one length go through the encoder together, `batch_size` at a time without padding; with `width`, all
-        padded to that. Features of the same examples, encoder, batch size and width are equal to the bit on the same
-        kind of machine with as many threads. To the encoder's outputs in another batch they are equal to rounding (1e-5
-        in fp32), since the number of rows decides how a CPU computes a matrix product.
+        The encoder reads texts of equal length together, `batch_size` at a time, without padding; with `width`, all
+        texts are padded to it. The same examples, encoder, batch size and width give bitwise equal features on the same
+        kind of machine with the same number of threads. Outputs in another batch agree up to rounding (1e-5 in fp32),
+        because a CPU computes matrix products differently for another number of rows.
         """
         examples, head = subset.examples, model.network.head
         if not isinstance(examples, Examples):
@@ -181,7 +181,7 @@ class FeatureCache:
         if size > self.limit_bytes:
             raise FederationError(
                 f"features of {len(examples)} examples take {size / 1e9:.2f} GB, the cache in "
-                f"{self.folder} holds at most {self.limit_bytes / 1e9:.2f} GB: compute them anew in every epoch "
+                f"{self.folder} holds at most {self.limit_bytes / 1e9:.2f} GB: recompute them in every epoch "
                 "(options.cached=false)"
             )
 
@@ -218,7 +218,7 @@ class FeatureCache:
         stored: torch.dtype,
         weights: str,
     ) -> str:
-        """A digest of all that decides the features of every layer."""
+        """A digest of everything that determines the features."""
         device, head = model.device, model.network.head
         content = {
             "encoder": self.encoder,
@@ -241,7 +241,7 @@ class FeatureCache:
 def _computed(
     model: Model, examples: Examples, batch_size: int, width: int | None
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """All examples in batches: their indices, and their features [K, B, S, D]."""
+    """Yield all examples in batches: indices, and features [K, B, S, D]."""
     model.network.eval()
     order = np.argsort(examples.lengths, kind="stable")
     lengths = examples.lengths[order]
@@ -263,10 +263,10 @@ def _digest(examples: Examples) -> str:
 
 
 def digest_of(encoder: nn.Module) -> str:
-    """A digest of an encoder's tensors as they now are, cheap enough for every round.
+    """A digest of an encoder's current tensors, cheap enough for every round.
 
-    It hashes sums of neighbouring bits, modulo 2^64, which takes a fraction of the time of hashing all. torch's count
-    of changes to a tensor would miss those by fused optimisers.
+    It hashes sums of neighbouring 64-bit integers, modulo 2^64, which is much faster than hashing all bytes. torch's
+    version counter would miss changes by fused optimisers.
     """
     state = hashlib.sha256()
     for name, tensor in chain(encoder.named_parameters(), encoder.named_buffers()):
@@ -280,7 +280,7 @@ def digest_of(encoder: nn.Module) -> str:
 
 @cache
 def _processor() -> str:
-    """The kind of CPU, which decides the last bits: its model, and the instructions that torch uses."""
+    """The CPU's model and the instruction set that torch uses, both of which affect the last bits."""
     model = platform.processor() or platform.machine()
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as file:
         model = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), model)

@@ -1,4 +1,4 @@
-"""Reading files with errors that name the file and say what was expected of it, and writing them atomically."""
+"""Read files, with errors that name the file and the expected content, and write them atomically."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_file(path: Path, what: str = "a file") -> BufferedReader:
 
     Args:
         path: The file.
-        what: What it was expected to be, for the message.
+        what: The expected content, for the message.
 
     Raises:
         MissingFileError: It does not exist.
@@ -67,7 +67,7 @@ def read_json(path: Path, what: str = "JSON") -> Any:
 
 
 def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
-    """The value of a JSON text that was read from a file; errors as for `read_json`."""
+    """The value of a JSON text that was read from a file; errors as in `read_json`."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
@@ -77,7 +77,7 @@ def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically: readers see the old content or the new, never a part."""
+    """Write a file atomically: readers see the old or the new content, never part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -93,7 +93,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def require_files(folder: Path, patterns: Iterable[str], what: str = "a file") -> None:
-    """Raise FileError if a file of these names in a folder cannot be opened: before another library reads it."""
+    """Raise FileError if a matching file in a folder cannot be opened, before another library reads it."""
     for pattern in patterns:
         for path in sorted(folder.glob(pattern)):
             open_file(path, what).close()

@@ -1,4 +1,4 @@
-"""Locks on files that several processes, on one machine or on several that share a folder, take one at a time."""
+"""File locks between processes on one machine, or on several machines that share a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import SoftFileLease, Timeout
 
-LEASE_SECONDS = 60.0  # without renewal, after which a holder on another machine counts as dead
+LEASE_SECONDS = 60.0  # a holder on another machine counts as dead after this time without renewal
 POLL_SECONDS = 0.2
 
 
@@ -22,11 +22,11 @@ class TakenError(Exception):
 
 
 class LostError(Exception):
-    """This process did not renew its lock for so long that another one may hold it by now."""
+    """This process renewed its lock too late; another process may hold it now."""
 
 
 class Lock(SoftFileLease):
-    """A lock that this process holds: a file, which names the holder and is renewed by a thread."""
+    """A lock file that names its holder and is renewed by a thread."""
 
     def check(self) -> None:
         """Raise LostError unless this process still holds the lock."""
@@ -37,12 +37,12 @@ class Lock(SoftFileLease):
 
 @contextmanager
 def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda _: None) -> Iterator[Lock]:
-    """Hold a lock for a block. The lock of a process of this machine that has ended is taken over at once.
+    """Hold a lock for a `with` block. A lock left by a dead process on this machine is taken over at once.
 
     Args:
-        path: The lock's file, which is removed afterwards.
+        path: The lock file, removed afterwards.
         wait: Whether to wait while another process holds the lock.
-        on_wait: Called once with that process before waiting.
+        on_wait: Called once before waiting, with the holder's description.
 
     Raises:
         TakenError: Another process holds the lock, and `wait` is False.
@@ -66,6 +66,6 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
 
 
 def refresh(folder: Path) -> None:
-    """Make a network file system ask its server for a folder's content before a name in it is looked up."""
+    """Make a network file system revalidate a folder's entries before a look-up."""
     with suppress(OSError):
         os.close(os.open(folder, os.O_RDONLY))

@@ -1,4 +1,4 @@
-"""Low-rank adapters as server and clients see them: names of factors, products, ranks, and decompositions.
+"""LoRA for server and clients: factor names, products, ranks and decompositions.
 
 Notation of Hu et al. (2022): W + s B A, with A [r, d_in], B [d_out, r] and s = alpha / r.
 """
@@ -25,7 +25,7 @@ HEADS = ("shared", "local", "frozen")
 
 @dataclass(frozen=True)
 class Layer:
-    """The names of one layer's parameters. in_rows: whether its weight is held transposed, as GPT-2's layers are."""
+    """One layer's parameter names. in_rows: whether its weight is stored transposed, as in GPT-2."""
 
     weight: str
     a: str
@@ -44,7 +44,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Lora:
-    """A model's LoRA. layers: those that have factors; head: names of the head's parameters."""
+    """A model's LoRA. layers: the adapted layers; names: all parameters; head: the head's parameters."""
 
     layers: tuple[Layer, ...]
     scale: float
@@ -62,14 +62,14 @@ class Lora:
         return frozenset(layer.b for layer in self.layers)
 
     def with_head(self, head: str, shared: frozenset[str], local: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Shared and local names with those of a head that is "shared", "local" or "frozen" as it was drawn."""
+        """Shared and local names, with the head's added as its role asks: "shared", "local" or "frozen"."""
         require_choice("head", head, HEADS)
         none: frozenset[str] = frozenset()
         return shared | (self.head if head == "shared" else none), local | (self.head if head == "local" else none)
 
 
 def lora_of(workload: Workload, method: str) -> Lora:
-    """The model's LoRA; FederationError where it has none. method: for the message."""
+    """The model's LoRA; FederationError if it has no LoRA. method: for the message."""
     model, config = workload.model, workload.model.network.adapter
     if config is None or config.kind != "lora":
         raise FederationError(
@@ -84,10 +84,10 @@ def lora_of(workload: Workload, method: str) -> Lora:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks of clients, of which each has its own; they take turns over the list.
+    """Ranks per client; clients take the listed ranks in turn.
 
-    A client of a lower rank than the server's has zeros in the other rows of A and columns of B. Their gradients are 0,
-    so that they stay 0, and only what is in its rank crosses the wire (Cho et al. 2024).
+    A client with a lower rank than the server has zeros in the other rows of A and columns of B. Their gradients are 0,
+    so that they stay 0, and only the client's rank crosses the wire (Cho et al. 2024).
     """
 
     ranks: Sequence[int]
@@ -98,7 +98,7 @@ class Ranks:
             raise FederationError(f"ranks: expected numbers from 1 to the adapter's r, {self.most}, found {self.ranks}")
 
     def cut(self, client: ClientId, params: Mapping[str, Tensor]) -> Params:
-        """What is in a client's rank."""
+        """The tensors, truncated to a client's rank."""
         rank = self.ranks[client % len(self.ranks)]
         return {
             name: value[:rank] if name.endswith(A) else value[:, :rank] if name.endswith(B) else value
@@ -106,7 +106,7 @@ class Ranks:
         }
 
     def filled(self, params: Mapping[str, Tensor]) -> Params:
-        """Tensors in the server's shapes, with zeros beyond a client's rank."""
+        """The tensors, zero-padded from a client's rank to the server's shapes."""
         pad = torch.nn.functional.pad
         return {
             name: pad(value, (0, 0, 0, self.most - len(value)))
@@ -119,7 +119,7 @@ class Ranks:
 
 
 def drawn(layers: Sequence[Layer], like: Mapping[str, Tensor], seed: int, round: int, client: int) -> Params:
-    """Factors A, drawn as the library does (He et al. 2015, with a = √5) by a generator of this key."""
+    """Random factors A with the library's initialisation (He et al. 2015, a = √5), from the generator for this key."""
     with torch_seeded(seed, round, client, "adapter"):
         factors = {layer.a: torch.empty_like(like[layer.a]) for layer in layers}
         for factor in factors.values():
@@ -128,7 +128,7 @@ def drawn(layers: Sequence[Layer], like: Mapping[str, Tensor], seed: int, round:
 
 
 def decomposed(b: Tensor, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """U, the singular values, and V^T of the product b a, without the product itself: by QR of both factors."""
+    """U, singular values and V^T of the product b a, by QR of both factors, without forming the product."""
     left, upper = torch.linalg.qr(b)
     right, lower = torch.linalg.qr(a.T)
     u, values, vt = torch.linalg.svd(upper @ lower.T, full_matrices=False)
@@ -136,6 +136,6 @@ def decomposed(b: Tensor, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def stacked(sent: Sequence[Params], weights: Sequence[float], layer: Layer) -> tuple[Tensor, Tensor]:
-    """A layer's factors of all clients on the rank's axis; their product b a is the weighted mean of the products."""
+    """All clients' factors for a layer, stacked along the rank; b a is the weighted mean of their products."""
     b = torch.cat([weight * params[layer.b] for params, weight in zip(sent, weights, strict=True)], 1)
     return b, torch.cat([params[layer.a] for params in sent])

@@ -1,6 +1,6 @@
-"""Objectives: what a model is trained for, and how it answers.
+"""Objectives: a model's training targets, loss and answers.
 
-A class or a score of a text; a tag or the identity of its tokens; hidden or next tokens.
+Targets are a class or score per text, a tag or the identity of each token, and masked or next tokens.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from fedsim.data import IGNORED, Batch, Subset
 from fedsim.errors import FederationError
 from fedsim.wire import Params
 
-# Shape suffixes of objectives: n texts of a subset, P paths, B batch, S tokens, N targets of a batch (B, or tokens
-# with a target), C outputs, V vocabulary, E width of word embeddings.
+# Shape suffixes: n texts in a subset, B batch, S tokens, N targets in a batch (B, or tokens with a target), C outputs,
+# V vocabulary, E word-embedding width.
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The words that a language model answers with.
+    """A language model's vocabulary.
 
-    words: rows of the word embeddings, V. ordinary_ids: ids of the tokens that are not special,
-    ascending int64. mask_id: the mask token; None for a tokenizer without one.
+    words: V, the number of word embeddings. ordinary_ids: ids of non-special tokens, ascending int64. mask_id: the mask
+    token; None for a tokenizer without one.
     """
 
     words: int
@@ -36,40 +36,40 @@ class Vocabulary:
     mask_id: int | None = None
 
 
-NO_WORDS = Vocabulary(0)  # for objectives that need none
+NO_WORDS = Vocabulary(0)  # for objectives without a vocabulary
 
 
 @dataclass(frozen=True)
 class Objective(ABC):
     """A training objective: the targets of a batch, the loss, and the answers that metrics score.
 
-    outputs: C, the number of values that a model puts out for each target.
+    outputs: C, the number of model outputs per target.
     """
 
     outputs: int
-    of_tokens: ClassVar[bool] = False  # targets for tokens, or one for each text
-    # Whether the rows of words that a client does not have get no gradient; a decoder tied to them gives them some.
+    of_tokens: ClassVar[bool] = False  # one target per token, or one per text
+    # Whether only the words in a batch get embedding gradients; a tied decoder gives every word a gradient.
     own_words: ClassVar[bool] = True
 
     def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
-        """The batch with its targets under "labels"; rng: for an objective that draws them."""
+        """The batch with its targets under "labels"; rng: for objectives with random targets."""
         return batch
 
     def targets_in(self, tokens: int) -> int:
-        """How many targets a text of so many tokens, special ones included, has in training."""
+        """The number of training targets in a text with this many tokens, special ones included."""
         return 1
 
     @abstractmethod
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
-        """Mean loss of a batch's targets."""
+        """Mean loss over a batch's targets."""
 
     def weight(self, batch: Batch) -> int:
-        """The weight of a batch in the mean loss of a round: its number of texts."""
+        """A batch's weight in the round's mean loss: its number of texts."""
         return len(batch["labels"])
 
     @abstractmethod
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
-        """The answers kept from a model's outputs for a batch, a row a text: [B, …], or [B, S, …] of tokens."""
+        """The answers for a batch, from the model's outputs, one row per text: [B, …], or [B, S, …] for tokens."""
 
     def shape(self, subset: Subset) -> tuple[int, ...]:
         """The shape of all answers for a subset."""
@@ -77,21 +77,21 @@ class Objective(ABC):
 
     @abstractmethod
     def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions and references of a subset, a row a text, as the metrics of this objective take them."""
+        """Predictions and references for a subset, one row per text, as the objective's metrics take them."""
 
     def prior(self, known: Subset, subset: Subset) -> np.ndarray:
-        """Answers for a subset that follow from the targets of `known` alone; FederationError if none do."""
+        """Answers for a subset, derived only from the targets in `known`; FederationError without a prior."""
         raise self._no_prior()
 
     def tally(self, known: Subset) -> Params:
-        """Counts of a client's targets that `with_prior` needs; they add up over clients.
+        """A client's target counts for `with_prior`, to be summed over clients.
 
-        Empty if it needs none. FederationError if the objective has no prior.
+        Empty if no counts are needed. FederationError if the objective has no prior.
         """
         raise self._no_prior()
 
     def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
-        """A common model's answers, with the prior of all clients replaced by that of one client; of the same shape.
+        """A shared model's answers with the overall prior replaced by one client's prior; same shape.
 
         known: the client's training examples. everyone: the sum of all clients' tallies. FederationError if the
         objective has no prior.
@@ -102,12 +102,12 @@ class Objective(ABC):
         return FederationError(f"no answer follows from {type(self).__name__}'s targets alone: choose another method")
 
 
-ROWS = 256  # tokens that are compared with a whole vocabulary at once
-SPECIAL = 2  # tokens of a text that are never masked: [CLS], [SEP]
+ROWS = 256  # tokens compared with the whole vocabulary at once
+SPECIAL = 2  # tokens per text that are never masked: [CLS], [SEP]
 
 
 class Classification(Objective):
-    """One of C classes for a text: cross-entropy; answers are logits [n, C], predictions label ids [n]."""
+    """One of C classes per text. Loss: cross-entropy; answers: logits [n, C]; predictions: label ids [n]."""
 
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
         return functional.cross_entropy(outputs_NC, targets_N)
@@ -119,7 +119,7 @@ class Classification(Objective):
         return answers.argmax(axis=1), subset.labels
 
     def prior(self, known: Subset, subset: Subset) -> np.ndarray:
-        """The most frequent class; of equally frequent ones the smallest id."""
+        """The most frequent class; ties go to the smallest id."""
         return np.tile(most_frequent(known.labels, self.outputs), (len(subset), 1))
 
     def tally(self, known: Subset) -> Params:
@@ -127,9 +127,9 @@ class Classification(Objective):
         return {"classes": torch.from_numpy(np.bincount(known.labels, minlength=self.outputs).astype(np.int32))}
 
     def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
-        """Logit adjustment (Menon et al. 2021, section 4.1) from everyone's shares of the classes to the client's own.
+        """Logit adjustment (Menon et al. 2021, section 4.1) from the overall class shares to the client's.
 
-        log p_own - log p_everyone is added to the logits; shares with add-one smoothing.
+        It adds log p_own - log p_everyone to the logits; shares have add-one smoothing.
         """
         own, overall = (counts["classes"].cpu().numpy() + 1.0 for counts in (self.tally(known), everyone))
         adjustment: np.ndarray = np.log(own / own.sum()) - np.log(overall / overall.sum())
@@ -138,7 +138,7 @@ class Classification(Objective):
 
 @dataclass(frozen=True)
 class Regression(Classification):
-    """A score for a text: mean squared error; answers are scores [n, 1], predictions scores [n]."""
+    """A score per text. Loss: mean squared error; answers: scores [n, 1]; predictions: scores [n]."""
 
     outputs: int = 1
 
@@ -153,23 +153,23 @@ class Regression(Classification):
         return np.full((len(subset), 1), known.labels.mean(), dtype=np.float32)
 
     def tally(self, known: Subset) -> Params:
-        """Nothing: a client's own scores are enough."""
+        """Empty: the client's scores are enough."""
         return {}
 
     def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
-        """The analogue: a prior that is uniform over the range of the client's own scores; outputs are cut to it."""
+        """Clip outputs to the range of the client's scores: the analogue with a uniform prior on that range."""
         return answers.clip(known.labels.min(), known.labels.max())
 
 
 def most_frequent(ids: np.ndarray, classes: int) -> np.ndarray:
-    """A row of logits, float32 [C]: 1 at the most frequent id, of equals the smallest."""
+    """Logits, float32 [C]: 1 at the most frequent id (ties: the smallest), 0 elsewhere."""
     row = np.zeros(classes, dtype=np.float32)
     row[np.bincount(ids, minlength=classes).argmax()] = 1
     return row
 
 
 class OfTokens(Objective):
-    """Each token has a target; those that are IGNORED are left out."""
+    """One target per token; IGNORED targets are left out."""
 
     of_tokens: ClassVar[bool] = True
 
@@ -188,7 +188,7 @@ class OfTokens(Objective):
 
 
 class TokenClassification(OfTokens):
-    """One of C tags for some tokens: cross-entropy; answers are logits [n, S, C], predictions ids [n, S]."""
+    """One of C tags per token. Loss: cross-entropy; answers: logits [n, S, C]; predictions: tag ids [n, S]."""
 
     def shape(self, subset: Subset) -> tuple[int, ...]:
         return len(subset), subset.longest, self.outputs
@@ -208,10 +208,10 @@ class TokenClassification(OfTokens):
 
 @dataclass(frozen=True)
 class TokenRecovery(OfTokens):
-    """The tokens themselves, from a model's estimate of the word embedding of each, [N, E].
+    """The tokens themselves, from the model's estimates of their word embeddings, [N, E].
 
-    A token is the one whose embedding has the largest product with the estimate. Learned by cross-entropy over the
-    tokens that occur in training; answered with any token of the vocabulary. Answers are ids [n, S].
+    The answer is the token whose embedding has the largest dot product with the estimate, out of the whole vocabulary.
+    The loss is the cross-entropy over tokens in the training texts. Answers are ids [n, S].
     words_VE: the public word embeddings. occurring_C: ids of the tokens in the training texts, ascending.
     """
 
@@ -235,7 +235,7 @@ class TokenRecovery(OfTokens):
 
     def _words(self) -> tuple[Tensor, Tensor]:
         if self.words_VE is None or self.occurring_C is None:
-            raise FederationError("token recovery: expected a method that reads tokens off features, as inversion does")
+            raise FederationError("token recovery: expected a method that recovers tokens, such as inversion")
         return self.words_VE, self.occurring_C
 
 
@@ -269,10 +269,10 @@ class _LanguageModel(OfTokens):
 
 @dataclass(frozen=True)
 class MaskedLM(_LanguageModel):
-    """Masked tokens of a text, from those around them (Devlin et al. 2019, section 3.1 and appendix A.1).
+    """Predicts masked tokens from their context (Devlin et al. 2019, section 3.1 and appendix A.1).
 
-    In each batch a random `share` of the ordinary tokens is masked, at least one: most become the mask token, some
-    (`random_share`) any ordinary token, and the rest stay. Only masked tokens have a target.
+    Each batch masks a random `share` of its ordinary tokens, at least one. Of these, `mask_share` become the mask
+    token, `random_share` a random ordinary token, and the rest stay. Only masked tokens have a target.
     """
 
     vocabulary: Vocabulary = NO_WORDS
@@ -306,7 +306,7 @@ class MaskedLM(_LanguageModel):
 
 
 class CausalLM(_LanguageModel):
-    """Each token from those before it (Radford et al. 2018, equation 1); the first one is given."""
+    """Predicts each token from those before it (Radford et al. 2018, equation 1); the first token is given."""
 
     def targets_in(self, tokens: int) -> int:
         return tokens - 1
@@ -332,10 +332,10 @@ LANGUAGE_MODELS = tuple(name for name, kind in OBJECTIVES.items() if not kind.ow
 def build_objective(
     name: str, classes: int = 1, vocabulary: Vocabulary | None = None, options: Mapping[str, Any] | None = None
 ) -> Objective:
-    """The objective of that name.
+    """Build the named objective.
 
-    classes: number of labels or tags. vocabulary: for a language model. options: of the objective, such as `share`.
-    FederationError where the name or an option is unknown.
+    classes: number of labels or tags. vocabulary: for a language model. options: the objective's, such as `share`.
+    FederationError if the name or an option is unknown.
     """
     if name not in OBJECTIVES:
         raise FederationError(f"unknown objective {name!r}: expected one of {', '.join(OBJECTIVES)}")

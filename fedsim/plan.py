@@ -12,11 +12,11 @@ ClientId = int
 
 @dataclass(frozen=True)
 class ExchangePlan:
-    """What one client does with each tensor in one round. All names but `view`'s values are the client's own.
+    """What one client does with each tensor in one round. All names are the client's, except `view`'s values.
 
     view: client's parameter name -> the server's name for it.
     download, upload: what crosses the wire; train: what the optimiser changes; local: what stays with the client.
-    Every name that is trained must go somewhere: it is uploaded or local. A parameter in none of the sets is frozen.
+    Every trained name must be uploaded or local. Parameters in none of the sets are frozen.
     """
 
     view: Mapping[str, str]
@@ -38,14 +38,14 @@ class ExchangePlan:
             raise FederationError(f"exchange plan: trained, but neither uploaded nor local: {_some(lost)}")
         written = [self.view[name] for name in self.upload]
         if len(set(written)) != len(written):
-            raise FederationError("exchange plan: two uploaded parameters write to one of the server's")
+            raise FederationError("exchange plan: two uploaded parameters map to one server parameter")
 
 
 PlanFn = Callable[[int, ClientId], ExchangePlan]  # (round, client)
 
 
 def identity_plan(names: Iterable[str], shared: frozenset[str], local: frozenset[str]) -> ExchangePlan:
-    """The plan of a client that views the whole model: shared tensors go down and up, local ones stay, all train."""
+    """The plan for a client with the whole model: shared tensors go down and up, local ones stay, both are trained."""
     return ExchangePlan(
         view={name: name for name in names}, download=shared, train=shared | local, upload=shared, local=local
     )

@@ -1,4 +1,4 @@
-"""Mixed precision that suits the device."""
+"""Mixed precision, chosen for the device."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 @dataclass(frozen=True)
 class Precision:
-    """Where and in which element type the arithmetic runs; parameters and optimiser states stay fp32."""
+    """Device and element type for the arithmetic; parameters and optimiser states stay fp32."""
 
     device: torch.device
     name: str  # "fp32", "bf16" or "fp16", resolved
 
     def autocast(self) -> AbstractContextManager[object]:
-        """The context of a forward pass."""
+        """The context for a forward pass."""
         return nullcontext() if self.name == "fp32" else torch.autocast(self.device.type, dtype=DTYPES[self.name])
 
     def scaler(self) -> torch.amp.GradScaler:
-        """The loss scaler of a training run; it does nothing unless gradients are fp16."""
+        """The loss scaler for a training run; inactive unless the precision is fp16."""
         return torch.amp.GradScaler(self.device.type, enabled=self.name == "fp16")
 
 
@@ -34,7 +34,7 @@ def resolve_precision(requested: str = "auto", device: str | None = None) -> Pre
     """The precision for this machine: bf16 where it is faster, fp16 on older GPUs (V100), else fp32."""
     chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise FederationError(f"device {chosen}: expected a GPU, found none that this process sees")
+        raise FederationError(f"device {chosen}: expected a GPU, found none visible to this process")
     if requested == "fp16" and chosen.type != "cuda":
         raise FederationError("precision fp16 needs a GPU: on a CPU choose auto, fp32 or bf16")
     if requested == "auto" and chosen.type == "cuda":
@@ -45,15 +45,15 @@ def resolve_precision(requested: str = "auto", device: str | None = None) -> Pre
 
 
 def has_amx() -> bool:
-    """Whether this CPU multiplies bf16 matrices in tiles."""
+    """Whether this CPU has bf16 matrix tiles (AMX)."""
     return bool(torch.cpu.get_capabilities().get("amx_bf16"))
 
 
 @cache
 def bf16_gain() -> float:
-    """How many times as fast this CPU multiplies bf16 matrices as fp32 ones; measured once a process, in milliseconds.
+    """This CPU's speed-up of bf16 matrix products over fp32; measured once per process, within milliseconds.
 
-    Measured, as a CPU with bf16 instructions may still be slower with them. 0 for a CPU without them.
+    It is measured because bf16 instructions can be slower than fp32. 0 for a CPU without them.
     """
     if not (has_amx() or torch.cpu.get_capabilities().get("avx512_bf16")):
         return 0.0
@@ -61,11 +61,11 @@ def bf16_gain() -> float:
 
 
 def product_seconds(dtype: torch.dtype, side: int, repeats: int, device: str = "cpu") -> float:
-    """The shortest time of a product of two square matrices, with as many threads as PyTorch has."""
+    """The shortest time in seconds for the product of two square matrices, with all of PyTorch's threads."""
     one, other = (torch.ones(side, side, dtype=dtype, device=device) for _ in range(2))
     seconds = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
-        _ = (one @ other)[0, 0].item()  # waits for a GPU, too
+        _ = (one @ other)[0, 0].item()  # also waits for a GPU
         seconds.append(time.perf_counter() - start)
     return min(seconds[1:])

@@ -1,4 +1,4 @@
-"""Generators keyed by (seed, round, client, purpose): no result depends on order, workers or restarts."""
+"""Generators keyed by (seed, round, client, purpose): results do not depend on order, workers or restarts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-SERVER = -1  # the client in the keys of what the server draws
+SERVER = -1  # the client in keys of the server's generators
 
 
 def derive_seed(seed: int, round: int, client: int, purpose: str) -> int:
@@ -19,13 +19,13 @@ def derive_seed(seed: int, round: int, client: int, purpose: str) -> int:
 
 
 def numpy_generator(seed: int, round: int, client: int, purpose: str) -> np.random.Generator:
-    """The numpy generator of that key."""
+    """The numpy generator for this key."""
     return np.random.default_rng(derive_seed(seed, round, client, purpose))
 
 
 @contextmanager
 def torch_seeded(seed: int, round: int, client: int, purpose: str) -> Iterator[None]:
-    """Seed torch's global generators (dropout and initialisation know no other) and restore them afterwards."""
+    """Seed torch's global generators (dropout and initialisation use no others) and restore them afterwards."""
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(derive_seed(seed, round, client, purpose))
@@ -41,7 +41,7 @@ class TorchStream:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Continue the stream for a block; torch's own generators are restored afterwards."""
+        """Continue the stream for a `with` block; torch's global generators are restored afterwards."""
         with torch_seeded(*self._key):
             if self._states is not None:
                 torch.set_rng_state(self._states[0])

@@ -1,8 +1,8 @@
 """Server optimisers: how the server updates its tensors from the uploads (Reddi et al. 2021, Algorithm 2).
 
-Each is a function of the server's tensors, the weighted mean of the uploads and the moments kept so far. The
-pseudo-gradient is delta = mean - current. As in the paper there is no bias correction, and the second moment
-starts at tau². SGD may keep momentum, Nesterov's too: DiLoCo's outer optimiser (Douillard et al. 2023, Algorithm 1).
+Each is a function of the server's tensors, the uploads' weighted mean and the moments so far. The pseudo-gradient is
+delta = mean - current. As in the paper there is no bias correction, and the second moment
+starts at tau². SGD may have momentum, also Nesterov's: DiLoCo's outer optimiser (Douillard et al. 2023, Algorithm 1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fedsim.wire import Params
 
 Moments = dict[str, Params]  # "m", "v" -> tensors by the server's name
 Decay = Annotated[float, Field(ge=0, lt=1)]
-SECOND_MOMENTS: Mapping[str, Callable[[Tensor, Tensor, float], Tensor]] = {  # of v, delta² and beta2
+SECOND_MOMENTS: Mapping[str, Callable[[Tensor, Tensor, float], Tensor]] = {  # (v, delta², beta2) -> new v
     "adam": lambda v, squared, beta2: beta2 * v + (1 - beta2) * squared,
     "yogi": lambda v, squared, beta2: v - (1 - beta2) * squared * torch.sign(v - squared),
     "adagrad": lambda v, squared, beta2: v + squared,
@@ -31,9 +31,9 @@ SECOND_MOMENTS: Mapping[str, Callable[[Tensor, Tensor, float], Tensor]] = {  # o
 class ServerOptimizer:
     """A server optimiser and its constants; `sgd` with learning rate 1 is federated averaging.
 
-    Defaults of Reddi et al. (2021), section 5 and appendix D: beta1 0.9 (0 for Adagrad), beta2 0.99, tau 1e-3.
-    momentum, nesterov: of `sgd` alone, as PyTorch's SGD has them; DiLoCo's are 0.9 and true, at learning rate 0.7
-    (Douillard et al. 2023, section 3).
+    Defaults from Reddi et al. (2021), section 5 and appendix D: beta1 0.9 (0 for Adagrad), beta2 0.99, tau 1e-3.
+    momentum, nesterov: only for `sgd`, as in PyTorch; DiLoCo's are 0.9 and true, at learning rate 0.7 (Douillard et al.
+    2023, section 3).
     """
 
     name: Literal["sgd", "adam", "yogi", "adagrad"] = "sgd"
@@ -53,7 +53,7 @@ class ServerOptimizer:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> ServerOptimizer:
-        """The optimiser of some options; raises FederationError if one is unknown or has no valid value."""
+        """Build the optimiser from options; raises FederationError if one is unknown or invalid."""
         if not isinstance(options, Mapping):
             raise FederationError(f"server: expected a group of options, found {options!r}")
         return cls(**options)
@@ -68,8 +68,8 @@ class ServerOptimizer:
     def step(self, current: Params, mean: Mapping[str, Tensor], moments: Moments) -> tuple[Params, Moments]:
         """The server's tensors and moments after one round; only names in `mean` change, and `mean` is overwritten."""
         if self.name == "sgd" and not self.momentum:
-            # lerp is exact at learning rate 1: the mean itself, so that one client is central training. Into the mean's
-            # own memory: fresh memory would take longer than the arithmetic.
+            # At learning rate 1 lerp gives the mean exactly, so that one client is central training. It writes into the
+            # mean's memory: an allocation would take longer than the arithmetic.
             moved = {name: torch.lerp(current[name], mean[name], self.learning_rate, out=mean[name]) for name in mean}
             return {**current, **moved}, moments
         first, second = dict(moments.get("m", {})), dict(moments.get("v", {}))

@@ -1,6 +1,6 @@
-"""Split training: a client has embeddings and head, the server the layers between; they exchange every batch.
+"""Split training: clients hold embeddings and head, the server the layers; tensors cross on every batch.
 
-Cutting the graph where it crosses the wire, and sending gradients back by hand, is exact (Gupta and Raskar 2018).
+The graph is cut at the wire and gradients are sent back explicitly, which is exact (Gupta and Raskar 2018).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Send = Callable[[Mapping[str, Tensor], str], Params]
 
 @dataclass
 class SplitMethod:
-    """The base of the methods of split training."""
+    """Base class for split-training methods."""
 
     workload: Workload
 
     @cached_property
     def at_client(self) -> list[str]:
-        """The names of the parameters that a client trains: W^E and W^H, embeddings and head."""
+        """Names of the client's parameters: W^E and W^H, embeddings and head."""
         parts = self.workload.model.groups
         return sorted(parts.embeddings | parts.head)
 
     @cached_property
     def at_server(self) -> list[str]:
-        """The names of the parameters that the server trains: W^T, the layers."""
+        """Names of the server's parameters: W^T, the layers."""
         return sorted(frozenset().union(*self.workload.model.groups.layers))
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -51,14 +51,14 @@ class SplitMethod:
 
 
 class Side:
-    """The parameters that one party trains, as copies that are changed in place, and their optimiser."""
+    """One party's parameters, as copies that are trained in place, and their optimiser."""
 
     def __init__(
         self, workload: Workload, values: Params, names: Iterable[str], moments: Moments, done: int, steps: int
     ) -> None:
-        """values: parameters before training. names: those that the party trains. moments: the optimiser's, if kept.
+        """values: parameters before training. names: the party's parameters. moments: the optimiser's, if kept.
 
-        done, steps: the optimiser's steps before this round, and in the whole run.
+        done, steps: optimiser steps before this round, and in the whole run.
         """
         model, config, ordered = workload.model, workload.training.config, sorted(names)
         parameters = {name: model.parameters[name] for name in ordered}
@@ -75,23 +75,23 @@ class Side:
 
 
 def together(first: Moments, second: Moments) -> Moments:
-    """The moments of two parties."""
+    """Merge two parties' moments."""
     return {kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in first.keys() | second.keys()}
 
 
 class SplitUpdate:
-    """One client's local epochs with the server: ClientUpdate of FedBERT's Algorithms 2 and 3, a batch at a time."""
+    """One client's local epochs with the server, batch by batch: ClientUpdate in FedBERT's Algorithms 2 and 3."""
 
     def __init__(self, workload: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
-        """number: of the round. own, server: the client's side and the server's, which others may train, too."""
+        """number: the round. own, server: the client's side and the server's, which other clients may also train."""
         self.workload, self.channel, self.client, self.number = workload, channel, client, number
         self.own, self.server = own, server
         self._losses = Losses(workload.model)
-        self._crossing = channel.apart()  # for the parts of a batch, which are one message together
+        self._crossing = channel.apart()  # counts the parts of a batch, which form one message
         self._dropout = TorchStream(workload.training.seed, number, client.id, "dropout")
 
     def __iter__(self) -> Iterator[None]:
-        """Train batch by batch; between two batches other clients may train."""
+        """Train batch by batch; other clients may train between two batches."""
         model, training = self.workload.model, self.workload.training
         for batch in training.batches(self.client.train, model.objective, self.number, self.client.id):
             with self._dropout.drawn():
@@ -107,7 +107,7 @@ class SplitUpdate:
             yield
 
     def _step(self) -> None:
-        """A step of each party; where clipping goes by the length of all gradients, each tells the other its own."""
+        """One step per party; if clipping uses the norm over both parties, they exchange their norms."""
         own, server, config = self.own.optimizer, self.server.optimizer, self.workload.training.config
         of_own = of_server = None
         if config.clip_norm is not None and config.clip_scope == "model":
@@ -122,13 +122,13 @@ class SplitUpdate:
         self.server.optimizer.clear()
 
     def _exchange(self, part: Batch, share: float) -> Tensor:
-        """Lines 17 to 25 of both algorithms, up to the steps, on a part of a batch; its share of the batch's loss.
+        """Run lines 17 to 25 of both algorithms, up to the steps, on part of a batch; returns its share of the loss.
 
-        The client sends P_ef, the embeddings' output, with the mask of the tokens, and P_hb, the head's gradient. The
-        server sends P_tf, the layers' output, and P_tb, their gradient. Ids and targets stay with the client.
+        The client sends P_ef, the embeddings' output, with the token mask, and P_hb, the head's gradient. The server
+        sends P_tf, the layers' output, and P_tb, their gradient. Ids and targets stay with the client.
         """
-        left: dict[str, Tensor] = {}  # with the graph behind them
-        arrived: dict[str, Tensor] = {}  # where the graph begins anew
+        left: dict[str, Tensor] = {}  # before the wire, with their graph
+        arrived: dict[str, Tensor] = {}  # behind the wire, where a new graph begins
         to_server, to_client = (
             partial(send, self.client.id) for send in (self._crossing.to_server, self._crossing.to_client)
         )
@@ -163,14 +163,14 @@ class SplitUpdate:
 
 
 def one_after_the_other(updates: Iterable[SplitUpdate]) -> None:
-    """Each client's whole update, then the next client's (Algorithm 3)."""
+    """Run the clients' updates one after the other (Algorithm 3)."""
     for update in updates:
         for _ in update:
             pass
 
 
 def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
-    """One batch of each client in turn, until every client has finished."""
+    """Train one batch per client in turn, until every client has finished."""
     waiting = [iter(update) for update in updates]
     while waiting:
         waiting = [update for update in waiting if next(update, waiting) is None]
@@ -180,9 +180,9 @@ def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
 def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Pass the hidden states [B, S, D] that leave a layer through a function before the next layer reads them.
 
-    layer: 0 for the embeddings, then the encoder's from 1; the last one's states go to the head. through: gets states
-    with their graph; one that returns a detached copy cuts the graph there, and has to carry the gradient back by hand.
-    Several crossings may be open at once.
+    layer: 0 for the embeddings, then the encoder's layers from 1; the last layer feeds the head. through: receives the
+    states with their graph. If it returns a detached copy, the caller has to send the gradient back. Several crossings
+    may be open at once.
     FederationError if there is no such layer, or if the head also reads a layer below the crossing.
     """
     layers, head = encoder_layers(model), model.network.head
@@ -191,7 +191,7 @@ def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> I
     if head.states > 1 and layer > len(layers) - head.states:
         raise FederationError(
             f"crossing behind layer {layer}: the head {type(head).__name__} reads the last {head.states} of "
-            f"{len(layers)} layers; cross behind a lower layer, or choose a head that reads the last one alone"
+            f"{len(layers)} layers; cross behind a lower layer, or choose a head that reads only the last one"
         )
     if layer < len(layers):
         hook = layers[layer].register_forward_pre_hook(lambda _, inputs: (through(inputs[0]), *inputs[1:]))

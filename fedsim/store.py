@@ -1,4 +1,4 @@
-"""Tensors in files, and the store of the tensors that stay with each client."""
+"""Tensor files, and the store for tensors that stay with each client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Params = dict[str, Tensor]
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Make the folder of a file for a block that writes it; a failure is a CheckpointError that names the file."""
+    """Create a file's folder for a `with` block that writes the file; failures become CheckpointErrors that name it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
@@ -32,9 +32,9 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
-    """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256.
+    """Write tensors to a safetensors file and sync it to disk; returns the content's SHA-256.
 
-    The library writes them from their own memory, without a copy. Raises CheckpointError if that fails.
+    The library writes them from their memory without a copy. Raises CheckpointError on failure.
     """
     with writing(path):
         safetensors.torch.save_file({name: own.detach().cpu().contiguous() for name, own in tensors.items()}, path)
@@ -65,7 +65,7 @@ class ClientStore:
     """
 
     def __init__(self, folder: Path | None = None, in_memory: bool = True, prefix: str = "client") -> None:
-        """prefix: of the names of its files; those of two stores in a folder have to differ."""
+        """prefix: begins its file names; stores in one folder need different prefixes."""
         if folder is None and not in_memory:
             raise ValueError("a store on disk needs a folder")
         self.folder = folder or Path()
@@ -75,7 +75,7 @@ class ClientStore:
         self._files: dict[ClientId, tuple[str, str]] = {}  # client -> (file name, SHA-256)
 
     def beside(self, prefix: str) -> ClientStore:
-        """A store of other tensors of the same clients, kept in the same way."""
+        """A second store for the same clients, kept in the same way."""
         return type(self)(self.folder, self.in_memory, prefix)
 
     def get(self, client: ClientId) -> Params:
@@ -86,7 +86,7 @@ class ClientStore:
         return self._tensors.get(client, {})
 
     def put(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
-        """Keep a client's tensors as they are after `round`."""
+        """Keep a client's tensors after `round`."""
         if tensors and self.in_memory:
             self._files.pop(client, None)
             self._tensors[client] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
@@ -100,7 +100,7 @@ class ClientStore:
         return {str(client): self._files[client] for client in sorted(self._files)}
 
     def restore(self, files: Mapping[str, tuple[str, str]]) -> None:
-        """Take the clients' tensors from a checkpoint, each checked."""
+        """Restore the clients' tensors from a checkpoint, each file checked by its SHA-256."""
         self._files = {int(client): (name, sha256) for client, (name, sha256) in files.items()}
         self._tensors = {}
         tensors = {client: self.get(client) for client in self._files}
@@ -116,5 +116,5 @@ class ClientStore:
 
 
 def same_device(tensors: Mapping[str, Tensor], device: torch.device) -> Params:
-    """The tensors on a device."""
+    """Move tensors to a device."""
     return {name: tensor.to(device) for name, tensor in tensors.items()}

@@ -21,7 +21,7 @@ LOCK, PARTIAL, SUM = ".lock", ".partial", ".crc32"
 
 
 class MappedFile:
-    """A file mapped into memory, read-only; it stays readable when its name is removed."""
+    """A read-only memory-mapped file; it stays readable after the file is removed."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -56,25 +56,25 @@ Numbers = np.ndarray | Chunks
 class FileCache:
     """A folder of files that are computed once; the least recently used are removed beyond `limit_bytes`.
 
-    A file is renamed into place once it is complete. Its CRC-32 is in a file next to it: a damaged file is named in a
-    warning and computed again. Two processes never compute the same file at once. A file that is open stays readable
-    even if it is replaced or removed.
+    A complete file is renamed into place. Its CRC-32 is stored next to it; a damaged file causes a warning and is
+    computed again. Two processes never compute the same file at once. An open file stays readable even if it is
+    replaced or removed.
     """
 
     def __init__(self, folder: Path, suffix: str, limit_bytes: int) -> None:
         self.folder, self.suffix, self.limit_bytes = folder, suffix, limit_bytes
 
     def open(self, name: str, write: Callable[[IO[bytes]], None]) -> MappedFile:
-        """Map the file of that name, after `write` has computed its content if it is missing or damaged."""
+        """Map the named file; `write` first computes its content if it is missing or damaged."""
         (mapped,) = self.open_all([name], lambda files: write(files[name]))
         return mapped
 
     def open_all(self, names: Sequence[str], write: Callable[[Mapping[str, IO[bytes]]], None]) -> list[MappedFile]:
-        """Map files that are computed together; `write` gets those that are missing or damaged, by their names."""
+        """Map files that are computed together; `write` receives the missing or damaged ones, by name."""
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = {name: self.folder / f"{name}{self.suffix}" for name in names}
         with ExitStack() as locks:
-            for path in sorted(paths.values()):  # in one order: no two processes wait for each other
+            for path in sorted(paths.values()):  # sorted, so that no two processes wait for each other
                 locks.enter_context(SoftFileLease(path.with_suffix(LOCK)))
             if missing := {name: path for name, path in paths.items() if not _is_whole(path)}:
                 self._compute(missing, write)
@@ -98,9 +98,9 @@ class FileCache:
                 partial.unlink(missing_ok=True)
 
     def _make_room(self, newest: Collection[Path]) -> None:
-        """Remove what killed processes left half written, then the least recently used files above the limit.
+        """Remove partial files left by killed processes, then the least recently used files above the limit.
 
-        Files whose locks are held stay, also those that this process holds.
+        Locked files stay, including those locked by this process.
         """
         files = sorted(self.folder.glob(f"*{self.suffix}"), key=lambda path: path.stat().st_mtime_ns)
         total = sum(path.stat().st_size for path in (*newest, *files))
@@ -114,20 +114,20 @@ class FileCache:
 
 
 def _mapped(path: Path) -> MappedFile:
-    """Map a file and note that it was used."""
+    """Map a file and update its time of use."""
     os.utime(path)
     with path.open("rb") as file:
         return MappedFile(file)
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether the file exists and has its checksum; a damaged one is named in a warning."""
+    """Whether the file exists and matches its checksum; a damaged file causes a warning."""
     checksum = path.with_suffix(SUM)
     if not path.exists():
         return False
     if checksum.exists() and checksum.read_text(encoding="utf-8", errors="replace") == _checksum(path):
         return True
-    logger.warning("%s is damaged (it does not have its checksum): it is computed again", path)
+    logger.warning("%s is damaged (checksum mismatch): computing it again", path)
     return False
 
 

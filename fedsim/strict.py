@@ -1,4 +1,4 @@
-"""Frozen data classes that check their fields: pydantic's strict types and limits, and one plain sentence on error."""
+"""Frozen dataclasses with pydantic's strict types and limits, and one plain sentence as error message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pydantic.dataclasses
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 T = TypeVar("T")
-EXPECTED = {  # pydantic's kind of error -> the expected value; {…}: what pydantic says of the limit
+EXPECTED = {  # pydantic's error type -> the expected value; {…}: pydantic's limit
     "missing": "a value",
     "dict_type": "a group of fields",
     "dataclass_type": "a group of fields",
@@ -21,17 +21,17 @@ EXPECTED = {  # pydantic's kind of error -> the expected value; {…}: what pyda
     "less_than": "a number below {lt:g}",
     "less_than_equal": "a number of at most {le:g}",
 }
-LONGEST = 80  # characters of a wrong value in a message
+LONGEST = 80  # characters of an invalid value shown in a message
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field, Field))
 def strict(error: type[Exception]) -> Callable[[type[T]], type[T]]:
-    """Make a frozen dataclass whose fields are checked whenever one is built, by `dataclasses.replace` too.
+    """Make a frozen dataclass that checks its fields at construction, also by `dataclasses.replace`.
 
-    A whole number may stand for a float; no other value is converted, and NaN and infinities are refused.
+    An integer is accepted for a float; no other type is converted. NaN and infinities are rejected.
 
     Args:
-        error: Raised with one sentence where a field is wrong.
+        error: The exception for an invalid field, raised with one sentence.
     """
 
     def decorate(kind: type[T]) -> type[T]:
@@ -53,12 +53,12 @@ def strict(error: type[Exception]) -> Callable[[type[T]], type[T]]:
 
 
 def later(default: Any, **limits: Any) -> Any:
-    """A field that came later: `to_plain` leaves it out at its default, so that earlier identities stay."""
+    """A field added later: `to_plain` omits it at its default, so that existing ids stay the same."""
     return Field(default=default, exclude_if=lambda value: value == default, **limits)
 
 
 def first_problem(wrong: ValidationError, kind: type) -> str:
-    """The first problem of a value as one sentence: its place, what was expected, and what was found."""
+    """The first validation error as one sentence: field, expected value and found value."""
     problem = wrong.errors(include_url=False)[0]
     names = [field.name for field in dataclasses.fields(kind)]
     first, *rest = problem["loc"] or ("the whole",)
@@ -66,7 +66,7 @@ def first_problem(wrong: ValidationError, kind: type) -> str:
     if problem["type"] == "unexpected_keyword_argument":
         return f"{place}: expected one of {', '.join(names)}, found an unknown field"
     default = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    if problem["type"] == "value_error" and "expected" in default:  # a sentence of a field's own check
+    if problem["type"] == "value_error" and "expected" in default:  # the message from a field's validator
         return f"{place}: {default}" if problem["loc"] else default
     expected = EXPECTED.get(problem["type"], default).format(**problem.get("ctx", {}))
     value = repr(problem["input"])
@@ -80,12 +80,12 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def to_plain(value: Any) -> Any:
-    """A strict dataclass as plain JSON values, without the later fields that have their default."""
+    """A strict dataclass as plain JSON values, without `later` fields at their default."""
     return _adapter(cast(Any, type(value))).dump_python(value, mode="json")
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """The strict dataclass that a JSON text holds; raises ValueError with one sentence where it does not."""
+    """Parse a strict dataclass from JSON; raises ValueError with one sentence if the text does not fit."""
     try:
         return cast(T, _adapter(cast(Any, kind)).validate_json(text))
     except ValidationError as wrong:

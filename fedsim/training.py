@@ -1,6 +1,6 @@
-"""Local training and its parts: batches, an optimiser that takes one step at a time, a learning-rate schedule.
+"""Local training: batches, an optimiser with single steps, and a learning-rate schedule.
 
-`LocalTraining.run` composes them to a client's local epochs; split training composes them differently.
+`LocalTraining.run` combines them into a client's local epochs; split training combines them differently.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from fedsim.server import Moments
 from fedsim.train_config import TrainConfig
 from fedsim.wire import Params
 
-ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of each parameter
+ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state per parameter
 BETA1 = 0.9  # AdamW's, as in every paper
 
 
 def learning_rate_share(schedule: str, step: int, steps: int, warmup: int) -> float:
-    """The share of the peak learning rate: a linear warm-up, then the peak ("constant") or a line down to 0 ("linear").
+    """The learning rate as a share of its peak: linear warm-up, then "constant", or "linear" decay to 0.
 
-    step: number of the step in the run, from 0. steps, warmup: steps of the run, and of its warm-up. Devlin et al.
-    2019, appendix A.2.
+    step: number of the step in the run, from 0. steps, warmup: steps in the run and in its warm-up. Source: Devlin et
+    al. 2019, appendix A.2.
     """
     rising = min(1.0, (step + 1) / warmup) if warmup else 1.0
     return min(rising, (steps - step) / max(1, steps - warmup)) if schedule == "linear" else rising
 
 
 class Optimizer:
-    """AdamW over some parameters, one step at a time, at the learning rate of the step."""
+    """AdamW over the given parameters, with single steps at the scheduled learning rate."""
 
     def __init__(
         self, parameters: Mapping[str, nn.Parameter], config: TrainConfig, precision: Precision, first: int, total: int
     ) -> None:
-        """precision: for loss scaling. first, total: steps done before, and steps of the run."""
+        """precision: for loss scaling. first, total: steps already done, and steps in the run."""
         self.parameters, self._config = parameters, config
         self.done, self._total = first, total
         groups: dict[bool, list[nn.Parameter]] = {True: [], False: []}
@@ -61,32 +61,32 @@ class Optimizer:
             lr=config.learning_rate,
             betas=(BETA1, config.beta2),
             eps=config.epsilon,
-            fused=precision.device.type != "meta",  # which has no fused kernel
+            fused=precision.device.type != "meta",  # `meta` has no fused kernel
         )
         self._scaler = precision.scaler()
 
     def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
-        """Add the gradients of a loss, or of outputs with a given gradient."""
+        """Accumulate the gradients of a loss, or those of outputs with a given gradient."""
         if gradient is None:
             self._scaler.scale(outputs).backward()
         else:
             outputs.backward(self._scaler.scale(gradient).to(outputs.dtype))
 
     def gradient(self, tensor: Tensor) -> Tensor:
-        """The gradient of a loss at a tensor that went into it, without the loss scaling."""
+        """The loss gradient at a tensor, without the loss scaling."""
         if tensor.grad is None:
-            raise FederationError("gradient: expected a tensor that the loss depends on, and `backward` before")
+            raise FederationError("gradient: expected a tensor that the loss depends on, after `backward`")
         return tensor.grad / self._scaler.get_scale()
 
     def norm(self) -> Tensor:
-        """The length of all gradients together, without the loss scaling; to be read before a step."""
+        """The norm of all gradients, without the loss scaling; valid before a step."""
         return self._norm() / self._scaler.get_scale()
 
     def step(self, adjust: Callable[[], None] | None = None, elsewhere: Tensor | None = None) -> None:
-        """Move by the gradients, then clear them.
+        """Update the parameters, then clear the gradients.
 
-        adjust: changes them before, such as by FedProx's term. elsewhere: the length of gradients that another party
-        has, where these count when gradients are clipped.
+        adjust: changes the gradients first, for example by FedProx's term. elsewhere: norm of another party's
+        gradients, included when gradients are clipped.
         """
         config = self._config
         share = learning_rate_share(config.schedule, self.done, self._total, round(config.warmup * self._total))
@@ -132,7 +132,7 @@ class Optimizer:
 
 
 class Losses:
-    """The losses of a round's batches, and their mean over texts, or over the tokens of a language model."""
+    """A round's batch losses and their mean per text, or per token for a language model."""
 
     def __init__(self, model: Model) -> None:
         self._objective = model.objective
@@ -140,16 +140,16 @@ class Losses:
         self._weight = 0
 
     def add(self, loss: Tensor, batch: Batch) -> None:
-        """Count the mean loss of a batch."""
+        """Add a batch's mean loss."""
         weight = self._objective.weight(batch)
         self._total += loss.detach() * weight
         self._weight += weight
 
     def mean(self, trained: Mapping[str, Tensor], where: str, learning_rate: float) -> float:
-        """The mean; raises DivergedError if it, or a trained tensor, is not finite. where: for the message."""
-        mean = self._total.item() / max(1, self._weight)  # a language model may be asked for no token
+        """The mean; raises DivergedError if it or a trained tensor is not finite. where: for the message."""
+        mean = self._total.item() / max(1, self._weight)  # a language model's batch may have no target
         finite = bool(torch.nn.utils.get_total_norm(list(trained.values())).isfinite())
-        if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
+        if not (math.isfinite(mean) and finite):  # the last step shows only in the parameters
             raise DivergedError(
                 f"training diverged {where}: the mean loss is {mean}"
                 f"{'' if finite else ' and the parameters are not finite'}. "
@@ -160,10 +160,10 @@ class Losses:
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """Training of every client on its examples in a round.
+    """A client's training on its examples in one round.
 
-    seed: of the order, dropout and targets. on_batch: called with the number of examples after each step.
-    micro_batches: the parts in which a batch goes through the model.
+    seed: for order, dropout and targets. on_batch: called after each step with the number of examples. micro_batches:
+    how batches are split to fit into memory.
     """
 
     config: TrainConfig
@@ -173,15 +173,15 @@ class LocalTraining:
 
     @property
     def width(self) -> int | None:
-        """Tokens to which texts are padded; None pads to the longest of a batch."""
+        """Padded length in tokens; None: the longest text in the batch."""
         return self.config.max_length if self.config.padding == "fixed" else None
 
     def steps(self, subset: Subset) -> int:
-        """Optimiser steps of a round on a subset."""
+        """Optimiser steps per round on a subset."""
         return self.config.local_epochs * math.ceil(len(subset) / self.config.batch_size)
 
     def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
-        """The batches of a round's epochs, with the objective's targets in them."""
+        """The batches of a round's epochs, with the objective's targets."""
         for epoch in range(self.config.local_epochs):
             order = numpy_generator(self.seed, round, client, f"shuffle-{epoch}")
             drawn = numpy_generator(self.seed, round, client, f"targets-{epoch}")
@@ -189,7 +189,7 @@ class LocalTraining:
                 yield objective.prepare(batch, drawn)
 
     def optimizer_of(self, model: Model, names: list[str], subset: Subset, round: int) -> Optimizer:
-        """The optimiser of the named parameters, whose gradients are on, for a round's steps on a subset."""
+        """The optimiser for a round's steps on a subset; the named parameters have to require gradients."""
         parameters = {name: model.parameters[name] for name in names}
         steps = self.steps(subset)
         return Optimizer(parameters, self.config, model.precision, (round - 1) * steps, self.config.rounds * steps)
@@ -204,13 +204,15 @@ class LocalTraining:
         anchor: Params | None = None,
         proximal: float = 0.0,
         moments: Moments | None = None,
+        correct: Callable[[Mapping[str, Tensor]], None] | None = None,
     ) -> float:
-        """Train the named parameters of the resident model in place; returns the mean loss of `Losses`.
+        """Train the model's named parameters in place; returns the mean loss from `Losses`.
 
-        subset: examples to train on, for `local_epochs` epochs. round, client: they decide order, dropout and targets.
+        subset: training examples, for `local_epochs` epochs. round, client: keys for order, dropout and targets.
         anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al. 2020,
-        equation 2); the returned loss is the objective's alone, so that methods can be compared.
-        moments: the optimiser's, if they are kept: read first, and replaced by those after the last step.
+        equation 2); the returned loss excludes it, so that methods can be compared.
+        moments: kept optimiser moments, read before the first step and replaced after the last.
+        correct: changes the gradients of the named parameters in place before each step.
         """
         kept = moments if self.config.optimizer == "kept" else None
         with self._words(model, subset, names) as words:
@@ -221,12 +223,7 @@ class LocalTraining:
             losses = Losses(model)
             model.network.train()
             nearby = words.anchor(anchor or {}) if words else anchor or {}
-
-            def pull() -> None:
-                for name, start in nearby.items():
-                    parameter = model.parameters[name]
-                    if parameter.grad is not None:
-                        parameter.grad.add_(parameter.detach() - start, alpha=proximal)
+            adjust = _adjustment(optimizer, nearby, proximal, correct)
 
             def add(part: Batch, share: float) -> Tensor:
                 loss = model.loss(words.batch(part) if words else part) * share
@@ -236,7 +233,7 @@ class LocalTraining:
             with torch_seeded(self.seed, round, client, "dropout"):
                 for batch in self.batches(subset, model.objective, round, client):
                     loss = self.micro_batches.accumulate(batch, add, optimizer.clear)
-                    optimizer.step(pull if proximal else None)
+                    optimizer.step(adjust)
                     losses.add(loss, batch)
                     self.on_batch(len(batch["labels"]))
         if kept is not None:
@@ -245,27 +242,47 @@ class LocalTraining:
         return losses.mean(optimizer.parameters, f"in round {round} on client {client}", self.config.learning_rate)
 
     def _words(self, model: Model, subset: Subset, names: list[str]) -> AbstractContextManager[Words | None]:
-        """The words to train embeddings of: the subset's own, where that is exact."""
+        """The subset's words, if training only their embeddings is exact; else None."""
         config = self.config
         exact = model.objective.own_words and config.weight_decay == 0 and config.optimizer == "fresh"
         trained = model.word_embeddings in names
         return only_words_of(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
 
 
+def _adjustment(
+    optimizer: Optimizer,
+    anchor: Mapping[str, Tensor],
+    proximal: float,
+    correct: Callable[[Mapping[str, Tensor]], None] | None,
+) -> Callable[[], None] | None:
+    """What changes the gradients before a step, by the arguments of `LocalTraining.run`; None if nothing does."""
+    if not proximal and correct is None:
+        return None
+
+    def adjust() -> None:
+        gradients = {name: each.grad for name, each in optimizer.parameters.items() if each.grad is not None}
+        for name in gradients.keys() & anchor.keys() if proximal else ():
+            gradients[name].add_(optimizer.parameters[name].detach() - anchor[name], alpha=proximal)
+        if correct:
+            correct(gradients)
+
+    return adjust
+
+
 @dataclass(frozen=True)
 class Words:
-    """A compact vocabulary: the words of some texts alone. name: the word embeddings' parameter."""
+    """A compact vocabulary with only the words in the given texts. name: the word-embedding parameter."""
 
     name: str
-    places: Tensor  # of each token id in the compact vocabulary, [V]
+    places: Tensor  # row of each token id in the compact vocabulary, [V]
     ids: Tensor  # the token id of each word, [W]
 
     def batch(self, batch: Batch) -> Batch:
-        """The batch with ids of the compact vocabulary."""
+        """The batch with compact ids."""
         return {**batch, "input_ids": self.places[batch["input_ids"]]}
 
     def anchor(self, anchor: Params) -> Params:
-        """The tensors, with the compact rows of the word embeddings."""
+        """The tensors, with word embeddings reduced to the compact rows."""
         if self.name not in anchor:
             return anchor
         whole = anchor[self.name]
@@ -274,10 +291,10 @@ class Words:
 
 @contextmanager
 def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
-    """Give the resident model embeddings of the subset's words while it trains on the subset; then write them back.
+    """Give the model embeddings for only the subset's words during a `with` block; then write them back.
 
-    Rows of other words get no gradient: without weight decay AdamW leaves them as they are, so this changes no bit of
-    the outcome. Yields None if the examples are not token ids.
+    Other words get no gradient, and AdamW without weight decay leaves them unchanged, so results are equal bit for bit.
+    Yields None if the examples are not token ids.
     """
     encoder: Any = model.network.encoder
     whole: nn.Embedding = encoder.get_input_embeddings()
@@ -285,7 +302,7 @@ def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
     if not isinstance(subset.examples, Examples):
         yield None
         return
-    # Ids up to the padding's keep their places: RoBERTa's family counts positions from there.
+    # Ids up to the padding id keep their places, because RoBERTa models count positions from there.
     ids = np.union1d(subset.examples.words(subset.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
     places = np.zeros(whole.num_embeddings, dtype=np.int64)
     places[ids] = np.arange(len(ids))

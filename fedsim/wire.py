@@ -16,14 +16,14 @@ from fedsim.store import ClientStore
 from fedsim.store import Params as Params
 
 FP32 = Cast(torch.float32)
-# What a codec of changes encodes: parameters as changes, the other kinds as they are. All else crosses in fp32: a
-# second moment that was rounded to 0, for example, would divide a step by almost nothing.
+# Kinds that a codec by change encodes: parameters as changes, the others directly. All else crosses in fp32: a second
+# moment rounded to 0, for example, would divide a step by almost 0.
 ENCODED = ("parameters", "activations", "gradients", "features")
 SETUP_ROUND = 0  # the one-time distribution of the pre-trained model; rounds count from 1
 
 
 class LedgerRow(NamedTuple):
-    """What one client sent or received of one kind in one round: how many values, bytes and messages in all."""
+    """One client's traffic in one round, direction and kind: total values, bytes and messages."""
 
     round: int
     client: int
@@ -35,7 +35,7 @@ class LedgerRow(NamedTuple):
 
 
 class Ledger:
-    """What crossed the wire, as sums by round, client, direction and kind: its size does not depend on the messages."""
+    """Traffic summed by round, client, direction and kind; its size does not grow with the number of messages."""
 
     def __init__(self, rows: Iterable[Sequence[Any]] = ()) -> None:
         self._rounds: dict[int, dict[tuple[int, str, str], LedgerRow]] = {}
@@ -44,11 +44,11 @@ class Ledger:
 
     @property
     def rows(self) -> list[LedgerRow]:
-        """Every sum, round by round, in the order of first messages."""
+        """All sums, by round, in the order of their first messages."""
         return [row for sums in self._rounds.values() for row in sums.values()]
 
     def add(self, row: LedgerRow) -> None:
-        """Count some messages."""
+        """Add messages to their sum."""
         sums = self._rounds.setdefault(row.round, {})
         key = (row.client, row.direction, row.kind)
         if key in sums:
@@ -57,7 +57,7 @@ class Ledger:
         sums[key] = row
 
     def total_bytes(self, direction: str | None = None, round: int | None = None) -> int:
-        """Bytes of the rounds proper (not the set-up), of one direction or both, of one round or all."""
+        """Bytes without the set-up, in one direction or both, in one round or all."""
         numbers = self._rounds.keys() - {SETUP_ROUND} if round is None else {round} - {SETUP_ROUND}
         rows = (row for number in numbers for row in self._rounds.get(number, {}).values())
         return sum(row.bytes for row in rows if direction in (None, row.direction))
@@ -69,18 +69,18 @@ class Ledger:
 
 
 class Channel:
-    """Between the server and its clients: encode -> count -> decode, so that a codec's rounding is real.
+    """The link between server and clients: encode -> count -> decode, so that a codec's rounding takes effect.
 
-    Bytes are those of the encoded values; names, shapes and framing are not counted (they are the same in
-    every round and known in advance).
+    It counts the bytes of encoded values. Names, shapes and framing are not counted: they are equal in every round and
+    known in advance.
 
-    A codec of changes sends parameters as their difference from what client and server both know: `held`, the client's
-    parameters as it last received them, at first those of the set-up. What a download drops is therefore still due in
-    the next one. What an upload drops the client adds to its next one, if the codec asks for it: `dropped`.
+    A codec by change sends parameters as differences from `held`: the client's last received parameters, initially the
+    set-up's, which both sides know. So the next download also carries what this one drops. With error feedback, a
+    client adds what an upload drops (`dropped`) to its next upload.
     """
 
     def __init__(self, codec: str = "fp32", ledger: Ledger | None = None, seed: int = 0) -> None:
-        """seed: of a codec that draws; what it draws depends on the round, the client and the message, too."""
+        """seed: for random codecs; their samples also depend on round, client and message."""
         self.codec = build_codec(codec)
         self.ledger = ledger if ledger is not None else Ledger()
         self.round = SETUP_ROUND
@@ -89,17 +89,17 @@ class Channel:
         self._seed, self._messages = seed, Counter[str]()
 
     def apart(self) -> Channel:
-        """A copy with a separate ledger, for transfers whose rows are added to this one's later, in order."""
+        """A copy with a separate ledger, whose rows are added to this ledger later, in order."""
         own = copy(self)
         own.ledger = Ledger()
         return own
 
     def keep_in(self, store: ClientStore) -> None:
-        """Keep what the codec remembers of each client where, and as, a store keeps clients' tensors."""
+        """Keep the codec's memory of each client in the same way and place as a store's tensors."""
         self.held, self.dropped = store.beside("held"), store.beside("dropped")
 
     def setup(self, client: int, payload: Mapping[str, Tensor]) -> None:
-        """Count the model that a client is given once, before the first round, in its own precision."""
+        """Count the model that a client receives once, before the first round, in the model's precision."""
         values = sum(tensor.numel() for tensor in payload.values())
         size = sum(tensor.numel() * tensor.element_size() for tensor in payload.values())
         self.ledger.add(LedgerRow(SETUP_ROUND, client, "down", "parameters", values, size))
@@ -112,7 +112,7 @@ class Channel:
         kind: str = "parameters",
         view: Mapping[str, str] | None = None,
     ) -> Params:
-        """What the client receives. view: the payload's names -> the server's, where they differ."""
+        """What the client receives. view: the payload's names -> the server's, if they differ."""
         if not self.codec.by_change or kind != "parameters":
             return self._send(client, "down", payload, kind)
         held = _fitting(self._held(client), payload, view)
@@ -132,8 +132,9 @@ class Channel:
     ) -> Params:
         """What the server receives.
 
-        view: as in `to_client`. onto: the server's tensors by the payload's names, to which it adds the changes that
-        arrive; without it, to those that the client holds, so that the server also loses what the download dropped.
+        view: as in `to_client`. onto: the server's tensors, by the payload's names, to which received changes are
+        added. Without it they are added to the client's tensors, so that the server also loses what the download
+        dropped.
         """
         if not self.codec.by_change or kind != "parameters":
             return self._send(client, "up", payload, kind)
@@ -147,11 +148,11 @@ class Channel:
         return {name: base[name] + arrived[name] for name in payload}
 
     def at_client(self, client: int, params: Mapping[str, Tensor]) -> Params:
-        """The server's tensors as a client has them that received them in an earlier round."""
+        """The server's tensors as received by a client in an earlier round."""
         return _fitting(self._held(client), params) if self.codec.by_change else dict(params)
 
     def stream_to_server(self, client: int, chunks: Iterable[Mapping[str, Tensor]]) -> Iterator[Params]:
-        """What the server receives of a large payload, chunk by chunk; each name is a kind, with one ledger row."""
+        """Send a large payload in chunks and yield what the server receives; each name is a kind with a ledger row."""
         sent: dict[str, tuple[int, int]] = {}
         try:
             for chunk in chunks:
@@ -161,15 +162,15 @@ class Channel:
                     before = sent.get(kind, (0, 0))
                     sent[kind] = before[0] + values, before[1] + size
                 yield received
-        finally:  # also what was sent before someone broke off
+        finally:  # also counts what was sent before an interruption
             for kind, (values, size) in sent.items():
                 self.ledger.add(LedgerRow(self.round, client, "up", kind, values, size))
 
     def at_rest(self, params: Mapping[str, Tensor]) -> Params:
-        """The server's copy, kept in the precision in which it is sent (FedSplitBERT, Algorithm 1)."""
+        """The server's copy, kept in the precision that is sent (FedSplitBERT, Algorithm 1)."""
         if self.codec.by_change:
             return dict(params)
-        draws = torch.Generator()  # a cast takes none
+        draws = torch.Generator()  # not used by a cast
         return {name: self.codec.decode(self.codec.encode(each, draws), each.shape) for name, each in params.items()}
 
     def _send(
@@ -189,9 +190,9 @@ class Channel:
     def _transfer(
         self, tensor: Tensor, kind: str, draws: torch.Generator, codec: Codec | None = None
     ) -> tuple[Tensor, int, int]:
-        """What arrives of a tensor, its number of values, and the bytes that went over the wire.
+        """The received tensor, its number of values, and the bytes sent.
 
-        A tensor that a codec of changes does not shorten crosses in fp32.
+        A tensor that a codec by change does not shorten crosses in fp32.
         """
         tensor = tensor.detach()
         if not tensor.is_floating_point():
@@ -209,7 +210,7 @@ class Channel:
         return FP32, FP32.encode(tensor, draws)
 
     def _draws(self, client: int, direction: str, kind: str) -> torch.Generator:
-        """The generator of the next message: the same in any process, and after a resume."""
+        """The generator for the next message; equal in any process and after a resume."""
         stream = f"{direction} {kind}"
         key = f"{self.round}/{client}/{stream}"
         self._messages[key] += 1
@@ -227,7 +228,7 @@ class Channel:
 def _fitting(
     known: Mapping[str, Tensor], payload: Mapping[str, Tensor], view: Mapping[str, str] | None = None
 ) -> Params:
-    """For each tensor of a payload the known one of the same shape, or zeros."""
+    """The known tensor for each name in a payload, or zeros if it is missing or has another shape."""
     fitting: Params = {}
     for name, tensor in payload.items():
         before = known.get((view or {}).get(name, name))

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from fedsim.files import read_json
-from reports import ReportError
 from reports.evidence.records import Request
 from reports.pages.page import Grid, long_form, one_line
 from reports.pages.text import NOTHING, notes_under, number, row_name
 
 FrameLine = Mapping[str, JSON]  # one line of a frame: field -> value
-Parsed = TypeVar("Parsed")
 
 
 class TableView:
     """A benchmark's records as a frame, tables, notes and a figure.
 
-    fields: the frame's columns. ranks: whether it shows the methods' scores, so that one method is the best.
+    ranks: whether it shows the methods' scores, so that one method is the best.
     """
 
-    fields: ClassVar[Sequence[str]]
     ranks: ClassVar[bool] = True
 
     def __init__(self, request: Request) -> None:
@@ -40,7 +35,7 @@ class TableView:
 
     def frame(self) -> pd.DataFrame:
         """The long form of everything that the tables show."""
-        return long_form(self.lines(), self.fields)
+        return long_form(self.lines())
 
     def grids(self) -> Iterable[Grid]:
         """The tables."""
@@ -55,7 +50,7 @@ class TableView:
         return notes_under(self.request, self.method())
 
     def plot(self) -> Figure:
-        """The figure."""
+        """The figure, if the view has one."""
         raise NotImplementedError
 
     def finding(self) -> tuple[str, str] | None:
@@ -113,16 +108,3 @@ class Quantities(TableView):
         """Rows are methods, columns quantities."""
         groups = tuple(one_line(row_name(row), self.cells(row, columns)) for row in rows)
         return Grid(title, tuple(column.header for column in columns), groups)
-
-
-def read_timings(path: Path | None, parse: Callable[[JSON], Parsed]) -> Parsed | None:
-    """What a result of `make bench` holds; None where there is none. ReportError where the file is damaged."""
-    if path is None or not path.is_file():
-        return None
-    try:
-        return parse(read_json(path))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ReportError(
-            f"{path}: expected a file of timings, found a damaged one ({type(error).__name__}: {error}). "
-            "Restore the file."
-        ) from None

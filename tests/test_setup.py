@@ -33,7 +33,7 @@ READ_BY_REPORTS = tuple(
     f"benchmarks.{name}"
     for name in (
         "experiment", "publication", "run_config", "overrides", "results", "predictions", "claims", "costs", "measures",
-        "encoders.backbones",
+        "encoders.backbones", "dry_run.shapes",
     )
 )  # fmt: skip
 HEAVY = {

@@ -26,8 +26,8 @@ from benchmarks.results import RunResult, read_results  # noqa: E402
 from reports.claims.criterion import Criterion, evidence  # noqa: E402
 from reports.claims.hypothesis import Assertion, Hypothesis, State, decide  # noqa: E402
 from reports.evidence.inference import average_of, resampled  # noqa: E402
-from reports.evidence.paired import gains, shared  # noqa: E402
-from reports.evidence.records import by_definition, paired, select  # noqa: E402
+from reports.evidence.paired import gains, resplit_ratio  # noqa: E402
+from reports.evidence.records import newest_by_place, paired, select  # noqa: E402
 from reports.evidence.statistics import Estimate  # noqa: E402
 from reports.front.readme import update_readme  # noqa: E402
 
@@ -71,11 +71,12 @@ def _committed() -> Iterator[tuple[Benchmark, Sequence[RunResult]]]:
 def splits() -> Iterator[Split]:
     """The splits of the first table's committed records."""
     table, results = next(_committed())
-    index = by_definition(results)
+    index = newest_by_place(results)
     for column in table.columns:
         records = select(table, table.scale(SCALE), table.row(METHOD), column, index).records
-        if len(records) > 1 and shared(records):
-            sizes = shared(records), _counted(records), shared(records, "train")
+        test, train = (ratio / (1 + ratio) for ratio in (resplit_ratio(records, part) for part in ("test", "train")))
+        if len(records) > 1 and test:
+            sizes = test, _counted(records), train
             yield Split(column.name, column.task, *sizes)
 
 
@@ -159,7 +160,7 @@ def measured_noise() -> list[list[float]]:
     """Differences of every two rows on a task, of the first SEEDS[0] seeds, by the last round."""
     samples = []
     for table, records in _committed():
-        index = by_definition(records)
+        index = newest_by_place(records)
         for column in table.columns:
             by_row = [select(table, table.scale(SCALE), row, column, index).records for row in table.rows]
             for one, other in itertools.combinations(by_row, 2):

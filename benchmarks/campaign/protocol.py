@@ -54,6 +54,10 @@ class Campaign:
     records: Sequence[RunResult]
     results: Path
 
+    def table(self, name: str) -> Benchmark:
+        """A table by id; one that no step names has the runs of others, with the settings that their sweeps chose."""
+        return self.benchmarks[name] if name in self.benchmarks else _tuned(benchmark(name), self.results)
+
     def missing(self, steps: Sequence[int]) -> str:
         """The unfinished ones of these steps, with counts; "" if all are finished, so that results may be read."""
         finished = {record.cell.spec_id for record in self.records}
@@ -100,8 +104,7 @@ def campaign(results: Path = RESULTS) -> Campaign:
         runs[step.number] = [run for selection in chosen for run in selection.runs()]
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
     folder = results / "records"
-    swept = {name: _swept(part_of(table, SCALE), results) for name, table in tables.items()}
-    tuned = {name: replace(each.benchmark, scales=(each.scale,)) for name, each in swept.items()}
+    tuned = {name: _tuned(table, results) for name, table in tables.items()}
     return Campaign(runs, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
 
 
@@ -121,6 +124,12 @@ def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) ->
     table = defined[given.id] if given.id in defined else benchmark(given.id)
     chosen = part_of(table, SCALE, given.methods, given.tasks, given.seeds, backbone=given.backbone)
     return _swept(chosen, results) if given.from_sweep else chosen
+
+
+def _tuned(table: Benchmark, results: Path) -> Benchmark:
+    """A table at the campaign's scale alone, with the settings that sweeps chose."""
+    swept = _swept(part_of(table, SCALE), results)
+    return replace(swept.benchmark, scales=(swept.scale,))
 
 
 def _swept(chosen: Selection, results: Path) -> Selection:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.campaign.protocol import SCALE, campaign
+from benchmarks.campaign.study_text import ACCURACY, Evidence, study_blocks
 from benchmarks.claims import Study
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
 from reports.evidence.scores import PROTOCOL
-from reports.front.study import ACCURACY, Evidence, study_blocks
 
 
 def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:

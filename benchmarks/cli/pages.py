@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.campaign.protocol import SCALE, study_of
 from benchmarks.campaign.studies import blocks_of
-from benchmarks.dry_run.shapes import derive_client, derive_for, derive_work, keep_in
+from benchmarks.dry_run.shapes import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.papers import cells_at, standings_at, tables_by_paper
@@ -81,7 +81,7 @@ def _picture(
     table = next(table for tables in by_paper.values() for table in tables if table.id == table_id)
     (column,) = columns_of(table, [task])
     rows = [row for row in table.rows_at(table.scale(scale)) if row.id not in table.yardstick.rows]
-    request = request_for(table, table.scale(scale), records, rows, [column], derive=derive_for(table))
+    request = request_for(table, table.scale(scale), records, rows, [column])
     return partial(front_picture, request, column, score, baseline="fedavg", reference="local-majority")
 
 
@@ -141,8 +141,7 @@ def _dossier(
             at = next((each for each in table.scales if each.id == scale), None)
             if at is None:
                 continue
-            shapes = derive_for(table), derive_client, derive_work
-            request = request_for(table, at, records, (), (), "chosen", *shapes)
+            request = request_for(table, at, records)
             is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
                 requests.append(request)

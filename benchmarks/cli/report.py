@@ -37,7 +37,7 @@ from reports.audit.statements import summary as audit_summary
 from reports.claims.judge import Judgement
 from reports.claims.tables import claims_markdown, print_claims
 from reports.claims.tables import summary as claims_summary
-from reports.evidence.records import indexed, select
+from reports.evidence.records import by_place, select
 from reports.front.readme import FOLDER, write_paper
 from reports.pages import files
 from reports.pages.render import print_page
@@ -124,7 +124,7 @@ def _with_records(
     at = {record.cell.scale for record in records}
     places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
     existing = [place for place in places if place[1] in {scale.id for scale in benchmark(place[0]).scales}]
-    seeds, index = sorted({record.cell.seed for record in records}) or [0], indexed(records)
+    seeds, index = sorted({record.cell.seed for record in records}) or [0], by_place(records)
     parts = [replace(choose(*place), seeds=seeds) for place in existing or places]
 
     def is_run(part: Selection) -> bool:

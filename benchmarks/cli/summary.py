@@ -111,8 +111,7 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
     for column in columns:
         heading = f"{column.name} {score_label(column, column.averaged)}"
         texts.append([heading, *(_cell(values[row.id, column.task], len(counts) > 1) for row in rows)])
-    if request.benchmark.view.name == "scores" and len(request.columns) > 1:
-        frame = page.frame()
+    if len(request.columns) > 1 and "ours" in (frame := page.frame()):
         frame = frame[(frame["column"] == AVERAGE) & frame["ours"].notna()]
         averages = dict(zip(frame["row"], frame["ours"], strict=True))  # over tasks, by the paper's definition
         texts += [["Average", *(number(averages.get(row.id)) for row in rows)]] if averages else []

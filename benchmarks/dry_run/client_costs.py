@@ -113,6 +113,8 @@ class _ClientRun(FlopRun):
     def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
         self.amounts = Counter()
         after, measured = super().measure(state, cohort)
+        each = max(1, self.amounts["trainings"] // len(cohort))  # how often a client trains in a round
+        self.amounts["turns"], self.amounts["texts"] = (self.amounts[key] // each for key in ("trainings", "texts"))
         plans = [self.algorithm.plan(state.round + 1, client.id) for client in cohort] if self.algorithm.plan else []
         for plan in plans:
             shapes = self.workload.client_model(plan).parameters
@@ -156,8 +158,8 @@ def client_costs(cell: RunConfig) -> ClientCosts | None:
         asked=run.masked,
         batch_size=cell.training.batch_size,
         flops=total["text_flops"] / total["texts"],
-        up_bytes=up / trainings,
-        down_bytes=down / trainings,
+        up_bytes=up / total["turns"],
+        down_bytes=down / total["turns"],
         setup_bytes=run.setup.ledger.setup_bytes / cell.clients,
         **{name: total[name] / trainings for name in MEANS},
     )

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan, Work
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
-from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import included_code
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
@@ -107,15 +106,6 @@ def _plan_from_json(value: JSON) -> WirePlan:
     rounds: list[Kinds] = [{(way, kind): size for way, kind, size in kinds} for kinds in value["kinds"]]
     repeated = rounds * value["rounds"] if len(rounds) == 1 else rounds
     return WirePlan.of_rounds(repeated, value["setup_bytes"], ModelSizes(**value["sizes"]))
-
-
-def derive_for(benchmark: Benchmark) -> Callable[..., WirePlan | None]:
-    """A function from a row, a column, a scale and a number of examples to the plan of a run; see `plan_of`."""
-
-    def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
-        return plan_of(benchmark.cell(row, column, scale, 0), examples)
-
-    return derive
 
 
 def plan_of(cell: RunConfig, examples: int | Sequence[int] | None = None) -> WirePlan | None:

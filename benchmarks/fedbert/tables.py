@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.costs import ClosedForm, Costing, Parts, SplitTerms
+from benchmarks.costs import ClosedForm, Parts, SplitTerms
 from benchmarks.experiment import Benchmark, Row, Stage, another, with_lite
 from benchmarks.fedbert import finetuning, paper
 from benchmarks.fedbert.paper import BEFORE, EMDAVG, FEDAVG, HEAVG, PARALLEL_FEDAVG, UNIGRAM, WIKITEXT
@@ -79,21 +79,13 @@ TABLE2 = another(
 """),
         *(entry for entry in PRETRAINING.deviations if entry.id not in ("tuning", "masking", "checkpoint")),
     ),
-    view=View(
-        "split",
-        {
-            "baseline": FEDAVG.id,
-            "blocks": paper.BLOCKS,  # of WikiText-103, of 512 tokens
-            "encoders": {"RoBERTa-small": "roberta-small-fresh", "RoBERTa-base": "roberta-base-fresh"},
-        },
-    ),
+    view=View("benchmarks.fedbert.split_costs.SplitCosts"),
     closed_forms={
         FEDAVG.id: _WHOLE,
         paper.SHARE.id: _SEQUENTIAL,
         **dict.fromkeys((EMDAVG.id, paper.EMDAVG_OWN.id), _EMBEDDINGS),
         **dict.fromkeys((HEAVG.id, paper.HEAVG_OWN.id, PARALLEL_FEDAVG.id), _WITH_HEAD),
     },
-    costing=Costing(FEDAVG.id, {}, Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "split.json"),
     gate=PRETRAINING,
 )
 

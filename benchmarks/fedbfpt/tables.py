@@ -88,7 +88,7 @@ TABLE2 = another(
 """),
         *(entry for entry in DEVIATIONS if entry.id not in ("tuning", "held-out", "masking")),
     ),
-    view=View("resources"),
+    view=View("benchmarks.fedbfpt.client_costs.Resources"),
     costing=COSTING,
     gate=PRETRAINING,
 )
@@ -140,7 +140,7 @@ APPENDIX5 = another(
 - unit: The paper gives MB of text of each client, but not the parameters of the skew. Its sizes are taken as shares of
   their sum, by which passages are dealt out. Compared are shares of passages and of MB.
 """,
-    view=View("sizes"),
+    view=View("benchmarks.fedbfpt.sizes.SizeShares"),
     yardstick=LEARNING,
     keeps_weights=False,
 )
@@ -229,7 +229,15 @@ _ABLATION = "Ablation study on {}: all layers, and without each part of PL-SDL"
 _DEPTH = "Local models of 4, 6 and 8 of 12 layers, on {}"
 ABLATIONS_AND_DEPTHS = tuple(
     another(
-        TABLE3, name, place, title.format(columns[0].name), rows=rows, columns=columns, costing=COSTING, gate=TABLE3
+        TABLE3,
+        name,
+        place,
+        title.format(columns[0].name),
+        rows=rows,
+        columns=columns,
+        view=View("benchmarks.fedbfpt.client_costs.ScoresAndCosts"),
+        costing=COSTING,
+        gate=TABLE3,
     )
     for name, place, title, rows, columns in (
         ("table4", "Table 4", _ABLATION, (*ABLATIONS, FEDBFPT), (SCIERC,)),

@@ -22,7 +22,7 @@ _D = ("d-fedavg", "d-fedprox")
 _HEADS = ("ordinary", "average", "psum", "hsum")
 _A_LITTLE = 2.0  # points
 _TESTED, _SCORE = 3000, 0.74  # test tweets; F1^PN of the compared rows, from the text
-_PAIRED_ERROR = 100 * math.sqrt(_SCORE * (1 - _SCORE) / _TESTED)  # standard error of a difference, if answers have correlation 0.5
+_PAIRED_ERROR = 100 * math.sqrt(_SCORE * (1 - _SCORE) / _TESTED)  # of a difference, if answers correlate by 0.5
 _COST_ROWS = (_table4("d-fedavg-psum"), _table4("c-psum"))
 _COST_BASELINES = tuple(_table4(f"{method}-ordinary") for method in ("fedavg", "fedprox", "fedsplitbert"))
 _COST_RIVALS = (*_COST_BASELINES, _table4("fedsplitbert-ordinary-fp16"))
@@ -249,7 +249,7 @@ _SENTENCES = (
         "D-FedFreezeBERT achieves a communication gain of 5.7× and 4.7 × compared to FedAvg",
         _gain(_COST_ROWS[0], _COST_BASELINES[0], 5.7),
         reading="all bytes of a run in both directions, with P-SUM, rounded to one decimal. Published: equations 1 and "
-"5; ours: the channel's bytes with the paper's encoder, at every scale.",
+        "5; ours: the channel's bytes with the paper's encoder, at every scale.",
     ),
     _result(
         "8b",
@@ -261,9 +261,9 @@ _SENTENCES = (
         "8c",
         "C-FedFreezeBERT achieves a communication gain of 6.2× and 5× compared to FedAvg",
         _gain(_COST_ROWS[1], _COST_BASELINES[0], 6.2),
-        reading="as 8a, by equations 2 and 5. Equation 2 counts one layer's embeddings, but P-SUM reads and sends four.",
+        reading="as 8a, by equations 2 and 5. Equation 2 counts one layer's embeddings; P-SUM sends four.",
         headline="FedFreezeBERT's {published:.1f}-fold saving of bytes is {value:.1f}-fold if all layers that its best "
-"head reads are counted",
+        "head reads are counted",
     ),
     _result(
         "8d",
@@ -292,10 +292,10 @@ _SENTENCES = (
         "Methodology, C-FedFreezeBERT",
         (hides_texts(map(_inverted, ("last", "last-fp16", "last-four", "last-four-fp16"))),),
         reading="contradicted if a trained inverter recovers all tokens of more than 1 % of held-out texts; we also "
-"show the share of tokens. At lite scale only for SST-2.",
+        "show the share of tokens. At lite scale only for SST-2.",
         caveats={"lite": "SST-2's encoder has only six layers"},
         headline="The features that FedFreezeBERT's clients send reveal {value:.0f} % of held-out sentences word for "
-"word",
+        "word",
     ),
     Claim(
         "10",
@@ -310,7 +310,7 @@ _SENTENCES = (
         "Baseline methods",
         (similar(_REIMPLEMENTED, _layers("c8"), within=1.0, tasks=("sst2",), scores=("test/accuracy",)),),
         reading="almost identical means within 1 point. The paper has only the original's 93.27; we compare "
-"exchanged embeddings, as in this paper, with frozen ones, as the original's bytes imply.",
+        "exchanged embeddings, as in this paper, with frozen ones, as the original's bytes imply.",
     ),
     _result(
         "12",

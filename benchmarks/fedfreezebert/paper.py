@@ -166,8 +166,8 @@ DEVIATIONS = deviations(f"""
 - partition: The tweets are distributed "as described in" FedNLP, without a number. Here each client has a
   Dirichlet distribution over labels with α = 1; as in its library, each gets at least ten tweets, and at most a fifth
   of all.
-- one-partition: One partition (data seed {DATA_SEED}) for all training seeds, as the paper's standard deviations of 0.12
-  and 0.17 over five runs suggest. --set data_seed=null draws one per seed.
+- one-partition: One partition (data seed {DATA_SEED}) for all training seeds, as the paper's standard deviations of
+  0.12 and 0.17 over five runs suggest. --set data_seed=null draws one per seed.
 - english (lite, literal): The paper has no SST-2 column. {ENGLISH_EXAMPLES} of SST-2's 67 349 training phrases, drawn
   once, are partitioned in the same way and tested on GLUE's development set, with all-MiniLM-L6-v2 (6 layers).
 - learning-rate (literal, paper): The paper omits centralised training's tuned rate: here it is FedSplitBERT's, 1e-5.

@@ -38,9 +38,8 @@ TABLE3 = Benchmark(
 """),
     ),
     view=View(
-        "crossed",
+        "benchmarks.fedfreezebert.architectures.CrossedTable",
         {
-            "variant": "aggregation architecture",
             "methods": {
                 method.name: {name: with_head(method, head).id for head, name in HEADS.items()} for method in METHODS
             }
@@ -174,7 +173,10 @@ TABLE4 = another(
 """),
         *(entry for entry in DEVIATIONS if entry.id in ("layers", "backbone")),
     ),
-    view=View("costs", {"baselines": ("fedavg-ordinary", "fedsplitbert-ordinary")}),
+    view=View(
+        "benchmarks.fedfreezebert.equation_costs.CostTables",
+        {"baselines": ("fedavg-ordinary", "fedsplitbert-ordinary")},
+    ),
     closed_forms={
         "fedavg-ordinary": _SHARED,
         "fedprox-ordinary": _SHARED,

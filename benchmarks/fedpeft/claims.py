@@ -14,6 +14,8 @@ from benchmarks.claims import At, Better, Claim, CostBound, similar
 
 _bytes = partial(At, "fedpeft-bytes")
 _TABLES = ("fedpeft-scores", "fedpeft-onelabel")  # label shares drawn from Dirichlet(0.5), and one label a client
+_DRAWN, _ONE_LABEL = (partial(At, table) for table in _TABLES)
+_work = partial(At, "fedpeft-localwork")
 _TASK = ("mrpc",)  # bytes are the same on every task
 _ALONE = {"h": 0}
 _A_LITTLE, _TENTH = 1.0, 110.0  # points; percent
@@ -41,19 +43,33 @@ def _above(row: str, *rivals: str, by: float = 0.0, tables: tuple[str, ...] = _T
     return tuple(Better((At(table, row),), tuple(At(table, each) for each in rivals), by) for table in tables)
 
 
-def _fails(row: str) -> tuple[Better, ...]:
+def _fails(row: str, *tables: str) -> tuple[Better, ...]:
     """No more than a little above the constant answer, on every task, in each table."""
     return tuple(
-        Better((At(table, row),), (At(table, _MAJORITY),), -math.inf, _A_LITTLE, over_failed=True) for table in _TABLES
+        Better((At(table, row),), (At(table, _MAJORITY),), -math.inf, _A_LITTLE, over_failed=True) for table in tables
     )
 
 
 def _wider(*rows: str) -> tuple[Better, ...]:
-    """Full fine-tuning's gain over each row, in percent, is larger with one label a client than with drawn shares."""
-    drawn, skewed = _TABLES
+    """Full fine-tuning's gain over each row is larger with one label a client than with drawn shares."""
     return tuple(
-        Better((At(skewed, "fedavg"),), (At(drawn, "fedavg"),), since=(At(skewed, row), At(drawn, row))) for row in rows
+        Better((_ONE_LABEL("fedavg"),), (_DRAWN("fedavg"),), since=(_ONE_LABEL(row), _DRAWN(row))) for row in rows
     )
+
+
+def _less_error(row: str, by: float) -> tuple[Better, ...]:
+    """A row's error of aggregation below FedIT's by so many percent, under each skew."""
+    tables = ("fedpeft-aggregation", "fedpeft-aggregation-onelabel")
+    return tuple(
+        Better((At(table, row),), (At(table, "fedit"),), by, relative=True, over_failed=True) for table in tables
+    )
+
+
+def _half_as_alike(row: str, other: str) -> tuple[Better, ...]:
+    """The cosine of a row's A is at most half of another's."""
+    rows, others = (At("fedpeft-similarity", row),), (At("fedpeft-similarity", other),)
+    scores = ("round/cosine_a",)
+    return (Better(rows, others, -math.inf, -50.0, scores=scores, relative=True, over_failed=True),)
 
 
 _EXISTING = ("fedit", "ffa-lora", "rolora", "flexlora")  # the baselines of FedRot-LoRA's tables
@@ -82,6 +98,13 @@ CLAIMS = (
         otherwise={"a hundredth fewer": _operations(99.0)},
     ),
     Claim(
+        "1c",
+        "more consistent performance",
+        "arXiv 2403.12313, abstract, of FFA-LoRA",
+        (Better((_ONE_LABEL("ffa-lora"),), (_ONE_LABEL("fedit"),), since=(_DRAWN("ffa-lora"), _DRAWN("fedit"))),),
+        reading="from drawn label shares to one label a client it loses less than FedIT on every task.",
+    ),
+    Claim(
         "2a",
         "further halve the communication cost",
         "arXiv 2403.12313, abstract, of FFA-LoRA",
@@ -98,6 +121,14 @@ CLAIMS = (
         reading=f"no more bytes than FedIT's, with the head. {_COUNTED}",
     ),
     Claim(
+        "3",
+        "order-of-magnitude reduction in aggregation error",
+        "caption of assets/agg_error.png in haoran-zh/FedRot-LoRA at commit 36a67ef2",
+        _less_error("fedrot-lora", 90.0),
+        reading="FedRot-LoRA's error is at most a tenth of FedIT's on every task: at least 90 % lower.",
+        otherwise={"lower by any amount": _less_error("fedrot-lora", 0.0)},
+    ),
+    Claim(
         "4",
         "consistently outperforms existing federated LoRA baselines across a range of heterogeneity levels and LoRA "
         "ranks",
@@ -111,10 +142,13 @@ CLAIMS = (
         "5",
         "FedIT (without alignment) fails to converge across all datasets",
         "caption of assets/fedopt_style.png in haoran-zh/FedRot-LoRA at commit 36a67ef2, of FedIT with a server's Adam",
-        _fails("fedit-adam"),
+        _fails("fedit-adam", *_TABLES),
         reading=f"no more than {_A_LITTLE:g} point above the majority-class baseline on every task and under both "
         "skews. The server's rate is tuned from 1e-4 to 1e-1; theirs was 1e-3 or 1e-2.",
-        otherwise={"more than 5 points below FedIT": _above("fedit", "fedit-adam", by=5.0)},
+        otherwise={
+            "with drawn label shares alone": _fails("fedit-adam", _TABLES[0]),
+            "more than 5 points below FedIT": _above("fedit", "fedit-adam", by=5.0),
+        },
     ),
     Claim(
         "6a",
@@ -124,6 +158,15 @@ CLAIMS = (
         _above("fedsa-lora-shared", "share-b"),
         reading="to share A and keep B scores higher on a client's own texts than to share B and keep A, with a shared "
         "head, on every task and under both skews.",
+    ),
+    Claim(
+        "6b",
+        "this similarity is largely attributable to the identical initialization rather than shared knowledge",
+        "arXiv 2509.25414v1, of Fed-ALoRA, on the A of clients that train alone",
+        _half_as_alike("local-lora-own-draws", "local-lora"),
+        reading="the cosine of two clients' A is at most half as large if each begins with a draw of its own as if all "
+        "begin with one, on every task; clients train alone.",
+        otherwise={"where B is shared": _half_as_alike("share-b-own-draws", "share-b")},
     ),
     Claim(
         "7a",
@@ -159,10 +202,25 @@ CLAIMS = (
         "8b",
         "FLoRA is unstable and can't converge.",
         "issue 11 of ziyaow1010/FederatedLLM",
-        _fails("flora"),
+        _fails("flora", *_TABLES),
         reading=f"no more than {_A_LITTLE:g} point above the majority-class baseline on every task and under both "
         "skews; 8a contradicts it.",
         otherwise={"below FFA-LoRA (issue 15)": _above("ffa-lora", "flora")},
+    ),
+    Claim(
+        "8c",
+        "noise-free",
+        "arXiv 2409.05976v1, abstract, of FLoRA's aggregation",
+        (
+            Better(
+                (_work("flora-few"),),
+                (_work("flora-many"),),
+                -_A_LITTLE,
+                since=(_work("fedit-few"), _work("fedit-many")),
+            ),
+        ),
+        reading=f"stable: its gain over FedIT is at 5 steps a round no more than {_A_LITTLE:g} point below that at "
+        "135 steps, although A is drawn anew in each round.",
     ),
     Claim(
         "9",
@@ -170,7 +228,7 @@ CLAIMS = (
         "methods widens",
         "arXiv 2308.06522, abstract, of SLoRA",
         _wider("fedit", "bitfit", "bottleneck", "prefix"),
-        reading="FedAvg's gain over FedIT, BitFit, the adapter and the prefix, in percent, is larger with one label a "
+        reading="FedAvg's gain over FedIT, BitFit, the adapter and the prefix is larger with one label a "
         "client than with drawn label shares, on every task.",
         otherwise={"over FedIT": _wider("fedit")},
     ),
@@ -193,6 +251,7 @@ CLAIMS = (
         _above("rolora", "fedit", by=_A_LITTLE),
         reading=f"more than {_A_LITTLE:g} point above FedIT on every task and under both skews, with 3 clients.",
         otherwise={
+            "with 50 clients of one label": _above("rolora", "fedit", by=_A_LITTLE, tables=("fedpeft-fifty",)),
             "with one label a client alone": _above("rolora", "fedit", by=_A_LITTLE, tables=_TABLES[1:]),
             "with drawn label shares alone": _above("rolora", "fedit", by=_A_LITTLE, tables=_TABLES[:1]),
         },

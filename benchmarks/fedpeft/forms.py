@@ -11,6 +11,7 @@ RANK = 8
 WIDTH = 16  # of a bottleneck
 POSITIONS = 16  # of a prefix: 2 r, which sends as much as LoRA
 RANKS = (8, 4, 2)  # of HetLoRA's clients
+BUCKET, SHARE = 512, 0.1  # values of QSGD that share a norm; share of the values that top-k keeps
 Values = Callable[[PeftTerms], float]
 
 
@@ -28,6 +29,17 @@ def _form(text: str, up: Values, down: Values | None = None, head: bool = True) 
     return WireForm(f"{text} + h" if head else text, sized(up), sized(down or up))
 
 
+def _coded(text: str, size: Callable[[int], int]) -> WireForm:
+    """A form of FedIT with a codec. size: bytes of a tensor of so many values, where that is less than in fp32."""
+
+    def sized(t: PeftTerms) -> float:
+        head = [2 * t.d, 2] if t.h else []  # of two labels; with a pooler below it where h is that large
+        pooler = [t.d**2, t.d] if t.h > 2 * t.d + 2 else []
+        return sum(min(FLOAT * n, size(n)) for n in [t.r * t.d] * (4 * t.L) + head + pooler)
+
+    return WireForm(text, sized, sized)
+
+
 _ONE = _form("n", _a)
 _BOTH = _form("2n", lambda t: 2 * _a(t))
 _STACK = _form("2n up, 2nK down", lambda t: 2 * _a(t), lambda t: 2 * _a(t) * t.K)
@@ -37,12 +49,17 @@ _FULL = _form("N", lambda t: t.N)
 FORMS: Mapping[str, WireForm] = {
     **dict.fromkeys(("fedavg", "diloco"), _FULL),
     **dict.fromkeys(("fedit", "flexlora", "flexlora-both", "fedrot-lora", "fedrot-lora-soft"), _BOTH),
-    **dict.fromkeys(("fedit-adam", "diloco-lora"), _BOTH),
+    **dict.fromkeys(("fedit-adam", "diloco-lora", "ditto-lora"), _BOTH),
     **dict.fromkeys(("ffa-lora", "rolora", "fedsa-lora-shared", "share-b"), _ONE),
     **dict.fromkeys(
         ("ffa-lora-frozen", "rolora-frozen", "fedsa-lora", "fedsa-lora-in-turn"), _form("n", _a, head=False)
     ),
-    "fedper-lora": _form("2n", lambda t: 2 * _a(t), head=False),
+    "fedit-int8": _coded("Σ (v + 4) bytes", lambda v: v + 4),
+    "fedit-qsgd": _coded("Σ (v/2 + 4⌈v/512⌉) bytes", lambda v: -(-v // 2) + 4 * -(-v // BUCKET)),
+    "fedit-topk": _coded("Σ (4·v/10 + v/8) bytes", lambda v: 4 * max(1, round(SHARE * v)) + -(-v // 8)),
+    **dict.fromkeys(("fedper-lora", "fedrep-lora"), _form("2n", lambda t: 2 * _a(t), head=False)),
+    "scaffold-lora": _form("4n + 2h", lambda t: 4 * _a(t) + 2 * t.h, head=False),
+    "scaffold": _form("2N + 2h", lambda t: 2 * t.N + 2 * t.h, head=False),
     **dict.fromkeys(("flora", "fedex-lora"), _STACK),
     "fedex-lora-dense": _DENSE,
     "fedex-lora-transposed": _DENSE,

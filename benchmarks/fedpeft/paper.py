@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.corrections import PRIOR, STRENGTH, without_training
 from benchmarks.experiment import BaseFn, Column, Row, Scale, with_lite
-from benchmarks.fedpeft.forms import POSITIONS, RANK, RANKS, WIDTH
+from benchmarks.fedpeft.forms import BUCKET, POSITIONS, RANK, RANKS, SHARE, WIDTH
 from benchmarks.fedsplitbert import paper as fedsplitbert
 from benchmarks.publication import Paper, deviations
 from benchmarks.run_config import JSON, RunConfig
@@ -43,6 +43,13 @@ def _row(
 DILOCO: Mapping[str, JSON] = {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}
 FULL = _row("fedavg", "FedAvg, full model", "fedavg", adapter=None)
 FEDIT = _row("fedit", "FedIT", "fedavg", "FedAvg on LoRA: factors are averaged one by one")
+
+
+def _coded(id: str, name: str, codec: str) -> Row:
+    """FedIT with a codec in both directions, and with its tuned settings."""
+    return FEDIT.changed({"codec": codec}, id=f"{FEDIT.id}-{id}", name=f"FedIT, {name}", note="", tuned_as=FEDIT.id)
+
+
 METHODS = (
     FULL,
     FEDIT,
@@ -88,9 +95,18 @@ METHODS = (
     _row("prefix", f"Prefix, p = {POSITIONS}", "fedavg", adapter={"kind": "prefix", "r": POSITIONS}),
     _row("ia3", "(IA)³", "fedavg", adapter={"kind": "ia3"}),
     _row("fedit-adam", "FedIT, server Adam", "fedavg", server={"name": "adam", "learning_rate": 0.01}),
+    _coded("int8", "int8", "int8"),
+    _coded("qsgd", f"QSGD, 7 levels, buckets of {BUCKET}", f"qsgd:7:{BUCKET}"),
+    _coded("topk", f"top-k, {SHARE:.0%}".replace("%", " %"), f"topk:{SHARE}"),
     _row("diloco-lora", "DiLoCo's outer step, LoRA", "fedavg", server=dict(DILOCO)),
     _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=dict(DILOCO)),
     _row("fedper-lora", "FedPer, LoRA", "fedper"),
+    _row("fedrep-lora", "FedRep, LoRA", "fedrep", "a round's local epochs for the head, then as many for LoRA"),
+    _row("ditto-lora", "Ditto, LoRA", "ditto", "trains twice in a round: the shared model, and its own"),
+    _row(
+        "scaffold-lora", "SCAFFOLD, LoRA", "scaffold", "c_i is the mean of a round's gradients, corrected before AdamW"
+    ),
+    _row("scaffold", "SCAFFOLD, full model", "scaffold", adapter=None),
 )
 LOCAL = _row("local-lora", "Local only, LoRA", "fedsplitbert", "each client trains alone", critical_layer=0)
 CENTRAL = fedsplitbert.CENTRAL
@@ -112,9 +128,9 @@ CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row
 FULL_RATES = fedsplitbert.RATES
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
 HIGH_RATES = tuple(10 * rate for rate in RATES)
-_FULL_MODEL = (FULL.id, "diloco", CENTRAL.id)
+_FULL_MODEL = (FULL.id, "diloco", "scaffold", CENTRAL.id)
 _HIGH = ("ffa-lora", "ffa-lora-frozen", "ia3", "fed-sb")
-_TUNED = (*(row.id for row in METHODS), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
+_TUNED = (*(row.id for row in METHODS if not row.tuned_as), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
 
 
 def _rates(row: str) -> Grid:
@@ -125,6 +141,7 @@ def _rates(row: str) -> Grid:
 _OWN: Mapping[str, Grid] = {
     "fedrot-lora-soft": {"options.strength": (0.1, 0.3, 0.5)},
     "fedit-adam": {"options.server.learning_rate": (1e-4, 1e-3, 1e-2, 1e-1)},
+    "ditto-lora": {"options.pull": (0.01, 0.1, 1.0)},
 }
 MINIATURE = Search(
     {row: {**_rates(row), **_OWN.get(row, {})} for row in _TUNED},
@@ -154,11 +171,28 @@ COLUMNS = tuple(
 # ---- clients -----------------------------------------------------------------------------------------------------
 
 
-def dirichlet_shares(alpha: float, clients: int, seed: int) -> list[list[float]]:
-    """Percentages of two labels at each client, drawn anew for each seed from a Dirichlet distribution."""
-    draw = random.Random(f"{alpha}/{clients}/{seed}")
-    pairs = [[draw.gammavariate(alpha, 1) for _ in range(2)] for _ in range(clients)]
-    firsts = [round(100 * first / (first + second), 1) for first, second in pairs]
+BALANCE = 20  # points: else all clients together may have one label, which a constant answer predicts
+
+
+def dirichlet_shares(
+    concentration: float, clients: int, seed: int, of: Sequence[float] = (0.5, 0.5)
+) -> list[list[float]]:
+    """Percentages of two labels at each client, drawn anew for each seed from a Dirichlet distribution.
+
+    Args:
+        concentration: The sum of the distribution's parameters.
+        clients: How many.
+        seed: Of the draw.
+        of: The labels' mean shares, in whose ratio the parameters are.
+
+    Returns:
+        A pair a client, which sums to 100; the first draw whose mean is within BALANCE of `of`.
+    """
+    first, second = (concentration * share for share in of)
+    draw = random.Random(f"{first}/{second}/{clients}/{seed}")
+    firsts: list[float] = []
+    while abs(sum(firsts) - 100 * clients * of[0]) > BALANCE * clients:
+        firsts = [round(100 * draw.betavariate(first, second), 1) for _ in range(clients)]
     return [[first, round(100 - first, 1)] for first in firsts]
 
 
@@ -188,7 +222,7 @@ def base_of(shares: Callable[[int], Sequence[Sequence[float]]]) -> BaseFn:
     return base_cell
 
 
-drawn_shares = base_of(lambda seed: dirichlet_shares(0.5, CLIENTS, seed))
+drawn_shares = base_of(lambda seed: dirichlet_shares(1.0, CLIENTS, seed))
 
 
 def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
@@ -199,7 +233,8 @@ def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 DEVIATIONS = deviations(f"""
 - clients: {CLIENTS} clients of one size. Their label shares are drawn anew for each seed from a Dirichlet distribution
-  with α = 0.5, or each has one label. Every client keeps a fifth of its examples for testing.
+  with α = 0.5, again where all clients together are more than {BALANCE} points from even, or each has one label. Every
+  client keeps a fifth of its examples for testing.
 - protocol: One protocol for all rows, and no paper's own: the same encoder, head, rounds, optimiser (AdamW, fresh in
   every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
 - scores: A client's own score is on examples with its training's label shares, which rewards knowing them. Its
@@ -208,6 +243,8 @@ DEVIATIONS = deviations(f"""
   best on a held-out tenth of the training examples.
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
 - rank: HetLoRA is by padding alone: without pruning of ranks, and with weights by size.
+- codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with the
+  settings that are tuned for FedIT.
 - fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS. The paper takes those of a gradient over
   pooled texts. Both are sent once.
 """)

@@ -8,8 +8,9 @@ from typing import Any
 
 from benchmarks.experiment import Benchmark, Column, Row, another
 from benchmarks.fedpeft import paper
+from benchmarks.fedpeft.forms import RANK
 from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
-from benchmarks.fedpeft.tables import SCORES
+from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
 from benchmarks.publication import View
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
@@ -37,7 +38,7 @@ def _over(
     )
 
 
-TEN = _over("ten", 10, "with drawn label shares", lambda seed: paper.dirichlet_shares(0.5, 10, seed))
+TEN = _over("ten", 10, "with drawn label shares", lambda seed: paper.dirichlet_shares(1.0, 10, seed))
 FIFTY = _over("fifty", 50, "with one label each", lambda seed: paper.one_label(50), columns=SCORES.columns[1:])
 EVEN = _over("even", paper.CLIENTS, "with even labels", lambda seed: [[50.0, 50.0]] * paper.CLIENTS)
 
@@ -65,6 +66,41 @@ LOCAL_WORK = another(
   for 45.
 """,
 )
+
+# ---- where a personalised method's gain comes from ---------------------------------------------------------------
+
+
+def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
+    """FedSA-LoRA's gain over FedIT in parts: the label prior, the head, and the rest."""
+    return another(
+        table,
+        name,
+        name,
+        f"FedSA-LoRA's gain over FedIT in parts, over 3 clients {skew}: label prior, local head, and local B",
+        also="""
+- parts: Label prior is FedIT + prior over FedIT. Head is FedPer over that: FedIT + prior over FedPer, with its sign
+  turned. The rest, a local B, is FedSA-LoRA over FedPer.
+""",
+        rows=tuple(_NAMED[row] for row in ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")),
+        columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+        view=View(
+            "gains",
+            {
+                "reference": "fedit",
+                "part": "fedper-lora",
+                "headline": "fedsa-lora",
+                "at": "late",
+                "is": "what a local B adds to a local head",
+            },
+        ),
+        without_training=tuple(row for row in paper.CORRECTED if row.corrects == "fedit"),
+        gate=SCORES,
+        swept_as=SCORES.id,
+        average="",
+    )
+
+
+PARTS = _parts(SCORES, "parts", "with drawn label shares"), _parts(ONE_LABEL, "onelabelparts", "with one label each")
 
 # ---- what aggregation makes of low-rank updates ------------------------------------------------------------------
 
@@ -95,9 +131,18 @@ AGGREGATION = another(
 """,
     rows=tuple(_NAMED[row] for row in _LORA),
     columns=_measured("aggregation_error"),
+    gate=SCORES,
     view=View("curves", {"quantity": "score"}),
     swept_as=SCORES.id,
     average="",
+)
+AGGREGATION_ONE_LABEL = another(
+    AGGREGATION,
+    "aggregation-onelabel",
+    "aggregation, one label",
+    "How far a round's aggregate is from the mean of the clients' products B A, over 3 clients with one label each",
+    base=ONE_LABEL.base,
+    swept_as=SCORES.id,
 )
 _OWN_DRAWS = tuple(
     row.changed(
@@ -120,8 +165,46 @@ SIMILARITY = another(
 """,
     rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
+    gate=SCORES,
     swept_as=SCORES.id,
     average="",
 )
 
-BENCHMARKS = (TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, SIMILARITY)
+# ---- scores against bytes ----------------------------------------------------------------------------------------
+
+_HALF = ("ffa-lora", "rolora", "fedsa-lora", "fedsa-lora-shared")  # send one of two factors
+_EQUAL_BYTES = tuple(
+    _NAMED[row].changed(
+        {"adapter": {**paper.LORA, "r": 2 * RANK, "alpha": 32.0}},
+        id=f"{row}-r16",
+        name=f"{_NAMED[row].name}, r = {2 * RANK}",
+        note=f"sends as many values of factors as FedIT at r = {RANK}",
+        tuned_as=row,
+    )
+    for row in _HALF
+)
+FRONTS = another(
+    SCORES,
+    "fronts",
+    "fronts",
+    "Scores against the bytes that one client sends, with partners of equal bytes, over 3 clients",
+    also=f"""
+- equal-bytes: Methods that send one factor have a row at r = {2 * RANK} too, with the same scale α / r and at the
+  rate that was tuned for r = {RANK}.
+""",
+    rows=(*METHODS, *_EQUAL_BYTES),
+    columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+    view=View(
+        "orders",
+        {
+            "megabytes": 4,
+            "front": (0.5, 1, 2, 4, 20, 500),
+            "directions": ("up", "down"),
+            "networks": ("3g", "datacentre"),
+        },
+    ),
+    swept_as=SCORES.id,
+    average="",
+)
+
+BENCHMARKS = (*PARTS, FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, AGGREGATION_ONE_LABEL, SIMILARITY)

@@ -45,10 +45,11 @@ BYTES = another(
     rows=METHODS,
     columns=COLUMNS[:1],
     scales=tuple(replace(scale, search=None) for scale in paper.SCALES),
-    deviations=tuple(entry for entry in DEVIATIONS if entry.id in ("adapters", "rank", "fed-sb")),
+    deviations=tuple(entry for entry in DEVIATIONS if entry.id in ("adapters", "rank", "codecs", "fed-sb")),
     also="""
 - head: The head h (pooler and classifier, or the classifier alone at the lite scale) is counted where it is sent.
 - bitfit: BitFit trains L(7d + f) + d biases of the encoder. The bias of the pooler belongs to the head.
+- codec-forms: Σ is over the tensors v that are sent, the head's included; QSGD's norms and top-k's places are counted.
 - rounds (demo): Two rounds of one epoch, which show the bytes; no scores.
 """,
     view=View(

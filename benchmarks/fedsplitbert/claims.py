@@ -80,7 +80,7 @@ CLAIMS = (
         "by an average score improvement of nearly 4%",
         (_average((*_OURS_3, *_OURS_10), *_BASELINES),),
         reading="nearly 4 is at least 3.5 points over the best baseline's average, as the mean over both methods and "
-"Tables III and V; brackets show each table alone.",
+        "Tables III and V; brackets show each table alone.",
         otherwise={
             "over FedAvg alone": (_average((*_OURS_3, *_OURS_10), "fedavg"),),
             "over FedProx alone": (_average((*_OURS_3, *_OURS_10), "fedprox"),),
@@ -242,7 +242,7 @@ CLAIMS = (
         "section IV-C, Figure 6",
         (Reaches((*_BASELINES_3, _SPLIT), Target(_LEVELS, _BASELINES_3, only_published=True)),),
         reading="the best round reaches the paper's level; for the published numbers we use Table III, although an "
-"earlier round may have been better.",
+        "earlier round may have been better.",
     ),
     _result(
         "13",
@@ -275,7 +275,7 @@ CLAIMS = (
         "section III-A",
         (Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, over_failed=True),),
         reading="with as many examples per label, shared evenly, FedAvg gains at least 2 points of accuracy on every "
-"task; the paper has no such run.",
+        "task; the paper has no such run.",
         otherwise={
             "on one task at least": (
                 Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, some=True, over_failed=True),

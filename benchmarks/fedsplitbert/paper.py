@@ -284,17 +284,18 @@ DEVIATIONS = deviations(f"""
   (SST-2) or 3 (QQP, QNLI, MNLI), each with one local epoch and a fresh AdamW.
 - embeddings: Embeddings are frozen and not exchanged. Only then is c = 12 equal to FedAvg, and Table VI's bytes
   follow. Other readings: --set options.embeddings=global or local.
-- critical-layer: FedSplitBERT has c = 6 of 12 for every task, as the text says. The published row takes Table IV's best c
-  for each task, which is a separate row here. A smaller encoder keeps c's share of its depth (3 of 6 layers; demo: 2 of
-  4). At the lite scale validation data choose c, and + qat has c = 6.
+- critical-layer: FedSplitBERT has c = 6 of 12 for every task, as the text says. The published row takes Table IV's best
+  c for each task, which is a separate row here. A smaller encoder keeps c's share of its depth (3 of 6 layers; demo: 2
+  of 4). At the lite scale validation data choose c, and + qat has c = 6.
 - tuning (literal, paper): Not tuned: learning rate 5e-5 and batch size 16 (within the paper's ranges), FedProx's
   weight 0.01, FedAdam's server learning rate 0.01 with beta1 0.9, beta2 0.99, tau 1e-3.
-- miniature (lite): Mean pooling; six rounds (CoLA: ten); warm-up over a tenth of the steps; gradients clipped to norm 1;
-  weight decay only on weights. Each method has {MINIATURE.trials} trials over its learning rate ({RATES[0]:g} to
-  {RATES[-1]:g}) and its specific setting (c; FedProx's weight; FedAdam's server rate). After {MINIATURE.rungs[0]} rounds
-  the best quarter, with ties, continues. Trials use validation data with a seed that no table uses (all trials are in
-  benchmarks/fedsplitbert/tuned/lite.json). + qat and Table IV's rows use FedSplitBERT's rate, c = 12 uses FedAvg's, and
-  ten clients use the rates for three. A held-out tenth of each client's training examples chooses the round to score.
+- miniature (lite): Mean pooling; six rounds (CoLA: ten); warm-up over a tenth of the steps; gradients clipped to norm
+  1; weight decay only on weights. Each method has {MINIATURE.trials} trials over its learning rate ({RATES[0]:g} to
+  {RATES[-1]:g}) and its specific setting (c; FedProx's weight; FedAdam's server rate). After {MINIATURE.rungs[0]}
+  rounds the best quarter, with ties, continues. Trials use validation data with a seed that no table uses (all trials
+  are in benchmarks/fedsplitbert/tuned/lite.json). + qat and Table IV's rows use FedSplitBERT's rate, c = 12 uses
+  FedAvg's, and ten clients use the rates for three. A held-out tenth of each client's training examples chooses the
+  round to score.
 - local-epochs (literal, paper): "The local fine-tuning epochs ranging from 3 to 9" is read as Table V's 3 to 9 rounds
   of one epoch. It may also mean epochs per round: fedsplitbert-sensitivity runs three.
 - optimiser (literal, paper): The paper states no optimiser or schedule. We use AdamW with a constant rate, without
@@ -306,8 +307,8 @@ DEVIATIONS = deviations(f"""
 - mismatched: The same label table partitions MNLI's mismatched development set, only for testing.
 - stsb: STS-B is sorted by score over train and dev together, as the text says. The published means 0.93, 2.90 and 4.26
   are those of the training part alone.
-- cola: The paper has only Matthews' correlation. Within a client, knowledge of label shares does not improve it. It does
-  improve the correlation over all clients' examples, and accuracy; we also show both. Accuracy follows from stored
+- cola: The paper has only Matthews' correlation. Within a client, knowledge of label shares does not improve it. It
+  does improve the correlation over all clients' examples, and accuracy; we also show both. Accuracy follows from stored
   answers of single rounds.
 - pooler (literal): The encoder's pooler is randomly initialised, as this checkpoint was trained with mean pooling.
 """)

@@ -101,15 +101,15 @@ RECIPES = {
 }
 
 
-def generate_glue(task_id: str, seed: int, examples: int = EXAMPLES) -> TaskData:
+def generate_glue(task_id: str, seed: int) -> TaskData:
     """Examples in a GLUE task's schema, from a seed (>= 0).
 
     MNLI's mismatched set is a quarter as large and has other nouns. Texts are words of VOCABULARY with single spaces.
     """
     rng = np.random.default_rng([seed, *task_id.encode()])
     make = _scored if task_id == "stsb" else partial(classified, RECIPES[task_id])
-    pool = make(examples, NOUNS, rng)
-    held_out = {"mismatched": make(examples // 4, OTHER_NOUNS, rng)} if task_id == "mnli" else {}
+    pool = make(EXAMPLES, NOUNS, rng)
+    held_out = {"mismatched": make(EXAMPLES // 4, OTHER_NOUNS, rng)} if task_id == "mnli" else {}
     return TaskData(pool=pool, origin=f"generated from seed {seed}", held_out=held_out)
 
 

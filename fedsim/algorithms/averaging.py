@@ -54,6 +54,7 @@ class Merged(NamedTuple):
 
 Merge = Callable[[Uploads], Merged]
 Finish = Callable[[int, Params, Params], Params]  # (round, received, to upload) -> to upload
+Beside = Callable[[ClientUpdate], Params]  # what a client trains apart from the shared round -> what it keeps of that
 
 
 def as_they_are(subset: Subset) -> Subset:
@@ -83,6 +84,8 @@ def averaging(
     merge: Merge | None = None,
     finish: Finish | None = None,
     ranks: Ranks | None = None,
+    first: frozenset[str] = frozenset(),
+    beside: Beside | None = None,
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
@@ -94,7 +97,8 @@ def averaging(
     personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
     weights: of the clients in a mean, their examples ("size", N_i / N) or the same for all ("uniform").
     merge: what the server makes of the uploads after the mean. finish: what a client makes of its tensors before it
-    uploads them. ranks: of clients whose factors are narrower than the server's.
+    uploads them. ranks: of clients whose factors are narrower than the server's. first: what a client trains alone
+    before all else that it trains, for as many epochs. beside: what it trains apart from that.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
@@ -105,7 +109,9 @@ def averaging(
     if personal is None:
         personal = _leaves_own_model(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
-    shared = _Averaging(workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks)
+    shared = _Averaging(
+        workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks, first, beside
+    )
     own = personal and answers == "own"
     alone = merge is None and ranks is None  # whether its plan alone says what a client sends
     return FederatedAlgorithm(
@@ -135,6 +141,8 @@ class _Averaging:
     merge: Merge | None = None
     finish: Finish | None = None
     ranks: Ranks | None = None
+    first: frozenset[str] = frozenset()
+    beside: Beside | None = None
 
     def cohorts(self, round: int) -> Hashable:
         """The clients of a round and of the one before, which decide what is sent."""
@@ -237,13 +245,20 @@ class _Averaging:
         number, client, received = update.round, update.client, update.received
         own = self._plan(number, client.id)
         moments = moments_in(update.private)
+        apart = self.beside(update) if self.beside else {}
         model = self.workload.client_model(own)
         received = self.ranks.filled(received) if self.ranks else received
         model.hold(self._begin(own, update.shared, update.private) | received)
-        loss = self.workload.training.run(
-            model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
-        )
-        kept = model.read(sorted(own.local)) | flat_moments(moments)
+        loss, after = 0.0, Moments()
+        for part in filter(None, (own.train & self.first, own.train - self.first)):
+            steps = {kind: dict(params) for kind, params in moments.items()}
+            subset = self.prepared(client.train)
+            loss = self.workload.training.run(
+                model, subset, sorted(part), number, client.id, received, self.proximal, steps
+            )
+            for kind, params in steps.items():
+                after.setdefault(kind, {}).update(params)
+        kept = model.read(sorted(own.local)) | flat_moments(after) | apart
         uploaded = model.read(sorted(own.upload))
         uploaded = self.finish(number, received, uploaded) if self.finish else uploaded
         return UpdateOutcome(self._cut(client.id, uploaded), kept, loss)

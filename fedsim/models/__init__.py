@@ -1,1 +1,1 @@
-"""Models: BERT-family encoders with a head, and what their parameters are called."""
+"""Models: BERT-family encoders with a head, and their parameters' names."""

@@ -1,4 +1,4 @@
-"""Adapters on an encoder, by the peft library where it has them; this module alone sees that library's names."""
+"""Adapters on an encoder, from the peft library if it has them; only this module uses that library's names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedsim.models.inserted import Bottleneck, Core, Prefix
 from fedsim.models.sequence import SequenceModel
 from fedsim.rng import SERVER, torch_seeded
 
-# Family -> BERT's name of a linear layer -> the family's own.
+# Family -> BERT's name for a linear layer -> the family's.
 LAYERS: Mapping[str, Mapping[str, str]] = {
     "distilbert": {
         "query": "q_lin", "key": "k_lin", "value": "v_lin", "attention.output.dense": "out_lin", "output.dense": "lin2",
@@ -30,15 +30,15 @@ _NAMED = re.compile(r"\.(lora_[AB]|ia3_l)\.default(\.weight)?$")
 
 
 def stable_name(name: str) -> str:
-    """The name of a parameter: an encoder's own name whether or not a layer is wrapped, and short ones of an adapter's.
+    """A parameter's stable name: the encoder's, whether or not a layer is wrapped, or a short one for an adapter's.
 
-    `….query.base_layer.weight` is `….query.weight`, `….query.lora_A.default.weight` is `….query.lora_A`.
+    `….query.base_layer.weight` becomes `….query.weight`; `….query.lora_A.default.weight` becomes `….query.lora_A`.
     """
     return _NAMED.sub(r".\1", _WRAPPED.sub("", name))
 
 
 def with_adapter(network: SequenceModel, config: AdapterConfig | None, seed: int) -> SequenceModel:
-    """The model whose encoder has an adapter, drawn from `seed`; changed in place. None: the model as it is."""
+    """Insert an adapter with random weights from `seed` into the model's encoder, in place; None: no change."""
     if config is None:
         return network
     names = set(_names(network.encoder))
@@ -57,7 +57,7 @@ def _names(encoder: nn.Module) -> list[str]:
 
 
 def _targets(encoder: Any, config: AdapterConfig) -> list[str]:
-    """The encoder's own names of the layers that get an adapter."""
+    """The encoder's names for the adapted layers."""
     names = LAYERS.get(encoder.config.model_type, {})
     assert config.targets is not None
     return sorted({names.get(target, target) for target in config.targets})
@@ -65,7 +65,7 @@ def _targets(encoder: Any, config: AdapterConfig) -> list[str]:
 
 def _inject(encoder: Any, config: AdapterConfig, library_config: Any) -> None:
     """Let the library insert an adapter."""
-    from peft import inject_adapter_in_model  # for those who use it
+    from peft import inject_adapter_in_model  # imported only if used
 
     try:
         inject_adapter_in_model(library_config, encoder)
@@ -77,7 +77,7 @@ def _inject(encoder: Any, config: AdapterConfig, library_config: Any) -> None:
 
 
 def holds_rows(encoder: Any) -> bool:
-    """Whether the encoder's linear layers hold transposed weights, [d_in, d_out], as GPT-2's do."""
+    """Whether the encoder's linear layers store transposed weights, [d_in, d_out], as in GPT-2."""
     return bool(encoder.config.model_type == "gpt2")
 
 
@@ -104,11 +104,11 @@ def _attention(encoder: Any) -> set[str]:
 
 
 def _bitfit(encoder: Any, config: AdapterConfig) -> None:
-    """Nothing is inserted."""
+    """Insert nothing."""
 
 
 def _wrap(encoder: nn.Module, targets: Iterable[str], wrapped: Callable[[Any], nn.Module]) -> None:
-    """Put a module around each one whose name ends with a target; FederationError where there is none."""
+    """Wrap each module whose name ends with a target; FederationError if there is no such module."""
     ends = tuple(f".{target}" for target in targets)
     found = [name for name, _ in encoder.named_modules() if name.endswith(ends)]
     if not found:
@@ -128,7 +128,7 @@ def _core(encoder: Any, config: AdapterConfig) -> None:
 
 
 def _prefix(encoder: Any, config: AdapterConfig) -> None:
-    """BERT's attention alone: other families' has another signature."""
+    """Only for BERT's attention; other families' has another signature."""
     _wrap(encoder, ("attention.self",), lambda attention: Prefix(attention, encoder.config.hidden_size, config.r or 0))
 
 

@@ -1,4 +1,4 @@
-"""Activation checkpointing: layers keep their inputs alone, and compute the rest again when gradients need it."""
+"""Activation checkpointing: layers keep only their inputs and recompute the rest for gradients."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from torch.utils.checkpoint import checkpoint
 
 @contextmanager
 def checkpointed(encoder: nn.Module, layers: Sequence[nn.Module]) -> Iterator[None]:
-    """Checkpoint the activations of an encoder's layers in the forward passes of a block.
+    """Checkpoint the activations of an encoder's layers in the forward passes of a `with` block.
 
-    Dropout draws the same again. What crosses the wire in front of a layer crosses once: hooks stay outside.
+    Recomputation repeats the same dropout. Hooks before a layer run only once, so tensors cross the wire once.
     """
     config: Any = encoder.config
-    caches = getattr(config, "use_cache", None)  # GPT-2's keys and values, which a second pass would add once more
+    caches = getattr(config, "use_cache", None)  # a second pass would add GPT-2's keys and values again
     config.use_cache = False
     for layer in layers:
         layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)

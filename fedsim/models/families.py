@@ -1,4 +1,4 @@
-"""The families of encoders: what each does differently from BERT, in one table; and the files of their weights."""
+"""Encoder families: their differences from BERT in one table, and their weight files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fedsim.files import read_json, require_files
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
-# A part of a head, such as "transform.weight" -> the names that it has in checkpoints, without the encoder's prefix.
+# Part of a head, such as "transform.weight" -> its names in checkpoints, without the encoder's prefix.
 HeadNames = Mapping[str, tuple[str, ...]]
 _WEIGHT_AND_BIAS = ("weight", "bias")
-_OLDER = {"weight": "gamma", "bias": "beta"}  # of a LayerNorm, in checkpoints that were converted from TensorFlow
+_OLDER = {"weight": "gamma", "bias": "beta"}  # LayerNorm's parameters in checkpoints converted from TensorFlow
 
 
 STORED_AS = {"pooled": "pooler", "masked-lm": "masked-lm"}  # a head's name -> its kind in `Family.stored_heads`
@@ -38,12 +38,12 @@ class Family:
     """How the encoders of one model type differ from BERT.
 
     Args:
-        prefix: Begins the names of the encoder's tensors in a checkpoint that has a head.
-        stored_heads: Kind of head -> its names in checkpoints. A head whose kind is missing is drawn.
-        other_heads: Begin the names of the tensors of heads that are never read.
-        positions_follow_padding: Positions are counted from the padding's id + 1, as fairseq does.
-        has_pooler: The library's model has a pooler, which is left out.
-        has_bert_layers: The layers are BERT's, so that they can run over packed tokens.
+        prefix: Prefix of the encoder's tensor names in a checkpoint with a head.
+        stored_heads: Kind of head -> its names in checkpoints. Heads of other kinds start with random weights.
+        other_heads: Prefixes of tensor names in heads that are never read.
+        positions_follow_padding: Positions start at the padding id + 1, as in fairseq.
+        has_pooler: The library's model has a pooler, which is omitted.
+        has_bert_layers: The layers are BERT's and can run over packed tokens.
     """
 
     prefix: str
@@ -105,7 +105,7 @@ FAMILIES: Mapping[str, Family] = {
         positions_follow_padding=True,
     ),
 }  # fmt: skip
-PADDING = {"roberta": 1, "xlm-roberta": 1, "camembert": 1, "mpnet": 1}  # the libraries' default ids
+PADDING = {"roberta": 1, "xlm-roberta": 1, "camembert": 1, "mpnet": 1}  # the library's default ids
 
 
 def first_position(config: Mapping[str, Any]) -> int:
@@ -118,13 +118,13 @@ def first_position(config: Mapping[str, Any]) -> int:
 
 
 def longest_text(config: Mapping[str, Any]) -> int:
-    """The number of tokens that an encoder has positions for."""
+    """The longest text, in tokens, that an encoder has positions for."""
     positions = int(config.get("max_position_embeddings", config.get("n_positions", 512)))  # the latter is GPT-2's
     return positions - first_position(config)
 
 
 def has_packed_layers(config: Mapping[str, Any]) -> bool:
-    """Whether an encoder's layers are BERT's; fields that the configuration leaves out have BERT's values."""
+    """Whether an encoder's layers are BERT's; missing configuration fields have BERT's values."""
     fields = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
     return FAMILIES[config["model_type"]].has_bert_layers and all(
         (config.get(name) or value) == value for name, value in fields.items()
@@ -132,7 +132,7 @@ def has_packed_layers(config: Mapping[str, Any]) -> bool:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files of an encoder's weights: one, or those that an index names; FederationError if one is missing."""
+    """An encoder's weight files: one, or those listed in an index; FederationError if one is missing."""
     require_files(folder, (WEIGHTS, INDEX), "the weights of an encoder")
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
@@ -143,7 +143,7 @@ def weight_files(folder: Path) -> list[Path]:
             raise FederationError(f"{folder / INDEX}: expected a weight_map of tensors to files, found none")
         paths = [folder / Path(name).name for name in sorted(set(files.values()))]
         if missing := [path.name for path in paths if not path.is_file()]:
-            raise FederationError(f"{folder}: expected the files that {INDEX} names, found no {', '.join(missing)}")
+            raise FederationError(f"{folder}: expected the files listed in {INDEX}, found no {', '.join(missing)}")
         return paths
     others = sorted(path.name for path in folder.glob("*.safetensors"))
     raise FederationError(

@@ -1,4 +1,4 @@
-"""Heads: they turn the encoder's last hidden states into outputs, on one path or on several."""
+"""Heads: modules that turn the encoder's last hidden states into outputs, on one or several paths."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from transformers.models.bert.modeling_bert import BertLayer
 from fedsim.errors import FederationError
 from fedsim.rng import SERVER, torch_seeded
 
-# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width, N targets:
-# the texts of a batch, or its tokens with a target.
+# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E head width, N targets: a
+# batch's texts, or its tokens with a target.
 
-# The encoder's last hidden states [B, S, D], the last one first; features may be half precision, sums are not.
+# The encoder's last hidden states [B, S, D], the last one first; features may be in half precision, sums are in fp32.
 States = Sequence[Tensor]
 
 
 class Head(nn.Module):
-    """From hidden states to path logits [P, N, C]: losses of paths are summed, their logits averaged.
+    """From hidden states to path logits [P, N, C]; path losses are summed, path logits averaged.
 
     Built from an encoder's configuration and a number of outputs.
-    states: how many of the last hidden states it reads. tokens: whether it reads all tokens, or [CLS] alone.
-    answers_tokens: whether it has outputs for each token that `is_target_BS` marks, or for each text.
+    states: the number of last hidden states it reads. tokens: whether it reads all tokens, or only [CLS].
+    answers_tokens: whether it has outputs per token marked by `is_target_BS`, or per text.
     """
 
     states: ClassVar[int] = 1
@@ -38,11 +38,11 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def attach(self, encoder: nn.Module) -> None:
-        """Use parameters of the encoder, such as word embeddings; most heads use none."""
+        """Use encoder parameters such as word embeddings; by default the head uses no such parameters."""
 
 
 class Pooled(Head):
-    """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
+    """BERT's head: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Ordinary(Head):
 
 
 class Average(Head):
-    """The mean over a text's tokens, padding left out, and one linear layer (FedFreezeBERT's average aggregator)."""
+    """The mean over a text's tokens without padding, and one linear layer (FedFreezeBERT's average aggregator)."""
 
     tokens = True
 
@@ -100,7 +100,7 @@ class Tokens(Head):
 class CausalLanguageModel(Head):
     """The word embeddings as decoder, over the tokens with a target (Radford et al. 2018, equation 2).
 
-    The decoder shares the parameter of the embeddings, which is trained, sent and counted once.
+    The decoder shares the embeddings' parameter, which is trained, sent and counted once.
     """
 
     tokens = True
@@ -120,7 +120,7 @@ class CausalLanguageModel(Head):
     def _check(self, words: int, outputs: int) -> None:
         if words != outputs:
             raise FederationError(
-                f"tied decoder: expected as many outputs as the encoder's {words} words, got {outputs}"
+                f"tied decoder: expected as many outputs as the encoder's {words} words, found {outputs}"
             )
 
 
@@ -139,7 +139,7 @@ class MaskedLanguageModel(CausalLanguageModel):
 
 
 class _Untied(CausalLanguageModel):
-    """A separate decoder, drawn as other weights are, in place of the word embeddings."""
+    """A separate decoder, initialised like other weights, instead of the word embeddings."""
 
     def attach(self, encoder: Any) -> None:
         words = encoder.get_input_embeddings().weight
@@ -148,11 +148,11 @@ class _Untied(CausalLanguageModel):
 
 
 class UntiedCausalLanguageModel(_Untied):
-    """A causal language model whose decoder is no part of the embeddings."""
+    """A causal language model with a decoder separate from the embeddings."""
 
 
 class UntiedMaskedLanguageModel(_Untied, MaskedLanguageModel):
-    """A masked language model whose decoder is no part of the embeddings."""
+    """A masked language model with a decoder separate from the embeddings."""
 
 
 class _FourPaths(Head):
@@ -194,10 +194,10 @@ class HierarchicalSum(_FourPaths):
 
 
 def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
-    """A BertLayer's output [B, D] at [CLS]: nothing else is read of a path's last layer, so nothing else is computed.
+    """A BertLayer's output [B, D] at [CLS], the only output that a path reads from its last layer.
 
-    One query a text lets its products be taken in another order: q (W_k x + b_k) = (q W_k) x + q b_k, and the values
-    are weighted before W_v is applied. No matrix meets every token, and the layer costs a fraction.
+    With one query per text the products can be reordered: q (W_k x + b_k) = (q W_k) x + q b_k, and values are weighted
+    before W_v is applied. No weight matrix multiplies every token, so the layer is much cheaper.
     """
     attention = layer.attention.self
     device = hidden_BSD.device.type
@@ -208,7 +208,7 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
     def by_head(values: Tensor, dim: int) -> Tensor:
         return values.unflatten(dim, (attention.num_attention_heads, -1))
 
-    # What meets one token a text stays fp32: casting the weights would cost more than it saves.
+    # Products with one token per text stay in fp32: casting the weights would cost more than it saves.
     with torch.autocast(device, enabled=False) if autocasts else nullcontext():
         first_BD = hidden_BSD[:, 0].float()
         query_BHE = by_head(attention.query(first_BD), -1) * attention.scaling
@@ -225,8 +225,8 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
 
 
 def _layer_config(config: Any) -> Any:
-    """A BertConfig of the encoder's sizes; DistilBERT has other names for some of them."""
-    make: Any = BertConfig  # attn_implementation is an argument of every configuration, and declared by none
+    """A BertConfig with the encoder's sizes; DistilBERT has other names for some of them."""
+    make: Any = BertConfig  # every configuration takes attn_implementation, but none declares it
 
     def size(name: str, other: str) -> Any:
         return getattr(config, name) if hasattr(config, name) else getattr(config, other)
@@ -243,7 +243,7 @@ def _layer_config(config: Any) -> Any:
     )
 
 
-# "-copied": the layers begin as copies of the encoder's last four; else fresh, as BERT is initialised.
+# "-copied": layers start as copies of the encoder's last four; else random, initialised like BERT.
 COPIED = "-copied"
 HEADS: Mapping[str, type[Head]] = {
     "pooled": Pooled,
@@ -262,17 +262,17 @@ HEADS: Mapping[str, type[Head]] = {
 
 
 def build_head(name: str, encoder: nn.Module, outputs: int, seed: int) -> Head:
-    """The head of that name for an encoder, its weights drawn from `seed` as BERT's are; FederationError if unfit."""
+    """Build the named head for an encoder, initialised like BERT from `seed`; FederationError if it does not fit."""
     if name not in HEADS:
         raise FederationError(f"unknown head {name!r}: expected one of {', '.join(HEADS)}")
-    config: Any = encoder.config  # its fields differ from family to family
+    config: Any = encoder.config  # its fields differ between families
     kind = HEADS[name]
     if config.num_hidden_layers < kind.states:
         raise FederationError(
-            f"head {name}: it reads the last {kind.states} layers, and the encoder has {config.num_hidden_layers}; "
+            f"head {name}: expected at least {kind.states} layers in the encoder, found {config.num_hidden_layers}; "
             f"choose a deeper encoder, or one of the heads {', '.join(n for n, k in HEADS.items() if k.states == 1)}"
         )
-    with torch_seeded(seed, 0, SERVER, "layout"):  # modules draw weights when they are made; the head's are drawn below
+    with torch_seeded(seed, 0, SERVER, "layout"):  # modules initialise when made; the head's weights are set below
         head = kind(config, outputs)
     with torch_seeded(seed, 0, SERVER, "head"), torch.no_grad():
         for module in head.modules():

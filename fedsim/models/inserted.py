@@ -1,6 +1,6 @@
-"""Adapters that the peft library lacks, or that break in it, as modules around an encoder's own ones.
+"""Adapters that the peft library lacks or breaks, as wrappers around an encoder's modules.
 
-Each keeps the wrapped module as `base_layer`, as peft's do, so that its parameters keep their names.
+Each keeps the wrapped module as `base_layer`, like peft, so that its parameters keep their names.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# Shape suffixes: B texts, H heads, S tokens, P positions of the prefix, E a head's width, D hidden width.
+# Shape suffixes: B texts, H heads, S tokens, P prefix positions, E head width, D hidden width.
 
 
 class Bottleneck(nn.Module):
-    """An adapter behind a linear layer: down to r, GELU, up, residual (Houlsby et al. 2019); at first it adds 0."""
+    """An adapter after a linear layer: down to r, GELU, up, residual (Houlsby et al. 2019); it initially adds 0."""
 
     def __init__(self, base_layer: nn.Module, width: int, r: int) -> None:
         super().__init__()
@@ -32,10 +32,10 @@ class Bottleneck(nn.Module):
 
 
 class Core(nn.Module):
-    """W + s B R A, of which R [r, r] alone is trained, from 0 (Fed-SB's form, Singhal et al. 2025).
+    """W + s B R A with only R [r, r] trained, from 0 (Fed-SB's form, Singhal et al. 2025).
 
-    B and A are the first singular vectors of W, as in LoRA-XS; Fed-SB takes those of a first gradient, which would be
-    trained on all clients' texts together.
+    B and A are the top singular vectors of W, as in LoRA-XS; Fed-SB takes those of an initial gradient, which would
+    need all clients' texts together.
     """
 
     def __init__(self, base_layer: Any, r: int, scale: float) -> None:
@@ -54,10 +54,10 @@ class Core(nn.Module):
 
 
 class Prefix(nn.Module):
-    """Trained keys and values before those of the texts, in one layer's attention (Li and Liang 2021).
+    """Trained keys and values before the texts' in one layer's attention (Li and Liang 2021).
 
-    To the attention it is a cache that already has P positions. peft hands a cache to the whole encoder, which BERT's
-    masks do not fit in some releases of transformers.
+    The attention sees a cache with P positions. peft passes a cache to the whole encoder, which BERT's masks do not fit
+    in some releases of transformers.
     """
 
     def __init__(self, base_layer: nn.Module, width: int, r: int) -> None:
@@ -67,7 +67,7 @@ class Prefix(nn.Module):
 
     def forward(self, states: Tensor, attention_mask: Tensor | None = None, **options: Any) -> Any:
         if attention_mask is not None:
-            visible = attention_mask.dtype == torch.bool  # True, or 0 where masks are added
+            visible = attention_mask.dtype == torch.bool  # True, or 0 for additive masks
             attention_mask = functional.pad(attention_mask, (len(self.prefix_key), 0), value=visible)
         return self.base_layer(states, attention_mask, **options | {"past_key_values": self})
 

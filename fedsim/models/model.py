@@ -1,4 +1,4 @@
-"""The one model of a process, whose parameters are copied in and out of it in place, and their parts by name."""
+"""A process's only model, with parameters copied in and out in place, and its parts by name."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from fedsim.precision import DTYPES, Precision
 from fedsim.rng import SERVER, numpy_generator
 
 LAYER = re.compile(r"\.(?:layer|h)\.(\d+)\.")  # BERT's family, GPT-2
-# BERT's family with ELECTRA's embeddings_project, GPT-2, and the bias that all of MPNet's layers share.
+# BERT's family with ELECTRA's embeddings_project, GPT-2, and the bias shared by MPNet's layers.
 _EMBEDDINGS = ("encoder.embeddings", "encoder.wte.", "encoder.wpe.", "encoder.encoder.relative_attention_bias.")
-PACKED = ("lora", "bitfit")  # the adapters with which layers run over packed tokens
-_LAST = "encoder.ln_f."  # GPT-2's norm behind its last layer
+PACKED = ("lora", "bitfit")  # adapters that packed layers support
+_LAST = "encoder.ln_f."  # GPT-2's norm after its last layer
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class ParameterGroups:
         return self.embeddings.union(*self.layers, self.head)
 
     def up_to(self, layer: int) -> frozenset[str]:
-        """Encoder layers 1 … `layer`, counted from 1 as the papers do."""
+        """Encoder layers 1 … `layer`, counted from 1 as in the papers."""
         if not isinstance(layer, int) or not 0 <= layer <= self.depth:
             raise FederationError(f"critical layer {layer}: expected 0 to {self.depth}, the encoder's number of layers")
         return frozenset().union(*self.layers[:layer])
 
     def view(self, layers: Sequence[int]) -> dict[str, str]:
-        """A sub-model's names -> the names here: its i-th layer is the one numbered `layers[i]`, the rest is the same.
+        """A sub-model's names -> this model's: its layer i is layer `layers[i]` here, other names are the same.
 
         Layers are counted from 0; the same layer may appear several times.
         """
@@ -71,7 +71,7 @@ class ParameterGroups:
 
 
 def parameter_groups(names: Iterable[str]) -> ParameterGroups:
-    """Sort the parameters of a SequenceModel ("encoder.…", "head.…") into parts."""
+    """Group a SequenceModel's parameter names ("encoder.…", "head.…") by part."""
     embeddings, head, last = set(), set(), set()
     layers: dict[int, set[str]] = {}
     for name in names:
@@ -95,17 +95,17 @@ def parameter_groups(names: Iterable[str]) -> ParameterGroups:
 def resolve_kernels(
     requested: str, device: torch.device, config: Mapping[str, Any], adapter: AdapterConfig | None = None
 ) -> str:
-    """The kernels for an encoder of this configuration: packed ones on CPUs alone, and if its layers are BERT's.
+    """The kernels for an encoder with this configuration: packed only on CPUs and with BERT's layers.
 
-    "packed": our own over packed tokens; "reference": the transformers library's over padded ones. A GPU's own
-    attention is faster, and the `meta` device computes nothing.
+    "packed": this project's, over packed tokens; "reference": the transformers library's, over padded tokens. GPUs have
+    faster attention kernels, and the `meta` device computes nothing.
     """
     fits = has_packed_layers(config) and (adapter is None or adapter.kind in PACKED)
     return "packed" if requested == "packed" and device.type == "cpu" and fits else "reference"
 
 
 class Model:
-    """A model on its device, with its parameters by name and the objective that it is trained for."""
+    """A model on its device, with parameters by name and a training objective."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ class Model:
         kernels: str = "packed",
         checkpoints: bool = False,
     ) -> None:
-        """kernels: of the encoder's layers, see `resolve_kernels`. checkpoints: whether these compute activations twice
-        in training, to keep less.
+        """kernels: for the encoder's layers, see `resolve_kernels`. checkpoints: recompute their activations to save
+        memory.
         """
         self.precision = precision
         self.kernels, self.checkpoints = kernels, checkpoints
@@ -125,14 +125,14 @@ class Model:
         # named_parameters, never state_dict: a tied tensor must be counted once
         self.parameters = {stable_name(name): parameter for name, parameter in network.named_parameters()}
         self.objective = objective
-        self._held: dict[str, Tensor] = {}  # by name, what `hold` wrote last and nothing has changed since
+        self._held: dict[str, Tensor] = {}  # by name, the tensors that `hold` wrote and that are unchanged since
         encoder: Any = network.encoder
         packed = resolve_kernels(kernels, self.device, encoder.config.to_dict(), network.adapter) == "packed"
         self._packed = PackedEncoder(encoder, checkpoints) if packed else None
 
     @property
     def packed(self) -> bool:
-        """Whether the encoder's layers run over packed tokens: on a CPU, where they are BERT's."""
+        """Whether the encoder's layers run over packed tokens."""
         return self._packed is not None
 
     @property
@@ -142,14 +142,14 @@ class Model:
 
     @property
     def trainable(self) -> frozenset[str]:
-        """The names of the parameters that may be trained: all, or an adapter's and the head's."""
+        """The names of trainable parameters: all, or the adapter's and the head's."""
         names, adapted = frozenset(self.parameters), self.network.adapted
         return adapted | self.groups.head if self.network.adapter else names
 
     @property
     def hidden(self) -> int:
         """Width of the encoder's hidden states."""
-        config: Any = self.network.encoder.config  # its fields differ from family to family
+        config: Any = self.network.encoder.config  # its fields differ between families
         return int(config.hidden_size)
 
     @property
@@ -167,9 +167,9 @@ class Model:
                 self.parameters[name].copy_(value)
 
     def hold(self, values: Mapping[str, Tensor]) -> None:
-        """As `write`, for tensors that are never changed in place: a tensor that was copied before is not copied again.
+        """Like `write`, for tensors that never change in place: a tensor that was copied before is not copied again.
 
-        A parameter that has gradients may be trained at any time, so it is always written.
+        A parameter that requires gradients may have been trained, so it is always written.
         """
         frozen = {name for name in values if not self.parameters[name].requires_grad}
         due = {name: value for name, value in values.items() if name not in frozen or self._held.get(name) is not value}
@@ -177,7 +177,7 @@ class Model:
         self._held.update({name: value for name, value in due.items() if name in frozen})
 
     def lend(self, values: Mapping[str, Tensor]) -> None:
-        """Let parameters share the memory of these tensors, so that training changes them in place."""
+        """Let parameters share these tensors' memory, so that training changes the tensors in place."""
         for name, value in values.items():
             self._held.pop(name, None)
             self.parameters[name].data = value
@@ -191,14 +191,14 @@ class Model:
         return {name: self.parameters[name].detach().clone() for name in names}
 
     def set_trained(self, names: Iterable[str]) -> None:
-        """Ask for gradients of these parameters and no others."""
+        """Require gradients only for these parameters."""
         trained = frozenset(names)
         for name, parameter in self.parameters.items():
             parameter.requires_grad_(name in trained)
         self._held = {name: value for name, value in self._held.items() if name not in trained}
 
     def path_logits(self, batch: Batch, changed: bool = True) -> Tensor:
-        """Outputs [P, N, C] of each path in fp32, computed in the chosen precision.
+        """Outputs [P, N, C] for all paths, in fp32, computed in the model's precision.
 
         changed: whether parameters may have changed since the last pass.
         """
@@ -219,18 +219,18 @@ class Model:
         return self.path_logits(batch).mean(0)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Mean loss of a batch's targets, summed over the head's paths."""
+        """Mean loss over a batch's targets, summed over the head's paths."""
         labels = batch["labels"].to(self.device, non_blocking=True)
         targets = labels[labels != IGNORED] if self.objective.of_tokens else labels
         return torch.stack([self.objective.loss(outputs, targets) for outputs in self.path_logits(batch)]).sum()
 
     def features(self, batch: Batch) -> Tensor:
-        """The hidden states that the head reads, [K, B, S, D], or of [CLS] alone, [K, B, 1, D]."""
+        """The hidden states for the head, [K, B, S, D], or [K, B, 1, D] for only [CLS]."""
         states = torch.stack(tuple(self._states(self._moved(batch))))
         return states if self.network.head.tokens else states[:, :, :1]
 
     def predict(self, subset: Subset, batch_size: int, width: int | None) -> np.ndarray:
-        """The objective's answers for a subset, a row a text in its order; its random draws are the same every time."""
+        """The answers for a subset, one row per text, in order; random targets are equal in every call."""
         self.network.eval()
         answers: np.ndarray | None = None
         with torch.inference_mode():
@@ -238,28 +238,29 @@ class Model:
                 rows = self.objective.answer(self.path_logits(batch, changed=number == 0).mean(0), batch)
                 if answers is None:
                     answers = np.zeros(self.objective.shape(subset), dtype=rows.dtype)
-                kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
+                kept = rows[:, : answers.shape[1]]  # without fixed padding beyond the longest text
                 answers[positions, : kept.shape[1]] = kept
         return answers if answers is not None else np.zeros(self.objective.shape(subset), dtype=np.float32)
 
     def _prepared(self, subset: Subset, batch_size: int, width: int | None) -> Iterable[tuple[np.ndarray, Batch]]:
-        """The batches that are scored, with what the objective draws for each in order; those of tokens widest first.
+        """The batches for scoring, with the objective's random targets; for token objectives, the widest first.
 
-        A heap that keeps what is freed would else find no place for the next batch's logits, a vocabulary wide.
+        Otherwise the heap could not reuse freed memory for the next batch's logits, which are as wide as the
+        vocabulary.
         """
         rng, drawn = numpy_generator(0, 0, SERVER, "evaluation"), evaluation_batches(subset, batch_size, width)
         prepared = ((positions, self.objective.prepare(batch, rng)) for positions, batch in drawn)
         return reversed(list(prepared)) if self.objective.of_tokens else prepared
 
     def _states(self, batch: Batch, changed: bool = True) -> States:
-        """The hidden states that the head reads; of each text's first token alone, where that saves anything."""
+        """The hidden states for the head; only each text's first token if that saves computation."""
         network, packed = self.network, self._packed
         if packed is None or "features" in batch or not packed.fits:
             keeps_all = not (self.checkpoints and torch.is_grad_enabled())
             once = nullcontext() if keeps_all else checkpointed(network.encoder, encoder_layers(self))
             with self.precision.autocast(), once:
                 return network.states(batch)
-        # Where all that the head gets crosses the wire, it gets all.
+        # A hook on the head sends its inputs over the wire: all tokens.
         first = not (network.head.tokens or network.head._forward_pre_hooks)
         dtype = DTYPES[self.precision.name]
         if changed:
@@ -278,10 +279,10 @@ def encoder_layers(model: Model) -> list[nn.Module]:
 
 
 def shallower(model: Model, names: Set[str]) -> Model:
-    """A copy of a model with these parameters alone: all but the layers, and as many first layers as the names have.
+    """A copy of a model with only its first layers, as many as the names have, and all other parts.
 
-    The view of a plan says which of the server's layers a client's layer is.
-    FederationError if the names are not those of such a model.
+    A plan's view maps a client's layers to the server's.
+    FederationError if the names do not fit such a model.
     """
     depth = len({match[1] for name in names if (match := LAYER.search(name))})
     network = copy.deepcopy(model.network)

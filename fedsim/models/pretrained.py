@@ -1,4 +1,4 @@
-"""Pre-trained weights in a folder of safetensors: each tensor is used, belongs to a known head, or is refused."""
+"""Pre-trained weights in a safetensors folder: each tensor is used, belongs to a known head, or is rejected."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from fedsim.errors import FederationError
 from fedsim.models.families import FAMILIES, Family, HeadNames, weight_files
 
 FLOATS = ("F64", "F32", "F16", "BF16")
-# Constants that older versions of the library stored; today's compute them.
+# Constants stored by older library versions; current versions compute them.
 _BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$")
 _NAMED = 5  # tensors in an error message
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Every tensor of a checkpoint, by its name there.
+    """Every tensor in a checkpoint, by its stored name.
 
     Args:
-        used: Names of the tensors that the encoder holds.
-        heads: Kind of head -> the names of its tensors: heads that can be read.
-        unused: Names of the tensors of other heads and of constants.
+        used: Names of the encoder's tensors.
+        heads: Kind of readable head -> its tensors' names.
+        unused: Names of other heads' tensors and of constants.
     """
 
     used: tuple[str, ...]
@@ -37,7 +37,7 @@ class Ledger:
 
 
 def read_ledger(folder: Path, config: Mapping[str, Any], parameters: Sequence[str]) -> Ledger:
-    """Account for every tensor of a folder's weights, from the files' headers alone.
+    """Classify every tensor in a folder's weights by the files' headers.
 
     Args:
         folder: An encoder's folder.
@@ -70,7 +70,7 @@ def read_ledger(folder: Path, config: Mapping[str, Any], parameters: Sequence[st
 
 
 def require_floats(folder: Path, config: Mapping[str, Any]) -> None:
-    """Raise FederationError if weights are integers, or an adapter lies next to them."""
+    """Raise FederationError if weights are integers or an adapter is stored next to them."""
     if "quantization_config" in config:
         raise FederationError(f"{folder}: expected float weights, found quantization_config; convert them to floats")
     if (folder / "adapter_config.json").is_file():
@@ -88,13 +88,13 @@ def require_floats(folder: Path, config: Mapping[str, Any]) -> None:
 def require_finite(folder: Path, encoder: nn.Module) -> None:
     """Raise FederationError if a weight is not a finite number."""
     for name, parameter in encoder.named_parameters():
-        # A sum carries NaN and infinity, and is several times cheaper than a look at each value.
+        # A sum propagates NaN and infinity, and is several times cheaper than a check of each value.
         if not torch.isfinite(parameter.detach().sum()) and not torch.isfinite(parameter).all():
             raise FederationError(f"{folder}: {name}: expected finite numbers, found NaN or infinity. Fetch it again.")
 
 
 def stored_head(folder: Path, config: Mapping[str, Any], kind: str) -> dict[str, Tensor]:
-    """A head's weights from an encoder's files, in fp32, by the head's own names; empty if there is no such head.
+    """A head's weights from an encoder's files, in fp32, by the head's parameter names; empty without such a head.
 
     Args:
         folder: The encoder's folder.
@@ -102,7 +102,7 @@ def stored_head(folder: Path, config: Mapping[str, Any], kind: str) -> dict[str,
         kind: See `Family.stored_heads`.
 
     Raises:
-        FederationError: Only a part of the head is there, or the files cannot be read.
+        FederationError: Parts of the head are missing, or the files cannot be read.
     """
     family = FAMILIES[config["model_type"]]
     names = family.stored_heads.get(kind, {})
@@ -123,7 +123,7 @@ def stored_head(folder: Path, config: Mapping[str, Any], kind: str) -> dict[str,
 
 
 def has_head(folder: Path, config: Mapping[str, Any], kind: str) -> bool:
-    """Whether an encoder's files hold a head, by their headers; see `stored_head`."""
+    """Whether an encoder's files contain a head, by their headers; see `stored_head`."""
     family = FAMILIES[config["model_type"]]
     stored = _all_names(family.stored_heads.get(kind, {}))
     return any(_bare(name, family) in stored for name, _ in _types(folder))
@@ -146,7 +146,7 @@ def _bare(name: str, family: Family) -> str:
 
 
 def _in_encoder(name: str, family: Family) -> str:
-    """The encoder's name of a stored tensor; LayerNorms of older checkpoints have gamma and beta."""
+    """The encoder's name for a stored tensor; older checkpoints call LayerNorm's parameters gamma and beta."""
     bare = _bare(name, family)
     for older, newer in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
         bare = bare.removesuffix(older) + newer if bare.endswith(older) else bare

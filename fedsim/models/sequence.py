@@ -21,7 +21,7 @@ from fedsim.models.pretrained import read_ledger, require_finite, require_floats
 SIZES = {
     *("vocab_size", "hidden_size", "dim", "n_embd", "num_hidden_layers", "n_layers", "n_layer", "num_attention_heads"),
     *("n_heads", "n_head", "intermediate_size", "hidden_dim", "max_position_embeddings", "n_positions"),
-}  # of every family, each where it has it
+}  # of all families
 MOST = 10**8
 
 
@@ -42,7 +42,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def encoder_from_config(config: Mapping[str, Any]) -> nn.Module:
-    """An encoder with fresh weights, without pooler; on the `meta` device if called under it."""
+    """An encoder with random weights, without pooler; on the `meta` device if called under it."""
     values = dict(config)
     return AutoModel.from_config(AutoConfig.for_model(values.pop("model_type"), **values), **_no_pooler(config))
 
@@ -50,8 +50,8 @@ def encoder_from_config(config: Mapping[str, Any]) -> nn.Module:
 def encoder_from_folder(folder: Path) -> nn.Module:
     """A pre-trained encoder in fp32, without pooler. Only safetensors are read, never a pickle.
 
-    Its weights are copies in torch's own memory: as mapped from the file, they lie wherever its header ends, and on
-    some CPUs a matrix product has other last bits where they are not aligned.
+    The weights are copied to torch's memory: mapped from the file they may be unaligned, which changes the last bits of
+    a matrix product on some CPUs.
     """
     config = read_config(folder)
     require_files(folder, ("*.json",), "a file of an encoder")
@@ -62,7 +62,7 @@ def encoder_from_folder(folder: Path) -> nn.Module:
         )
     except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged file
         raise FederationError(f"{folder}: the weights cannot be read ({error}). Fetch the encoder again.") from None
-    if loading["missing_keys"]:  # transformers would draw them at random
+    if loading["missing_keys"]:  # transformers would initialise them randomly
         raise FederationError(f"{folder}: the weights lack {', '.join(sorted(loading['missing_keys']))}")
     read_ledger(folder, config, [name for name, _ in encoder.named_parameters()])
     for parameter in encoder.parameters():
@@ -80,27 +80,27 @@ def _no_pooler(config: Mapping[str, Any]) -> dict[str, bool]:
     return {"add_pooling_layer": False} if FAMILIES[config["model_type"]].has_pooler else {}
 
 
-# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states, N targets of the batch.
+# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states, N targets in the batch.
 
 
 class SequenceModel(nn.Module):
-    """Encoder and head. Parameters are called "encoder.…" and "head.…".
+    """Encoder and head. Parameters have the names "encoder.…" and "head.…".
 
-    An encoder without trained parameters is frozen: it runs as in evaluation, without dropout and without gradients.
+    An encoder without trained parameters is frozen: it runs in evaluation mode, without dropout or gradients.
     """
 
     def __init__(self, encoder: nn.Module, head: Head) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
-        self.adapter: AdapterConfig | None = None  # of the encoder
-        self.added: frozenset[str] = frozenset()  # the parameters that it adds, by the names of `Model.parameters`
+        self.adapter: AdapterConfig | None = None  # the encoder's
+        self.added: frozenset[str] = frozenset()  # parameters that it adds, by the names in `Model.parameters`
         self.adapted: frozenset[str] = frozenset()  # those that it trains
         self._takes_types = getattr(encoder.config, "type_vocab_size", 0) > 1
 
     @property
     def is_frozen(self) -> bool:
-        """Whether nothing of the encoder is trained."""
+        """Whether no encoder parameter is trained."""
         return not any(parameter.requires_grad for parameter in self.encoder.parameters())
 
     def train(self, mode: bool = True) -> Self:
@@ -109,7 +109,7 @@ class SequenceModel(nn.Module):
         return self
 
     def forward(self, batch: Mapping[str, Tensor], states: States | None = None) -> Tensor:
-        """Path logits [P, N, C] for the texts or targets of a batch, of token ids or of features computed before.
+        """Path logits [P, N, C] for a batch's texts or token targets, from token ids or precomputed features.
 
         states: the batch's hidden states, if they have been computed.
         """
@@ -117,9 +117,9 @@ class SequenceModel(nn.Module):
         return self.head(self.states(batch) if states is None else states, batch["attention_mask"], is_target_BS)
 
     def states(self, batch: Mapping[str, Tensor]) -> States:
-        """The hidden states that the head reads, of input_ids, attention_mask and token_type_ids, each [B, S].
+        """The hidden states for the head, from input_ids, attention_mask and token_type_ids, each [B, S].
 
-        A batch that carries "features" [K, B, S, D] has them already.
+        A batch with "features" [K, B, S, D] already contains them.
         """
         if "features" in batch:
             return batch["features"].unbind()
@@ -139,9 +139,9 @@ class SequenceModel(nn.Module):
 def with_head(
     encoder: nn.Module, outputs: int, seed: int, folder: Path | None = None, head: str = "pooled"
 ) -> SequenceModel:
-    """The encoder with a head drawn from `seed`, or with the head of the checkpoint in a folder, if that has one.
+    """The encoder with the head in a folder's checkpoint, or, if that has no head, a random one from `seed`.
 
-    FederationError if that one is incomplete or has other sizes.
+    FederationError if the stored head is incomplete or has other sizes.
     """
     made = build_head(head, encoder, outputs, seed)
     config: Any = encoder.config

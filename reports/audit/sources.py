@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import TypeVar
 
 from benchmarks.claims import Claim
+from benchmarks.dry_run.shapes import derive_client
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.audit.arithmetic import Series, Value
 from reports.evidence.equations import Costs
 from reports.evidence.labels import Range, label1_ranges
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, DeriveClient, Request, request_for
+from reports.evidence.records import PAPER, Request, request_for
 from reports.evidence.traffic import derived_cost
 
 SOURCES = (
@@ -27,10 +28,9 @@ Known = TypeVar("Known")
 
 @dataclass(frozen=True)
 class PaperFacts:
-    """What an audit may use: a paper's numbers and claims, records, and costs by shapes.
+    """What an audit may use: a paper's numbers and claims, and records.
 
-    published, benchmarks: by id, of this paper and of others that its claims speak of. Without derive and
-    derive_client, findings that need costs by shapes are left out.
+    published, benchmarks: by id, of this paper and of others that its claims speak of.
     """
 
     paper: str
@@ -38,8 +38,6 @@ class PaperFacts:
     benchmarks: Mapping[str, Benchmark]
     claims: tuple[Claim, ...] = ()
     records: tuple[RunResult, ...] = ()
-    derive: Callable[[Benchmark], Derive] | None = None
-    derive_client: DeriveClient | None = None
 
     @property
     def numbers(self) -> Numbers:
@@ -47,7 +45,7 @@ class PaperFacts:
 
 
 class NotAvailableError(Exception):
-    """A number that needs shapes or records that were not given; its statement is left out."""
+    """A number that needs records that were not given, or shapes that do not give it; its statement is left out."""
 
 
 def _available(value: Known | None) -> Known:
@@ -75,8 +73,8 @@ class Sources:
     def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
         """Bytes of a part of the encoder that another benchmark has at the scale of the paper."""
         table, scale = self.facts.benchmarks[benchmark], self.facts.benchmarks[scale_of].scale(PAPER)
-        derive = _available(self.facts.derive)
-        return Decimal(getattr(_available(derive(table)(table.row(row), table.columns[0], scale)).sizes, part))
+        plan = self._request(benchmark).plan(table.row(row), scale)
+        return Decimal(getattr(_available(plan).sizes, part))
 
     def round_bytes(self, benchmark: str, row: str) -> Decimal:
         """Bytes of one round by shapes, in the directions that the paper counts."""
@@ -85,10 +83,9 @@ class Sources:
 
     def client(self, benchmark: str, rows: str, quantity: str) -> Value:
         """A quantity of ClientCosts, of one row or of several."""
-        table, derive = self.facts.benchmarks[benchmark], _available(self.facts.derive_client)
-        values: Series = {}
+        table, values = self.facts.benchmarks[benchmark], Series()
         for row in rows.split(", "):
-            costs = _available(derive(table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)))
+            costs = _available(derive_client(table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)))
             values["", row, ""] = _decimal(getattr(costs, quantity))
         return values if len(values) > 1 else next(iter(values.values()))
 
@@ -109,11 +106,9 @@ class Sources:
     def _request(self, benchmark: str, *rows: str) -> Request:
         whole = self.facts.benchmarks[benchmark]
         table = replace(whole, rows=tuple(row for row in whole.rows if not rows or row.id in rows))
-        derive = self.facts.derive(table) if self.facts.derive else None
-        return request_for(table, table.scale(PAPER), (), derive=derive)
+        return request_for(table, table.scale(PAPER), ())
 
     def _derived(self, benchmark: str) -> Costs:
-        _available(self.facts.derive)
         return self._costs.setdefault(benchmark, Costs(self._request(benchmark)))
 
     def equation_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:

@@ -106,9 +106,9 @@ def show(value: Decimal, places: int = 2, sign: str = "") -> str:
     return f"{printed(value, 'round', places):{sign}}".replace("-", "−")
 
 
-def digits(value: Decimal, places: int = 4) -> str:
-    """A number in full, or cut after so many decimals, with an ellipsis."""
-    cut = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_DOWN)
+def digits(value: Decimal) -> str:
+    """A number in full, or cut after four decimals, with an ellipsis."""
+    cut = value.quantize(Decimal("0.0001"), rounding=ROUND_DOWN)
     return f"{cut.normalize():f}" if cut == value else f"{cut}…"
 
 
@@ -289,8 +289,8 @@ def summary(findings: Iterable[Finding]) -> str:
     )
 
 
-def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
-    """A count of the verdicts and a table for each subject, under headings of that level; what disagrees is bold."""
+def audit_markdown(findings: Sequence[Finding]) -> str:
+    """A count of the verdicts and a table for each subject; what disagrees is bold."""
     parts = [summary(findings)]
     for subject in dict.fromkeys(finding.subject for finding in findings):
         lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
@@ -298,5 +298,5 @@ def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
             verdict = one.verdict if one.agrees else f"**{one.verdict}**"
             texts = map(escape, (one.statement, one.printed, one.recomputed))
             lines.append(table_line([*texts, verdict, escape(one.explanation)]))
-        parts += [f"{'#' * level} {escape(subject)}", "\n".join(lines)]
+        parts += [f"## {escape(subject)}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"

@@ -14,7 +14,7 @@ from benchmarks.results import Find, RunResult, among
 from benchmarks.run_config import RunConfig
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
-from reports.evidence.records import Index, by_definition, is_partial, paired, select
+from reports.evidence.records import Index, is_partial, newest_by_place, paired, select
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost, measured_cost
 
@@ -172,7 +172,7 @@ class Runs:
 
     @cached_property
     def _index(self) -> Index:
-        return by_definition(self.records)
+        return newest_by_place(self.records)
 
     def _scale(self, at: At) -> Scale | None:
         """This scale in a row's table: tables of one paper may have different encoders at it."""

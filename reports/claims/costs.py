@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, CostBound, Sends
 from benchmarks.costs.networks import TYPICAL
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
+from benchmarks.run_config import JSON
+from fedsim.files import read_json
 from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived
 from reports.evidence.equations import Costs
-from reports.evidence.records import PAPER, Derive, DeriveWork, Request, request_for
+from reports.evidence.records import PAPER, Request, request_for
 from reports.evidence.traffic import Cost, derived_cost, derived_turns
 from reports.pages.text import number
-from reports.views.resources import Resources
 from reports.views.sent import Sent
 
 ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
@@ -24,11 +26,9 @@ BESIDE_OTHERS = "times are not comparable: records are timed beside other work o
 
 @dataclass(frozen=True)
 class RowCosts:
-    """Costs of rows at one scale; the fields are those of MeasuredNumbers."""
+    """Costs of rows at one scale. Every answer is None if nothing was run."""
 
     runs: Runs
-    derive: Callable[[Benchmark], Derive] | None
-    derive_work: DeriveWork | None
 
     @property
     def tables(self) -> Tables:
@@ -36,10 +36,11 @@ class RowCosts:
 
     @property
     def is_paper(self) -> bool:
+        """Whether the records are of the paper's own scale, where its absolute numbers mean something."""
         return self.runs.scale.id == PAPER
 
     def compared(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        """Two rows' costs compared; what training takes in seconds depends on what else a machine did."""
+        """Two rows' costs compared."""
         rows, task = (pair.row, pair.other), pair.task
         if relation.of == "flops":
             flops = [self._flops(at, task) for at in rows]
@@ -87,8 +88,7 @@ class RowCosts:
         table = self.tables.benchmark(pair.row)
         if table.costing is None or table.costing.baseline != pair.other.row:
             return None
-        timed = Resources(request_for(table, table.scale(PAPER), ())).timed
-        return None if timed is None else timed.percent.get(pair.row.row)
+        return percents(read_json(table.costing.timed)).get(pair.row.row) if table.costing.timed else None
 
     def _computed(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Both rows' runs with the paper's encoder on typical networks: the largest quotient, all of them in a note."""
@@ -127,10 +127,10 @@ class RowCosts:
     def _flops(self, at: At, task: str) -> float | None:
         """Of one client's training on a text, with the paper's own encoder; of central training the server's."""
         costed = self._costed(at, task)
-        if self.derive_work is None or costed is None:
+        if costed is None:
             return None
         table, row, column = costed
-        work = self.derive_work(table.cell(row, column, table.scale(PAPER), 0))
+        work = shapes.derive_work(table.cell(row, column, table.scale(PAPER), 0))
         return None if work is None else work.client or work.server
 
     def _by_shapes(self, at: At) -> str:
@@ -153,11 +153,10 @@ class RowCosts:
     def _request(self, at: At, task: str) -> Request | None:
         """A request for the run whose cost is a row's, at the paper's scale, with its row alone."""
         costed = self._costed(at, task)
-        if self.derive is None or costed is None:
+        if costed is None:
             return None
         table, row, column = costed
-        alone, derive = replace(table, columns=(column,)), self.derive(table)
-        return request_for(alone, table.scale(PAPER), (), [row], derive=derive, derive_work=self.derive_work)
+        return request_for(replace(table, columns=(column,)), table.scale(PAPER), (), [row])
 
     @once
     def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:
@@ -169,3 +168,8 @@ class RowCosts:
         if texts is None and row.id in request.benchmark.closed_forms:
             return Costs(request).derived_run(row)
         return derived_cost(request, row, texts)
+
+
+def percents(timings: JSON) -> dict[str, float]:
+    """Row id -> its seconds in percent of the baseline's, in a result of `make bench`."""
+    return {entry["row"]: float(entry["percent"]) for entry in timings["rows"] if entry["row"]}

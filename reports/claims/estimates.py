@@ -43,24 +43,27 @@ def relative_difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimat
     )
 
 
-def difference_of_gains(pairs: Pairs, before: Pairs, score: str) -> Estimate | None:
-    """By how much more the first records of pairs have improved on a state before training than the second ones.
+def difference_of_gains(pairs: Pairs, before: Pairs, score: str, at: str, relative: bool) -> Estimate | None:
+    """By how much more the first records of pairs gain over others than the second ones, as over those before training.
 
     Args:
-        pairs: After training, one pair a seed.
-        before: Before training, on the same held-out data as the same side of `pairs`.
-        score: The score, whose gains are in percent of the score before training.
+        pairs: One pair a seed.
+        before: The others, on the same held-out data as the same side of `pairs`.
+        score: The score.
+        at: The round that counts.
+        relative: Whether gains are in percent of the others' scores.
 
     Returns:
-        The mean over the seeds of both, in percentage points; None without a shared seed.
+        The mean over the seeds of both, in percentage points or in the score's unit; None without a shared seed.
     """
     start, measured = {first.cell.seed: pair for pair in before for first in pair[:1]}, metric(score)
-    values = []
+    values, rule = [], rule_for(at, [*pairs, *before])
     for pair in pairs:
         if (first := start.get(pair[0].cell.seed)) is None:
             continue
-        scores = [[scores_of([record], score).at()[0] for record in side] for side in zip(pair, first, strict=True)]
-        gain = [100 * measured.sign * (after / at_start - 1) for after, at_start in scores if after and at_start]
+        scores = [[scores_of([record], score).at(rule)[0] for record in side] for side in zip(pair, first, strict=True)]
+        both = [(after, other) for after, other in scores if after and other]
+        gain = [measured.sign * (100 * (after / other - 1) if relative else after - other) for after, other in both]
         values.append(gain[0] - gain[1] if len(gain) == len(scores) else None)
     return resampled(values, resplit_ratio([first for first, _ in pairs])) if values else None
 

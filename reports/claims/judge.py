@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmarks.claims import Claim, Relation
@@ -17,7 +17,7 @@ from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
-from reports.evidence.records import DEMO, PAPER, Derive, DeriveWork
+from reports.evidence.records import DEMO, PAPER
 
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the reading", "no difference"
@@ -187,43 +187,32 @@ class Judgement:
         readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
         if self.at_last is not None:
             readings["scored at the last round"] = self.at_last
-        others = [(name, ours) for name, ours in readings.items() if self._is_other(ours)]
-        as_written = [("read as the page says", measured_word(self.measured), "")] if self.word == DEPENDS else []
-        return [*as_written, *((name, measured_word(ours), self._different_effect(ours)) for name, ours in others)]
+        told = [("read as the page says", measured_word(self.measured), "")] if self.word == DEPENDS else []
+        for name, ours in ((name, ours) for name, ours in readings.items() if self.is_other(ours)):
+            effect = wording.effect(ours)
+            told.append((name, measured_word(ours), f" ({effect})" if effect not in ("", self.effect) else ""))
+        return told
 
     @property
     def elsewhere(self) -> str:
         """The readings with their verdicts and effects, in words."""
         return "; ".join(f"{name}: {word}{effect}" for name, word, effect in self.readings)
 
-    def _different_effect(self, other: Verdict) -> str:
-        """Another reading's number in brackets, if it is not the claim's own."""
-        effect = wording.effect(other)
-        return f" ({effect})" if effect and effect != self.effect else ""
-
-    @property
-    def depends_on_round(self) -> bool:
-        """Whether the last round's scores decide otherwise than those of the round chosen on validation data."""
-        return self.at_last is not None and self._is_other(self.at_last)
-
-    def _is_other(self, other: Verdict) -> bool:
-        is_decided = other.is_decided or self.measured.is_decided
-        return is_decided and measured_word(other) != measured_word(self.measured)
+    def is_other(self, other: Verdict | None) -> bool:
+        """Whether another reading, if there is one, decides the claim in another way."""
+        is_decided = other is not None and (other.is_decided or self.measured.is_decided)
+        return is_decided and other is not None and measured_word(other) != measured_word(self.measured)
 
     @property
     def remarks(self) -> str:
         """What keeps the claim open, tasks in place of others, seeds that would decide, earlier runs."""
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
         more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
-        parts = wording.why(self.measured), judged_on, more, self.earlier_runs
-        return "; ".join(filter(None, parts))
-
-    @property
-    def earlier_runs(self) -> str:
-        """What the earlier runs of a claim show that the protocol's comparisons decide, in words."""
-        if self.exploratory is None:
-            return ""
-        return f"earlier runs, exploratory: {measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
+        earlier = ""
+        if self.exploratory is not None:
+            shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
+            earlier = f"earlier runs, exploratory: {shown}"
+        return "; ".join(filter(None, (wording.why(self.measured), judged_on, more, earlier)))
 
 
 def judge_published(
@@ -249,8 +238,6 @@ def judge(
     records: Iterable[RunResult],
     benchmarks: Mapping[str, Benchmark],
     scale: Scale,
-    derive: Callable[[Benchmark], Derive] | None = None,
-    derive_work: DeriveWork | None = None,
     deciding: Mapping[str, Deciding] | None = None,
 ) -> tuple[Judgement, ...]:
     """Judge a paper's claims on published numbers and on the records of a scale.
@@ -262,8 +249,6 @@ def judge(
         records: Of any scale.
         benchmarks: The same papers' benchmarks by id.
         scale: The one to judge.
-        derive: What a benchmark's rounds send by shapes; without it, bytes are those of the scale's records.
-        derive_work: Operations of training on a text by shapes.
         deciding: Claim id -> the comparisons that decide it in place of the claim's own.
 
     Returns:
@@ -274,8 +259,11 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published, derive, derive_work)
-    last = _at_last_round(source)
+    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published)
+    last = None  # the records as if no round had been chosen, if one was
+    if any(record.chosen_by for record in source.runs.records):
+        at_last_round = tuple(record.at_last_round() for record in source.runs.records)
+        last = replace(source, runs=replace(source.runs, records=at_last_round))
 
     def both(claim: Claim, relations: Iterable[Relation]) -> tuple[Verdict, Verdict]:
         ours = decide(hypotheses_of(relations, source))
@@ -294,11 +282,3 @@ def judge(
         else:
             judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, None, partial, stand_ins))
     return tuple(judged)
-
-
-def _at_last_round(source: MeasuredNumbers) -> MeasuredNumbers | None:
-    """The records as if no round had been chosen; None if none was."""
-    if not any(record.chosen_by for record in source.runs.records):
-        return None
-    last = tuple(record.at_last_round() for record in source.runs.records)
-    return replace(source, runs=replace(source.runs, records=last))

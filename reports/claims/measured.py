@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Sends, Target
-from benchmarks.experiment import Benchmark
+from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Target
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
-from reports import ReportError
-from reports.claims.cells import Pair, Runs, Tables, once
+from reports.claims.cells import Pair, once
 from reports.claims.costs import RowCosts
 from reports.claims.criterion import Evidence, derived, evidence
 from reports.claims.estimates import (
@@ -30,7 +27,7 @@ from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, gains, level
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, DeriveWork, machine
+from reports.evidence.records import machine
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import bytes_until
@@ -42,28 +39,14 @@ SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
 
 
 @dataclass(frozen=True)
-class MeasuredNumbers:
+class MeasuredNumbers(RowCosts):
     """Records of one scale. Every answer is None if nothing was run.
 
     Args:
         numbers: Paper id -> its published numbers, for limits in bytes.
-        derive: What a benchmark's rounds send by shapes, for bytes without a run.
-        derive_work: Operations of training on a text by shapes.
     """
 
-    runs: Runs
     numbers: Mapping[str, Numbers]
-    derive: Callable[[Benchmark], Derive] | None = None
-    derive_work: DeriveWork | None = None
-
-    @property
-    def tables(self) -> Tables:
-        return self.runs.tables
-
-    @property
-    def is_paper(self) -> bool:
-        """Whether the records are of the paper's own scale, where its absolute targets mean something."""
-        return self.runs.scale.id == PAPER
 
     def _directions(self, at: At) -> tuple[str, ...]:
         return self.tables.benchmark(at).paper.directions
@@ -107,7 +90,8 @@ class MeasuredNumbers:
             return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
         if relation.since:
             before = self.runs.paired(*relation.since, pair.task)
-            return self._checked(pair, difference_of_gains(pairs, before, pair.score), failed)
+            gained = difference_of_gains(pairs, before, pair.score, self.runs.score_at, relation.relative)
+            return self._checked(pair, gained, failed)
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
         compared = self._compared(compare, pair._replace(score=score))
@@ -223,19 +207,17 @@ class MeasuredNumbers:
         """The paper's limit at its scale; elsewhere the same share of a round of the first baseline."""
         reference = relation.target.baselines[0]
         cost = self.runs.cost(reference, task)
-        if self.is_paper or cost is None:
+        if self.is_paper or cost is None or relation.sizes is None:
             return limit
-        if relation.sizes is None:
-            raise ReportError("claims: expected the published sizes of a round with a limit in bytes, found none.")
         paper = self.tables.benchmark(reference).paper
         numbers = self.numbers.get(paper.id, Numbers({}))
         size = numbers.at(relation.sizes.table, reference.published or reference.row, relation.sizes.column)
         return limit / (float(size) * paper.gigabyte) * cost.round_bytes
 
-    def bytes_to_target(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        """Bytes until a target depend on who reaches it, and when."""
+    def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """Two rows' costs compared; bytes until a target depend on who reaches it, and when."""
         if relation.target is None:
-            return None
+            return self.compared(relation, pair)
         pairs, score = self._pairs(pair), relation.target.score
         if why := vacuous(self.runs, relation.target, pair.task, score):
             return self._shows_nothing(pair, why)
@@ -246,18 +228,6 @@ class MeasuredNumbers:
         cost = self.runs.cost(pair.row, pair.task)
         idle = SENDS_NOTHING if cost and not cost.round_bytes else self.runs.failed(pair.other, pair.task)
         return self._checked(pair, ratio, wanted.reason or idle)
-
-    # ---- costs -------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _costs(self) -> RowCosts:
-        return RowCosts(self.runs, self.derive, self.derive_work)
-
-    def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        return self._costs.compared(relation, pair)
-
-    def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
-        return self._costs.total(relation, row, task)
 
 
 def _seeds(pairs: Pairs) -> list[int]:

@@ -10,7 +10,7 @@ from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, CostBo
 from benchmarks.measures import metric
 from reports.claims.cells import Pair, Tables
 from reports.claims.criterion import Evidence, evidence
-from reports.evidence.published import AVERAGE, Numbers, Place
+from reports.evidence.published import AVERAGE, PARAMETERS, Numbers, Place
 from reports.evidence.statistics import exact
 from reports.pages.text import number
 
@@ -105,9 +105,6 @@ class PublishedNumbers:
         note = f"target {percent.normalize():f}"
         return self._marked(_exact(above, note), (row,), task, relation.target.score)
 
-    def bytes_to_target(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        return self.cost(relation, pair)
-
     def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Two costs compared; of whole runs by the paper's equations with its published parameters."""
         rows = pair.row, pair.other
@@ -121,7 +118,8 @@ class PublishedNumbers:
     def _by_equations(self, relation: CostBound, rows: tuple[At, At]) -> Evidence | None:
         table, numbers = self.tables.benchmark(rows[0]), self._numbers(rows[0])
         row, other = (table.closed_forms.get(at.row) for at in rows)
-        if row is None or other is None or not numbers.has_terms(table.place):
+        has_terms = any(place[:2] == (table.place, PARAMETERS) for place in numbers.values)
+        if row is None or other is None or not has_terms:
             return None
         terms, gigabyte = numbers.terms(table.place), table.paper.gigabyte
         quotient = relation.compare(row.cost_gb(terms, gigabyte), other.cost_gb(terms, gigabyte))

@@ -102,10 +102,8 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
         names = (
             f"{first} of {second}, {_QUANTITIES.get(relation.of, 'time')}" if relation.share else f"{second} / {first}"
         )
-        pair = Pair(row, than, task)
-        evidence = source.bytes_to_target(relation, pair) if relation.target else source.cost(relation, pair)
         name = f"{names}, {tables.task(*tables.costed(row, task))}"
-        yield _assertion(source, row, task, name, criterion, evidence)
+        yield _assertion(source, row, task, name, criterion, source.cost(relation, Pair(row, than, task)))
 
 
 def _sends(relation: Sends, source: Source) -> Iterator[Assertion]:

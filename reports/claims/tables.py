@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
+from rich.markdown import Markdown
 
 from reports.claims.judge import Judgement
-from reports.evidence.inference import FEWEST_SEEDS, MOST_SEEDS
+from reports.evidence.inference import MOST_SEEDS
+from reports.evidence.statistics import FEWEST_SEEDS
 from reports.pages.render import escape, table_line
 
 HEADERS = (
@@ -55,15 +56,10 @@ def summary(judgements: Sequence[Judgement]) -> str:
     beyond = sum(each.more.startswith(">") for each in judgements)
     rest = f" At their effects and spreads, {beyond} of these need more than {MOST_SEEDS} seeds." if beyond else ""
     if any(each.at_last for each in judgements):
-        others = [each.claim.id for each in judgements if each.depends_on_round]
+        others = [each.claim.id for each in judgements if each.is_other(each.at_last)]
         which = f"these are decided otherwise: {', '.join(others)}" if others else "none is decided otherwise"
         rest += f" Scored at the last round instead of the one that is best on validation data, {which}."
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
-
-
-def _heading(judgements: Sequence[Judgement]) -> str:
-    first = judgements[0]
-    return f"{first.paper}, claims · scale {first.scale.id}: {first.scale.label}"
 
 
 def _line(judgement: Judgement) -> str:
@@ -99,7 +95,9 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
         "All numbers": numbers,
         "How the claims are read and judged": [*readings, RULE],
     }
-    parts = [f"{'#' * level} {escape(_heading(judgements))}", summary(judgements), "\n".join(table)]
+    first = judgements[0]
+    heading = f"{first.paper}, claims · scale {first.scale.id}: {first.scale.label}"
+    parts = [f"{'#' * level} {escape(heading)}", summary(judgements), "\n".join(table)]
     parts += [BESIDE] if any(POOLED in each.effect for each in judgements) else []
     for title, texts in folded.items():
         if not texts:
@@ -109,24 +107,6 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def print_claims(judgements: Sequence[Judgement], console: Console | None = None) -> None:
-    """Print the claims one after the other, and how they are judged; nothing without claims."""
-    if not judgements:
-        return
-    console = console or Console()
-    console.print(Text(_heading(judgements), style="bold"))
-    for judgement in judgements:
-        claim, word = judgement.claim, judgement.published_word
-        console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
-        console.print(Text(f"published numbers: {word}; verdict: {judgement.verdict}", style="bold"))
-        found = (
-            judgement.counts,
-            judgement.caveat,
-            judgement.effect,
-            judgement.over_tasks,
-            judgement.elsewhere,
-            judgement.remarks,
-        )
-        console.print(Text("\n".join(filter(None, (*found, *judgement.numbers))), style="dim"))
-    console.print(Text(f"\n{RULE}"))
-    console.print(Text(summary(judgements), style="bold"))
+def print_claims(judgements: Sequence[Judgement]) -> None:
+    """Print the same on the terminal."""
+    Console().print(Markdown(claims_markdown(judgements).replace("<br>", " ")))

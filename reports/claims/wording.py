@@ -10,7 +10,6 @@ from reports.claims.estimates import PAPERS_TARGET
 from reports.claims.hypothesis import Assertion, State, Verdict
 from reports.evidence import gate
 from reports.evidence.inference import (
-    FEWEST_SEEDS,
     LEVEL,
     MOST_SEEDS,
     another,
@@ -19,8 +18,8 @@ from reports.evidence.inference import (
     smallest_effect,
     smallest_margin,
 )
-from reports.evidence.statistics import Estimate
-from reports.pages.text import number
+from reports.evidence.statistics import FEWEST_SEEDS, Estimate
+from reports.pages.text import in_brackets, number, with_interval
 
 LISTED = 3  # comparisons that a table shows of a claim
 VACUOUS = "vacuous target"
@@ -103,8 +102,8 @@ def over_tasks(verdict: Verdict) -> str:
     for rows, each in by_rows.items():
         whole, beyond = average_of(list(each.values())), another(list(each.values()))
         if whole.value is not None and whole.interval is not None and beyond is not None:
-            ends = [f"[{number(low, '+')}, {number(high, '+')}]" for low, high in (whole.interval, beyond)]
-            text = f"mean of {len(each)} tasks {number(whole.value, '+')} {ends[0]}, another task {ends[1]} ({rows})"
+            mean = with_interval(whole.value, whole.interval, "+")
+            text = f"mean of {len(each)} tasks {mean}, another task {in_brackets(beyond, '+')} ({rows})"
             averages.append((-len(each), whole.value, text))
     return min(averages)[-1] if averages else ""
 

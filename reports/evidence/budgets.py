@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.measures import metric
 from benchmarks.results import Find, RunResult, all_stages
-from reports.evidence.inference import FEWEST_SEEDS, LEVEL
+from reports.evidence.inference import LEVEL
 from reports.evidence.scores import LATE_ROUNDS, known, round_scores
-from reports.evidence.statistics import mean
+from reports.evidence.statistics import FEWEST_SEEDS, mean
 from reports.evidence.traffic import sent_by_round
 
 RESAMPLES, OUTER = 1000, 200
@@ -30,11 +30,6 @@ def spent(record: RunResult, find: Find, directions: Sequence[str] = ("up",)) ->
     return [before + size / record.cell.cohort_size for size in sent_by_round(record, directions)[1:]]
 
 
-def rounds_within(record: RunResult, budget: float, find: Find, directions: Sequence[str] = ("up",)) -> int:
-    """How many rounds fit into the bytes of one client; 0 where not even the first does."""
-    return sum(size <= budget for size in spent(record, find, directions) or ())
-
-
 def score_within(
     record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str] = ("up",), chosen: bool = False
 ) -> float | None:
@@ -42,7 +37,7 @@ def score_within(
 
     chosen: the round that is best on validation data among those that fit, in place of the mean.
     """
-    rounds = rounds_within(record, budget, find, directions)
+    rounds = sum(size <= budget for size in spent(record, find, directions) or ())
     values = round_scores(record, score)[:rounds]
     if chosen and rounds and record.chosen_by:
         by = round_scores(record, record.chosen_by)[:rounds]

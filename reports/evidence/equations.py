@@ -43,7 +43,7 @@ class Equation:
 class Costs:
     """Equations, what the paper's own encoder sends by its shapes, and what the records say was sent.
 
-    Derived numbers are empty where the request cannot derive them. The view's option `baselines` names the rows that
+    The view's option `baselines` names the rows that
     gains are over. ReportError where a record is damaged or a printed parameter is missing.
     """
 
@@ -76,7 +76,7 @@ class Costs:
 
     def derived_run(self, row: Row) -> Cost | None:
         """All rounds of one row by the paper's own encoder, with as many texts as the paper has."""
-        return derived_cost(self.request, row, int(self.terms.n_s)) if self.request.derive else None
+        return derived_cost(self.request, row, int(self.terms.n_s))
 
     @cached_property
     def measured(self) -> dict[str, Cost]:

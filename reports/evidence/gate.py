@@ -60,7 +60,7 @@ def _has_references(benchmark: Benchmark, yardstick: Yardstick | None = None) ->
 def gate_of(
     benchmark: Benchmark, column: Column, scale: Scale, index: Index, yardstick: Yardstick | None = None
 ) -> Gate:
-    """The gate of a column at a scale. index: the scale's records by definition. yardstick: a row's own, if any."""
+    """The gate of a column at a scale. index: the scale's records by place. yardstick: a row's own, if any."""
     reference = home(benchmark)
     yardstick = yardstick or reference.yardstick
     # A split by group keeps first texts together, so that nothing leaks.
@@ -74,7 +74,10 @@ def gate_of(
     ):
         return Gate(False, NOT_RUN, is_known=False)
     records = {name: select(reference, scale, reference.row(name), judged, index).records for name in yardstick.rows}
-    scored = {name: _by_data(own, yardstick.evaluation) for name, own in records.items()}
+    scored = {
+        name: {(one.inputs["data"]["digest"], one.cell.seed): one for one in own if _holds(one, yardstick.evaluation)}
+        for name, own in records.items()
+    }
     if not all(scored.values()):
         return Gate(False, NOT_RUN, is_known=False)
     if {row.id for row in reference.untuned(judged, scale)} & set(yardstick.rows):
@@ -147,11 +150,6 @@ def levels(request: Request) -> dict[str, tuple[str, float, float, int]]:
 
 def _holds(record: RunResult, evaluation: str) -> bool:
     return evaluation != POOLED or bool(record.rounds[-1].pooled_scores)
-
-
-def _by_data(records: Sequence[RunResult], evaluation: str) -> dict[Key, RunResult]:
-    kept = (record for record in records if _holds(record, evaluation))
-    return {(record.inputs["data"]["digest"], record.cell.seed): record for record in kept}
 
 
 def _split(record: RunResult) -> tuple[object, ...]:

@@ -17,11 +17,11 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.optimize import brentq
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # not scipy.stats, which takes a second to import
 
-from reports.evidence.statistics import Component, Estimate, mean, sample_sd
+from reports.evidence.statistics import FEWEST_SEEDS, Component, Estimate, mean, sample_sd
 
-FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
 MOST_SEEDS = 100  # the most that is advised to run
 LEVEL = 0.05  # of wrong verdicts, at most
+MISSED = 0.2  # of cases in which seeds do not decide an effect that they are said to see: a power of 80 %
 CONFIDENCE = f"{100 * (1 - 2 * LEVEL):g} %"  # of every interval that is shown: its ends are two one-sided bounds
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
@@ -86,7 +86,6 @@ def resampled(
     differences: Sequence[float | None],
     test_over_train: float,
     note: str = "",
-    level: float = LEVEL,
     floor: float | None = None,
 ) -> Estimate:
     """The mean of paired differences, one a seed: corrected resampled t (Nadeau and Bengio 2003, section 3).
@@ -112,7 +111,7 @@ def resampled(
         whole = Component(math.sqrt((1 / n + test_over_train) / (1 + test_over_train)) * floor, ratio=test_over_train)
     else:
         whole = Component(floor)  # one that stays is shared whole
-    return estimate(mean(known), [whole], n, note, level)
+    return estimate(mean(known), [whole], n, note)
 
 
 def is_flat(found: Estimate) -> bool:
@@ -120,17 +119,17 @@ def is_flat(found: Estimate) -> bool:
     return found.interval is None and found.n > 1
 
 
-def with_sampling(found: Estimate, error: float | None, level: float = LEVEL) -> Estimate:
+def with_sampling(found: Estimate, error: float | None) -> Estimate:
     """An estimate over seeds that share one test set, with the sampling error of that set added.
 
     No interval where the error is unknown.
     """
     if found.value is None or found.components is None or error is None:
         return replace(found, interval=None, components=None)
-    return estimate(found.value, (*found.components, Component(error)), found.n, found.note, level)
+    return estimate(found.value, (*found.components, Component(error)), found.n, found.note)
 
 
-def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
+def average_of(found: Sequence[Estimate], note: str = "") -> Estimate:
     """The mean of estimates on independent data, such as tasks: variances add.
 
     Exact numbers count without an error. No interval where one has none, or has one of no standard error (a median).
@@ -143,22 +142,22 @@ def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) 
     known = [part for components in each if components is not None for part in components]
     if None in each:
         return Estimate(mean(values), None, n, note)
-    return estimate(mean(values), scaled(_sum(known), 1 / len(found)), n, note, level)
+    return estimate(mean(values), scaled(_sum(known), 1 / len(found)), n, note)
 
 
-def average_together(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
+def average_together(found: Sequence[Estimate], note: str = "") -> Estimate:
     """The mean of estimates on data that they share: errors add as if they went together wholly, which is wider."""
-    whole = average_of(found, note, level)
+    whole = average_of(found, note)
     known = [(part.error, part.components) for part in found if part.components and part.error]
     if whole.value is None or whole.interval is None or not known:
         return whole
     total = math.fsum(error for error, _ in known) / len(found)
-    error, widest = max(known, key=lambda part: reach(part[1], level) / part[0])
-    return estimate(whole.value, scaled(widest, total / error), whole.n, note, level)
+    error, widest = max(known, key=lambda part: reach(part[1]) / part[0])
+    return estimate(whole.value, scaled(widest, total / error), whole.n, note)
 
 
-def another(found: Sequence[Estimate], level: float = LEVEL) -> tuple[float, float] | None:
-    """Where one further estimate's true value lies, at that level on each side: a prediction interval.
+def another(found: Sequence[Estimate]) -> tuple[float, float] | None:
+    """Where one further estimate's true value lies, at LEVEL on each side: a prediction interval.
 
     True values scatter over tasks, which is separated from the error of each (Higgins, Thompson and Spiegelhalter 2009,
     with the variance between tasks by moments). None below three estimates with an error.
@@ -170,7 +169,7 @@ def another(found: Sequence[Estimate], level: float = LEVEL) -> tuple[float, flo
         return None
     within = mean([error**2 for error in errors])
     between = max(0.0, sd**2 - within)
-    half = quantile(n - 2, level) * math.sqrt(between + (between + within) / n)
+    half = quantile(n - 2) * math.sqrt(between + (between + within) / n)
     return mean(values) - half, mean(values) + half
 
 
@@ -198,18 +197,13 @@ def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
     return tuple(replace(part, error=by * part.error) for part in components)
 
 
-def confidence(
-    found: Sequence[Estimate], limits: Sequence[tuple[float, float]], level: float = LEVEL, fewest: int = 3
-) -> tuple[float, float] | None:
-    """The interval of the mean of estimates, at that level on each side, within what each can be.
-
-    None where one has no interval, or below so few seeds that its width says nothing.
-    """
-    whole = average_of(found, level=level)
-    if whole.interval is None or whole.n < fewest:
+def confidence(found: Sequence[Estimate], limits: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """The interval of the mean of estimates, within what each can be; None where one has none, or below three seeds."""
+    bounds = average_of(found).ends
+    if bounds is None:
         return None
     least, most = (mean(ends) for ends in zip(*limits, strict=True))
-    return max(whole.interval[0], least), min(whole.interval[1], most)
+    return max(bounds[0], least), min(bounds[1], most)
 
 
 def _components(found: Estimate) -> tuple[Component, ...] | None:
@@ -218,7 +212,7 @@ def _components(found: Estimate) -> tuple[Component, ...] | None:
     return found.components if found.interval is not None else None
 
 
-def similar(found: Estimate, margin: float, level: float = LEVEL) -> bool | None:
+def similar(found: Estimate, margin: float) -> bool | None:
     """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None where that is undecided.
 
     Within: both bounds lie inside; an end on the margin itself decides nothing. Outside: one bound lies beyond it, at
@@ -229,13 +223,11 @@ def similar(found: Estimate, margin: float, level: float = LEVEL) -> bool | None
     low, high = found.interval
     if -margin < low and high < margin:
         return True
-    low, high = at_level(found, level / 2).interval or found.interval
+    low, high = at_level(found, LEVEL / 2).interval or found.interval
     return False if low > margin or high < -margin else None
 
 
-def median_bounds(
-    values: Sequence[float], note: str = "", level: float = LEVEL, test_over_train: float = 0.0
-) -> Estimate:
+def median_bounds(values: Sequence[float], test_over_train: float = 0.0) -> Estimate:
     """The median, between the order statistics that a sign test allows (Conover 1999, section 3.2).
 
     For whole numbers such as rounds, where seeds that agree prove less than a t test takes them for, and for ratios of
@@ -245,12 +237,12 @@ def median_bounds(
     """
     ordered, n = sorted(values), len(values)
     if not n:
-        return Estimate(None, None, 0, note)
+        return Estimate(None)
     cut = -1  # how many values may lie outside on each side
-    while cut + 1 <= (n - 1) // 2 and sign_tail(cut + 1, n, test_over_train) <= level:
+    while cut + 1 <= (n - 1) // 2 and sign_tail(cut + 1, n, test_over_train) <= LEVEL:
         cut += 1
     interval = None if cut < 0 else (ordered[cut], ordered[n - 1 - cut])
-    return Estimate(median(ordered), interval, n, note)
+    return Estimate(median(ordered), interval, n)
 
 
 @cache
@@ -263,39 +255,35 @@ def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
     return float(weights @ bdtr(outside, n, ndtr(math.sqrt(test_over_train) * nodes)) / weights.sum())
 
 
-def holm(p_values: Sequence[float], level: float = LEVEL) -> list[bool]:
+def holm(p_values: Sequence[float]) -> list[bool]:
     """Which hypotheses are rejected when any of them may be (Holm 1979)."""
     rejected = [False] * len(p_values)
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda each: p_values[each])):
-        if p_values[index] > level / (len(p_values) - rank):
+        if p_values[index] > LEVEL / (len(p_values) - rank):
             break
         rejected[index] = True
     return rejected
 
 
-def smallest_effect(found: Estimate, power: float = 0.8, level: float = LEVEL) -> float | None:
-    """The distance from a bound at which this many seeds with this spread decide with the given power."""
-    if found.components is None:
-        return None
-    return sum(reach(found.components, each) for each in (level, 1 - power))
+def smallest_effect(found: Estimate, missed: float = MISSED) -> float | None:
+    """The distance from a bound at which this many seeds with this spread decide, but for that share of cases."""
+    return None if found.components is None else reach(found.components) + reach(found.components, missed)
 
 
-def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -> float | None:
-    """The margin within which this many seeds show a value that truly is 0 with the given power: both tests decide."""
-    if found.components is None:
-        return None
-    return sum(reach(found.components, each) for each in (level, (1 - power) / 2))
+def smallest_margin(found: Estimate) -> float | None:
+    """The margin within which this many seeds show a value that truly is 0, as often: both tests decide."""
+    return smallest_effect(found, MISSED / 2)
 
 
-def seeds_needed(found: Estimate, effect: float, level: float = LEVEL, most: int = MOST_SEEDS) -> int | None:
+def seeds_needed(found: Estimate, effect: float) -> int | None:
     """The fewest seeds whose one-sided bound reaches an effect, at this estimate's spread.
 
-    With n seeds the bound lies t(1 - level; n - 1) sqrt(1/n + n_test/n_train) s from the value. None where no number
-    up to `most` is enough, as redrawn splits overlap, or where fewer than FEWEST_SEEDS show the spread.
+    With n seeds the bound lies t(1 - LEVEL; n - 1) sqrt(1/n + n_test/n_train) s from the value. None where no number
+    up to MOST_SEEDS is enough, as redrawn splits overlap, or where fewer than FEWEST_SEEDS show the spread.
     """
     if not found.components or found.n < FEWEST_SEEDS:
         return None
-    for n in range(2, most + 1):
-        if reach([part.with_seeds(n, found.n) for part in found.components], level) <= abs(effect):
+    for n in range(2, MOST_SEEDS + 1):
+        if reach([part.with_seeds(n, found.n) for part in found.components]) <= abs(effect):
             return n
     return None

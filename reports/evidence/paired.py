@@ -19,32 +19,19 @@ Pairs = Sequence[tuple[RunResult, RunResult]]
 UNPAIRED = "no answers kept: test sets' errors unpaired"
 
 
-def shared(records: Sequence[RunResult], evaluation: str = "test") -> float:
-    """The share of the examples of an evaluation that two seeds share, which is how far their numbers correlate.
-
-    "train" for what is measured on the training examples. 0 where seeds redraw no split: the test set is not part of
-    the clients' pool, or a data seed fixes the partition.
-    """
-    used, pool = _redrawn(records, evaluation)
-    return used / pool
-
-
-def _redrawn(records: Sequence[RunResult], evaluation: str) -> tuple[int, int]:
-    """Examples that seeds redraw for an evaluation, and those that they are drawn from."""
-    if not records or all(record.cell.data_seed is not None for record in records):
-        return 0, 1
-    if evaluation not in ("test", "train", POOLED) or not any(sum(record.own_examples("test")) for record in records):
-        return 0, 1
-    used = sum(sum(record.own_examples("train" if evaluation == "train" else "test")) for record in records)
-    return used, sum(int(record.partition["n_examples"]) for record in records)
-
-
 def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> float:
     """The odds of the correlation of two seeds: n_test / n_train of the splits that seeds redraw.
 
-    All of the pool that is not tested on counts as trained on, also where each seed draws a subset of a large pool.
+    "train" for what is measured on the training examples. All of the pool that is not tested on counts as trained on,
+    also where each seed draws a subset of a large pool. 0 where seeds redraw no split: the test set is not part of the
+    clients' pool, or a data seed fixes the partition.
     """
-    used, pool = _redrawn(records, evaluation)
+    if not records or all(record.cell.data_seed is not None for record in records):
+        return 0.0
+    if evaluation not in ("test", "train", POOLED) or not any(sum(record.own_examples("test")) for record in records):
+        return 0.0
+    used = sum(sum(record.own_examples("train" if evaluation == "train" else "test")) for record in records)
+    pool = sum(int(record.partition["n_examples"]) for record in records)
     return used / (pool - used)
 
 
@@ -147,11 +134,11 @@ def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[An
             if answered is None:
                 return None
             side.append(answered)
-    return found if all(_same_examples(first, second) for first, second in zip(*found, strict=True)) else None
-
-
-def _same_examples(first: Answered, second: Answered) -> bool:
-    return len(first.gold) == len(second.gold) and all(map(np.array_equal, first.gold, second.gold))
+    both = zip(*found, strict=True)
+    are_same = all(
+        len(one.gold) == len(other.gold) and all(map(np.array_equal, one.gold, other.gold)) for one, other in both
+    )
+    return found if are_same else None
 
 
 def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:

@@ -146,9 +146,6 @@ class Numbers:
         found = {place[3]: value for place, value in self.values.items() if place[:3] == (table, row, column)}
         return found or {"": self.at(table, row, column)}
 
-    def has_terms(self, table: str) -> bool:
-        return any(place[:2] == (table, PARAMETERS) for place in self.values)
-
     def terms(self, table: str) -> Terms:
         """The printed parameters of a table's equations, megabytes as bytes; ReportError where one is missing."""
 
@@ -158,25 +155,6 @@ class Numbers:
             return float(self.at(table, PARAMETERS, name))
 
         return Terms(**{term.name: value(term.name) for term in fields(Terms)})
-
-    def has_cost(self, table: str, row: str) -> bool:
-        return (table, row, "parameter_gb", "") in self.values
-
-    def cost(self, table: str, row: str) -> PrintedCost:
-        return PrintedCost(*(self.at(table, row, column) for column in ("parameter_gb", "cost_gb", "gain")))
-
-
-@dataclass(frozen=True)
-class PrintedCost:
-    """What a paper prints of one row's communication, in its GB: a round's size, the cost until a target, the gain."""
-
-    size_gb: Decimal
-    cost_gb: Decimal
-    gain: Decimal
-
-    @property
-    def rounds(self) -> Fraction:
-        return Fraction(self.cost_gb) / Fraction(self.size_gb)
 
 
 def places_of(value: Decimal) -> int:

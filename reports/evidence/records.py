@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
-from typing import Protocol
+from itertools import product
 
-from benchmarks.costs import ClientCosts, WirePlan, Work
+from benchmarks.costs import WirePlan
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
-from benchmarks.run_config import RunConfig
 from reports.evidence.corrections import all_corrected
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
@@ -55,24 +54,11 @@ def machine(record: RunResult, *keys: str) -> tuple[str, ...]:
     return tuple(str(record.environment.get(key)) for key in keys or ("device", "precision", "threads"))
 
 
-class Index(dict[str, list[RunResult]]):
-    """definition_id -> its records; not changed once it is built."""
-
-    @cached_property
-    def seeds(self) -> Mapping[tuple[str, str, str, str], Sequence[int]]:
-        """What all seeds of a cell share -> the seeds of the records that have it: other seeds have no record."""
-        found: dict[tuple[str, str, str, str], set[int]] = {}
-        for record in chain.from_iterable(self.values()):
-            found.setdefault(_kind(record.cell), set()).add(record.cell.seed)
-        return {kind: sorted(seeds) for kind, seeds in found.items()}
+Index = Mapping[str, Sequence[RunResult]]  # place_id -> its records, by seed
 
 
-def _kind(cell: RunConfig) -> tuple[str, str, str, str]:
-    return cell.task, cell.algorithm, cell.codec, cell.head
-
-
-def by_definition(records: Iterable[RunResult]) -> Index:
-    """definition_id -> its records in the order in which they finished, each run once.
+def newest_by_place(records: Iterable[RunResult]) -> Index:
+    """The records by place, each run once, those of a seed in the order in which they finished.
 
     Only the newest engine version of each task: versions are not compared.
     """
@@ -81,14 +67,14 @@ def by_definition(records: Iterable[RunResult]) -> Index:
     newest: dict[str, int] = {}
     for record in runs.values():
         newest[record.cell.task] = max(newest.get(record.cell.task, 0), record.cell.engine_version)
-    return indexed(run for run in runs.values() if run.cell.engine_version == newest[run.cell.task])
+    return by_place(run for run in runs.values() if run.cell.engine_version == newest[run.cell.task])
 
 
-def indexed(records: Iterable[RunResult]) -> Index:
-    """All of the records, by definition."""
-    index = Index()
-    for record in records:
-        index.setdefault(record.cell.definition_id, []).append(record)
+def by_place(records: Iterable[RunResult]) -> Index:
+    """All of the records by place."""
+    index: dict[str, list[RunResult]] = {}
+    for record in sorted(records, key=lambda record: record.cell.seed):
+        index.setdefault(record.cell.place_id, []).append(record)
     return index
 
 
@@ -114,16 +100,14 @@ class CellRecords:
 
 
 def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> CellRecords:
-    """The records whose definition is this cell's up to the seed, all with the inputs of the newest one.
+    """The records whose definition is this cell's but for the seed, all with the inputs of the newest one.
 
     Of a row without training: the corrected records of the row whose answers it corrects.
     """
     if row.corrects:
         answered = select(benchmark, scale, benchmark.row(row.corrects), column, index)
         return CellRecords(all_corrected(answered.records, row.correction))
-    seeds = index.seeds.get(_kind(benchmark.cell(row, column, scale, 0)), ())
-    cells = (_definition_id(benchmark, scale, row, column, seed) for seed in seeds)
-    records = [record for cell in cells for record in index.get(cell, ())]
+    records = index.get(benchmark.cell(row, column, scale, 0).place_id)
     if not records:
         return CellRecords()
     newest = digests(max(records, key=lambda record: record.finished))
@@ -132,33 +116,9 @@ def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: 
     return CellRecords(finished, len(records) - len(kept), tuple(record for record in kept if record.diverged))
 
 
-def _definition_id(benchmark: Benchmark, scale: Scale, row: Row, column: Column, seed: int) -> str:
-    """A cell's definition id, computed once for a benchmark, as tables, claims and validity checks all need it."""
-    cache: dict[tuple[int, ...], tuple[str, object]] = vars(benchmark).setdefault("_definition_ids", {})
-    key = id(scale), id(row), id(column), seed
-    if key not in cache:  # keep the objects too: an id is unique only while its object lives
-        cache[key] = benchmark.cell(row, column, scale, seed).definition_id, (scale, row, column)
-    return cache[key][0]
-
-
-class Derive(Protocol):
-    """What one round of a cell sends, derived from shapes without training."""
-
-    def __call__(self, row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
-        """examples: of all clients together; None where the bytes depend on unknown numbers or lengths of texts."""
-
-
-DeriveWork = Callable[[RunConfig], Work | None]  # operations of training on a text, by shapes; None where unknown
-DeriveClient = Callable[[RunConfig], ClientCosts | None]  # a client's costs by shapes; None where unknown
-
-
 @dataclass(frozen=True)
 class Request:
-    """The part of a benchmark to show, with the available records; records of other scales are ignored.
-
-    derive, derive_client, derive_work: derive what the paper's own encoder would send, what a client's training costs,
-    and the operations of a text.
-    """
+    """The part of a benchmark to show, with the available records; records of other scales are ignored."""
 
     benchmark: Benchmark
     scale: Scale
@@ -166,9 +126,6 @@ class Request:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     score_at: str = "chosen"
-    derive: Derive | None = None
-    derive_client: DeriveClient | None = None
-    derive_work: DeriveWork | None = None
 
     @property
     def label(self) -> str:
@@ -188,10 +145,20 @@ class Request:
     def paper_scale(self) -> Scale:
         return self.benchmark.scale(PAPER)
 
+    def plan(self, row: Row, scale: Scale | None = None, texts: int | None = None) -> WirePlan | None:
+        """What the first task's rounds send, by shapes; None where that depends on the texts.
+
+        Args:
+            row: The method.
+            scale: The encoder's; None for the paper's.
+            texts: Training examples of all clients together, where bytes depend on their number.
+        """
+        return shapes.plan_of(self.benchmark.cell(row, self.columns[0], scale or self.paper_scale, 0), texts)
+
     @cached_property
     def index(self) -> Index:
-        """The scale's records by definition."""
-        return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
+        """The scale's records by place."""
+        return newest_by_place(record for record in self.records if record.cell.scale == self.scale.id)
 
     @cached_property
     def find(self) -> Find:
@@ -230,9 +197,6 @@ class Request:
         known = self.selections.get((row.id, column.task))
         return (known or select(self.benchmark, self.scale, row, column, self.index)).records
 
-    def seeds_of(self, row: Row, column: Column) -> tuple[int, ...]:
-        return tuple(record.cell.seed for record in self.records_of(row, column))
-
     @property
     def columns_run(self) -> tuple[Column, ...]:
         """Columns with a run of some row."""
@@ -258,9 +222,6 @@ def request_for(
     rows: Sequence[Row] = (),
     columns: Sequence[Column] = (),
     score_at: str = "chosen",
-    derive: Derive | None = None,
-    derive_client: DeriveClient | None = None,
-    derive_work: DeriveWork | None = None,
 ) -> Request:
     """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all.
 
@@ -269,9 +230,7 @@ def request_for(
     run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     ids = {row.id for row in run_rows}
     corrections = tuple(row for row in benchmark.without_training if row.corrects in ids and row.id not in ids)
-    request = Request(
-        benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at, derive, derive_client, derive_work
-    )
+    request = Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at)
     return replace(request, columns=tuple(_titled(each, request) for each in of)) if scale.id == PAPER else request
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from reports.evidence.inference import LEVEL, estimate
+from reports.evidence.inference import estimate
 from reports.evidence.statistics import Component, Estimate, sample_sd
 
 RESAMPLES = 1000
@@ -96,9 +96,9 @@ MEASURES: Mapping[str, Measure] = {
 
 
 @lru_cache(maxsize=12)  # at most 30 MB each; clients' parts differ in length
-def drawn(examples: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
+def drawn(examples: int, seed: int = 0) -> np.ndarray:
     """Bootstrap weights of so many examples, float64 [B, m] (integers have no fast products); always the same ones."""
-    counts = np.random.default_rng(seed).multinomial(examples, [1 / examples] * examples, size=resamples)
+    counts = np.random.default_rng(seed).multinomial(examples, [1 / examples] * examples, size=RESAMPLES)
     return counts.astype(np.float64)
 
 
@@ -145,8 +145,6 @@ def hierarchical(
     own: Sequence[Answered],
     other: Sequence[Answered],
     measure: Measure,
-    note: str = "",
-    level: float = LEVEL,
     factor: float = 1.0,
     is_common: bool = True,
 ) -> Estimate:
@@ -161,12 +159,12 @@ def hierarchical(
     """
     n, pairs = len(own), list(zip(own, other, strict=True))
     if not pairs:
-        return Estimate(None, None, 0, note)
+        return Estimate(None)
     whole, weights = [np.ones((1, len(gold))) for gold in own[0].gold], _weights(own[0], is_common)
     values = [factor * float(_difference(measure, *pair, whole)[0]) for pair in pairs]
     value, sd = float(np.mean(values)), sample_sd(values)
     if math.isnan(value) or sd is None:
-        return Estimate(None if math.isnan(value) else value, None, n, note)
+        return Estimate(None if math.isnan(value) else value, None, n)
     means = factor * np.mean([_difference(measure, *pair, weights) for pair in pairs], axis=0)
     sampling = max(float(np.nanstd(means, ddof=1)), abs(factor) * _one_example(own[0], is_common))
-    return estimate(value, [Component(sd / math.sqrt(n), n - 1, 0.0), Component(sampling)], n, note, level)
+    return estimate(value, [Component(sd / math.sqrt(n), n - 1, 0.0), Component(sampling)], n)

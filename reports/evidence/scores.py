@@ -70,17 +70,15 @@ class Scores:
     def last(self) -> tuple[float | None, ...]:
         return tuple(values[-1] for values in self.values)
 
-    @property
-    def chosen(self) -> tuple[float | None, ...]:
-        return tuple(values[number - 1] for values, number in zip(self.values, self.chosen_rounds, strict=True))
-
     def at(self, which: str = "chosen") -> tuple[float | None, ...]:
         """At the chosen round, the last one, the mean of the late ones or the best by the score itself, in its unit."""
         if which == "best":
             return self._shown([self.metric.best(values) for values in self.values])
         if which == "late":
             return self._shown([_whole_mean(values[-LATE_ROUNDS:]) for values in self.values])
-        return self._shown(self.last if which == "last" else self.chosen)
+        if which == "last":
+            return self._shown(self.last)
+        return self._shown([values[number - 1] for values, number in zip(self.values, self.chosen_rounds, strict=True)])
 
     @property
     def errors(self) -> tuple[float | None, ...]:
@@ -128,8 +126,12 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
     if not all(map(keeps_clients, records)):
         return {}
     count, sign = min((len(record.clients) for record in records), default=0), metric(score).sign
+
+    def late_or_last(values: Sequence[float | None]) -> float | None:
+        return values[-1] if (late := _whole_mean(values[-LATE_ROUNDS:])) is None else late
+
     late = [
-        [_late_or_last(round_scores(record, of_clients(score, f"client{client}"))) for record in records]
+        [late_or_last(round_scores(record, of_clients(score, f"client{client}"))) for record in records]
         for client in range(count)
     ]
     if len(records) < 2 or any(None in values for values in late):
@@ -147,12 +149,6 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
 def keeps_clients(record: RunResult) -> bool:
     """Whether a client's number means the same client with every seed: the same examples, or the same kind of them."""
     return record.cell.data_seed is not None or record.cell.partition.get("scheme") in _KINDS_OF_CLIENTS
-
-
-def _late_or_last(values: Sequence[float | None]) -> float | None:
-    """The mean of the late rounds, or the last value where one of them is unknown."""
-    whole = _whole_mean(values[-LATE_ROUNDS:])
-    return values[-1] if whole is None else whole
 
 
 def _whole_mean(values: Sequence[float | None]) -> float | None:

@@ -9,9 +9,8 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 from scipy.special import stdtr
 
-from reports import ReportError
-
 # A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
+FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
 RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
 
 
@@ -46,8 +45,6 @@ def root_mean_square(values: Sequence[float]) -> float | None:
 
 def printed(value: float | Decimal, rule: str = "round", places: int = 2) -> Decimal:
     """The number as a paper prints it; rule: "round" (half up) or "truncate" (towards zero)."""
-    if rule not in RULES:
-        raise ReportError(f"unknown rule {rule!r} for decimals: expected one of {', '.join(RULES)}")
     exact = value if isinstance(value, Decimal) else Decimal(str(value))
     return exact.quantize(Decimal(1).scaleb(-places), rounding=RULES[rule]) + 0  # + 0: no paper prints -0.00
 
@@ -97,7 +94,12 @@ class Estimate:
         """The value's standard error."""
         return None if self.components is None else math.hypot(*(part.error for part in self.components))
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval; None below three seeds, as its width says nothing."""
+        return self.interval if self.n >= FEWEST_SEEDS else None
 
-def exact(value: float, n: int = 0, note: str = "") -> Estimate:
-    """A number without noise: printed, or bytes."""
-    return Estimate(value, (value, value), n, note)
+
+def exact(value: float, note: str = "") -> Estimate:
+    """A published number, without noise."""
+    return Estimate(value, (value, value), note=note)

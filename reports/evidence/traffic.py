@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -15,6 +15,7 @@ import pandas as pd
 
 from benchmarks.costs import ModelSizes, Work
 from benchmarks.costs.networks import ACCOMPANYING, BATCHWISE, Turn
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
 from reports.evidence.records import Request
@@ -68,7 +69,7 @@ def whole_run(record: RunResult, request: Request) -> list[list[Turn]] | None:
     """The rounds of a run after those of its earlier runs; None where a record or a number of operations is missing."""
     rounds = list[list[Turn]]()
     for stage in all_stages(record, request.find) or ():
-        work = request.derive_work(stage.cell) if request.derive_work else None
+        work = shapes.derive_work(stage.cell)
         if work is None:
             return None
         rounds += turns_of(stage, work)
@@ -89,16 +90,18 @@ class Cost:
     """What a cell's runs sent and took: means over seeds; payload bytes are summed over clients.
 
     seeds: 0 where bytes are derived. round_bytes, run_bytes: of a round and of the whole run, in the directions of the
-    paper's convention. up_bytes, down_bytes: of the whole run. A whole run includes the earlier runs from which it
-    starts; its round is that of the stage whose rounds send most. setup_bytes: sent once, before the first round, and
-    in none of the others. kinds: kind of payload -> its bytes, of both directions. rounds, test_examples,
-    train_seconds: of the last stage; train_seconds is None where no record holds them.
+    paper's convention. round_up, round_down, up_bytes, down_bytes: the same by direction. A whole run includes the
+    earlier runs from which it starts; its round is that of the stage whose rounds send most. setup_bytes: sent once,
+    before the first round, and in none of the others. kinds: kind of payload -> its bytes, of both directions. rounds,
+    test_examples, train_seconds: of the last stage; train_seconds is None where no record holds them.
     """
 
     seeds: int
     rounds: float
     round_bytes: float
     run_bytes: float
+    round_up: float
+    round_down: float
     up_bytes: float
     down_bytes: float
     setup_bytes: float
@@ -109,19 +112,6 @@ class Cost:
     @property
     def total_bytes(self) -> float:
         return self.up_bytes + self.down_bytes
-
-
-def bytes_of_a_round(records: Sequence[RunResult], find: Find) -> tuple[float, float]:
-    """Bytes up and down in a round of the stage that sends most, summed over clients; means over runs."""
-    by_run = [
-        [
-            tuple(size / max(len(stage.rounds), 1) for size in stage_bytes(stage))
-            for stage in all_stages(record, find) or ()
-        ]
-        for record in records
-    ]
-    up, down = (mean([max(stage[way] for stage in stages) for stages in by_run if stages]) for way in (0, 1))
-    return up, down
 
 
 def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult], find: Find) -> Cost | None:
@@ -138,6 +128,9 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
         ways = stage_bytes(stage)._asdict()
         return sum(ways[way] for way in paper.directions) / paper.counted_over(stage.cell)
 
+    def of_a_round(amount: Callable[[RunResult], float]) -> float:
+        return mean([max(amount(stage) / max(len(stage.rounds), 1) for stage in stages) for stages in runs])
+
     kinds: Counter[str] = Counter()  # of all records together
     for number, _, _, kind, _, size, _ in (entry for stages in runs for stage in stages for entry in stage.ledger):
         kinds[kind] += size if number >= 1 else 0
@@ -145,8 +138,10 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
     return Cost(
         seeds=len(records),
         rounds=mean([len(record.rounds) for record in records]),
-        round_bytes=mean([max(counted(stage) / max(len(stage.rounds), 1) for stage in stages) for stages in runs]),
+        round_bytes=of_a_round(counted),
         run_bytes=mean([sum(map(counted, stages)) for stages in runs]),
+        round_up=of_a_round(lambda stage: stage_bytes(stage).up),
+        round_down=of_a_round(lambda stage: stage_bytes(stage).down),
         up_bytes=mean([sum(stage_bytes(stage).up for stage in stages) for stages in runs]),
         down_bytes=mean([sum(stage_bytes(stage).down for stage in stages) for stages in runs]),
         setup_bytes=mean([record.setup_bytes for record in records]),
@@ -183,18 +178,19 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
 
     texts: training examples of all clients together, where bytes depend on them.
     """
-    benchmark, column, scale = request.benchmark, request.columns[0], request.paper_scale
-    plan = request.derive(row, column, scale, texts) if request.derive else None
+    plan = request.plan(row, texts=texts)
     if plan is None:
         return None
-    cell = benchmark.cell(row, column, scale, 0)
+    cell = request.benchmark.cell(row, request.columns[0], request.paper_scale, 0)
     rounds, whole = len(plan.rounds), plan.total
-    counted = benchmark.paper.counted_bytes(whole, cell)
+    counted = request.benchmark.paper.counted_bytes(whole, cell)
     kinds: Counter[str] = Counter()
     for (_, kind), size in whole.kinds.items():
         kinds[kind] += size
-    ways = whole.up_bytes, whole.down_bytes
-    return Cost(0, rounds, counted / rounds, counted, *ways, plan.setup_bytes, dict(kinds))
+    up, down = whole.up_bytes, whole.down_bytes
+    return Cost(
+        0, rounds, counted / rounds, counted, up / rounds, down / rounds, up, down, plan.setup_bytes, dict(kinds)
+    )
 
 
 def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[list[Turn]] | None:
@@ -202,10 +198,8 @@ def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[
 
     None where shapes alone do not give it. texts: training examples of all clients together, split evenly.
     """
-    column, scale = request.columns[0], request.paper_scale
-    plan = request.derive(row, column, scale, texts) if request.derive else None
-    cell = request.benchmark.cell(row, column, scale, 0)
-    work = request.derive_work(cell) if request.derive_work else None
+    cell = request.benchmark.cell(row, request.columns[0], request.paper_scale, 0)
+    plan, work = request.plan(row, texts=texts), shapes.derive_work(cell)
     if plan is None or work is None:
         return None
     each, training = (texts or cell.clients) / cell.clients, cell.training
@@ -223,7 +217,7 @@ def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[
 
 def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:
     """The parts of the paper's own encoder under a row's head; None where they are not derived."""
-    plan = request.derive(row, request.columns[0], request.paper_scale, texts) if request.derive else None
+    plan = request.plan(row, texts=texts)
     return plan.sizes if plan else None
 
 

@@ -14,7 +14,7 @@ from reports.evidence.inference import CONFIDENCE
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, scores_of
-from reports.evidence.traffic import bytes_of_a_round, measured_cost
+from reports.evidence.traffic import measured_cost
 from reports.pages.plots import finish, method_mark, new_figure, tidy
 
 _TEXT = 0.052  # of the height of the axes: a label, with the room around it
@@ -47,8 +47,7 @@ def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
         values = known(scores_of(records, score).at()) if records else ()
         cost = measured_cost(request.benchmark, column, records, request.find)
         if values and cost is not None:
-            largest, _ = bytes_of_a_round(records, request.find)
-            yield Mark(row, values, largest, cost.up_bytes, cost.total_bytes, records[0].cell_id)
+            yield Mark(row, values, cost.round_up, cost.up_bytes, cost.total_bytes, records[0].cell_id)
 
 
 def spread_out(places: Sequence[float], room: float) -> list[float]:

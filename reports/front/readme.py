@@ -137,7 +137,11 @@ def _state(
     parts = []
     for title, words in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
         if found := [each for each in judged if each.word in words]:
-            parts += [f"**{title}**", "\n".join(map(_claim_line, found))]
+            lines = [
+                f"- “{escape(one.claim.quotation)}”: {escape(one.verdict)}; {escape(one.effect)} (claim {one.claim.id})"
+                for one in found
+            ]
+            parts += [f"**{title}**", "\n".join(lines)]
     readings: dict[str, list[str]] = {}
     for each in judged:
         for name, word, _ in () if each.measured.is_decided else each.readings:
@@ -167,8 +171,3 @@ def _trained(page: Page) -> str:
     records = [record for selection in page.request.selections.values() for record in selection.records]
     seconds = sum(record.timing.get("train_seconds", 0.0) for record in records)
     return human_seconds(seconds) if seconds else NOTHING
-
-
-def _claim_line(judged: Judgement) -> str:
-    quotation = escape(judged.claim.quotation)
-    return f"- “{quotation}”: {escape(judged.verdict)}; {escape(judged.effect)} (claim {judged.claim.id})"

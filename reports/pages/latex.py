@@ -67,10 +67,6 @@ def _filled(grid: Grid) -> Grid:
     return replace(grid, headers=tuple(grid.headers[place] for place in places), groups=kept)
 
 
-def _bold(text: str) -> str:
-    return f"\\textbf{{{text}}}"
-
-
 def _row(cells: Sequence[str]) -> str:
     """One line of a table; LaTeX would read a leading [ or * as part of the line break before it."""
     return " & ".join(f"{{{cell}}}" if cell.startswith(("[", "*")) else cell for cell in cells) + r" \\"
@@ -83,7 +79,7 @@ def _labelled(group: Group, label: str) -> Line | None:
 
 def _score(line: Line, spread: Line | None, place: int) -> str:
     """Numbers between slashes, the best bold, each with its standard deviation over seeds as an index."""
-    values = line.text(place, lambda text: latex_escape(text).replace("$-$", "-"), lambda text: f"\\mathbf{{{text}}}")
+    values = line.text(place, lambda text: latex_escape(text).replace("$-$", "-"), r"\mathbf{{{}}}".format)
     sds = _SEEDS.sub("", spread.cells[place]).split("/") if spread else []
     parts = values.split("/")
     found = []
@@ -126,7 +122,7 @@ def _line_by_line(grid: Grid) -> Iterator[str]:
     for group in grid.groups:
         yield r"\midrule"
         for number, line in enumerate(group.lines):
-            cells = (line.text(place, latex_escape, _bold) for place in range(len(line.cells)))
+            cells = (line.text(place, latex_escape, r"\textbf{{{}}}".format) for place in range(len(line.cells)))
             yield _row([latex_escape(group.name) if number == 0 else "", latex_escape(line.label), *cells])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,7 +122,8 @@ def keys_of(request: Request, row: Row | None = None, column: Column | None = No
     return keys
 
 
-def long_form(lines: Iterable[Mapping[str, JSON]], fields: Sequence[str]) -> pd.DataFrame:
-    """Lines as a data frame of these fields; those of TYPES have the same type in every table."""
-    table = pd.DataFrame(list(lines), columns=list(fields))
+def long_form(lines: Iterable[Mapping[str, JSON]]) -> pd.DataFrame:
+    """Lines as a data frame; the columns of TYPES have the same type in every table."""
+    every = list(lines)
+    table = pd.DataFrame(every, columns=None if every else list(KEYS))
     return table.astype({name: kind for kind, names in TYPES.items() for name in names if name in table})

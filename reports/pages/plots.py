@@ -65,12 +65,6 @@ _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "
 _DECADES = 30.0  # from this ratio on, values stand on a logarithmic axis
 
 
-def mark_of(method: str) -> str:
-    """The mark of a method by its name."""
-    known = list(_METHODS)
-    return MARKS[(known.index(method) if method in _METHODS else zlib.crc32(method.encode())) % len(MARKS)]
-
-
 def colour_of(method: str) -> str:
     """The colour of a method by its name: the same in every table and figure."""
     if method in _METHODS:
@@ -172,7 +166,8 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
 
 def method_mark(method: str) -> dict[str, Any]:
     """Colour and mark of a method, the same in every figure."""
-    return {"color": colour_of(method), "marker": mark_of(method)}
+    place = list(_METHODS).index(method) if method in _METHODS else zlib.crc32(method.encode())
+    return {"color": colour_of(method), "marker": MARKS[place % len(MARKS)]}
 
 
 def mark(place: int) -> dict[str, Any]:
@@ -229,14 +224,15 @@ def wrapped(text: str, inches: float, points: float) -> str:
     return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points)), break_on_hyphens=False))
 
 
-def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, columns: int = 3) -> Figure:
+def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str) -> Figure:
     """The figure with its heading above the panels, and below them the caption and the legend."""
     figure.suptitle(wrapped(heading, figure.get_figwidth(), 11), fontsize=11)
     title: Any = {"title": wrapped(caption, figure.get_figwidth(), 8.5), "title_fontsize": 8}
     longest = max((len(str(handle.get_label())) for handle in handles), default=0)
     fitting = max(1, int(figure.get_figwidth() / (0.75 + 0.078 * longest)))  # inches of a key, and of a letter
-    columns = min(columns, fitting)
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9, **title)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(3, fitting), frameon=False, fontsize=9, **title
+    )
     return figure
 
 

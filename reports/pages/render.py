@@ -34,7 +34,7 @@ def markdown_table(grid: Grid, places: Sequence[int]) -> str:
     for group in grid.groups:
         for number, line in enumerate(group.lines):
             name = f"**{escape(group.name)}**" if number == 0 else " "
-            cells = (line.text(place, escape, lambda text: f"**{text}**") for place in places)
+            cells = (line.text(place, escape, "**{}**".format) for place in places)
             lines.append(table_line([name, escape(line.label), *cells]))
     return "\n".join(lines)
 
@@ -45,9 +45,9 @@ def titled_table(grid: Grid, width: int | None = None) -> str:
     return "\n\n".join([f"**{escape(grid.title)}**", *(markdown_table(grid, places) for places in parts)])
 
 
-def markdown(page: Page, level: int = 1) -> str:
-    """Tables and notes under a heading of that level."""
-    parts = [f"{'#' * level} {escape(page.request.heading)}", escape(page.request.benchmark.title)]
+def markdown(page: Page) -> str:
+    """Tables and notes under a heading."""
+    parts = [f"# {escape(page.request.heading)}", escape(page.request.benchmark.title)]
     parts += map(titled_table, page.grids)
     parts.append("\n".join(f"- {escape(note)}" for note in page.notes))
     return "\n\n".join(parts) + "\n"
@@ -72,16 +72,12 @@ def _parts(grid: Grid, width: int, longest: int | None = None) -> list[list[int]
     return cut(widths, room, -(-len(widths) // fewest))
 
 
-def _bold(text: str) -> str:
-    return f"[bold]{text}[/bold]"
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")
-
-
 def terminal_tables(page: Page, width: int) -> Iterator[Table]:
     """The tables of a page, split between columns where they are wider than the terminal."""
+
+    def plain(text: str) -> str:
+        return text.replace("[", r"\[")
+
     for grid in page.grids:
         for number, places in enumerate(_parts(grid, width)):
             title = Text(grid.title, style="bold") if number == 0 else None
@@ -94,7 +90,10 @@ def terminal_tables(page: Page, width: int) -> Iterator[Table]:
             for group in grid.groups:
                 for line, name in zip(group.lines, [group.name, *[""] * len(group.lines)], strict=False):
                     style = "dim" if line.label.startswith("±") else ""
-                    cells = (Text.from_markup(line.text(place, _plain, _bold), style=style) for place in places)
+                    cells = (
+                        Text.from_markup(line.text(place, plain, "[bold]{}[/bold]".format), style=style)
+                        for place in places
+                    )
                     table.add_row(Text(name), Text(line.label, style=style), *cells)
                 if len(group.lines) > 1:
                     table.add_section()

@@ -33,6 +33,7 @@ _LEVEL = {
 _AT_ROUND = {
     "chosen": "at the round that is best on validation data (the last one where a run held none back)",
     "last": "at the last round",
+    "late": "in the mean of the last three rounds",
     "best": "at the best round, chosen on the test score itself",
 }
 
@@ -83,6 +84,18 @@ def human_seconds(seconds: float) -> str:
 def number(value: float | None, sign: str = "", places: int = 2) -> str:
     """A number with so many decimals; a dash for none."""
     return NOTHING if value is None else f"{printed(value, places=places):{sign}}".replace("-", "−")
+
+
+def with_interval(
+    value: float | None, interval: Sequence[float] | None, sign: str = "", places: int = 2, between: str = " "
+) -> str:
+    """A number, and behind it the interval that it has."""
+    return number(value, sign, places) + (f"{between}{in_brackets(interval, sign, places)}" if interval else "")
+
+
+def in_brackets(interval: Sequence[float] | None, sign: str = "", places: int = 2) -> str:
+    """An interval; a dash for none."""
+    return f"[{', '.join(number(end, sign, places) for end in interval)}]" if interval else NOTHING
 
 
 def joined(texts: Iterable[str]) -> str:
@@ -146,7 +159,8 @@ def notes_under(
     method: how the view's numbers were obtained. published: about published values. cells: about single cells.
     """
     yield scale_note(request)
-    yield from _encoder_notes(request)
+    records = (record for cell in product(request.rows, request.columns) for record in request.records_of(*cell))
+    yield from filter(None, dict.fromkeys(note_of(record.cell.backbone) for record in records))
     yield from method
     if dagger := dagger_note(request.rows).strip():
         yield dagger
@@ -154,12 +168,6 @@ def notes_under(
     yield from published
     yield from _evidence_notes(request)
     yield from data_notes(request, cells)
-
-
-def _encoder_notes(request: Request) -> Iterator[str]:
-    """What to know of the encoders that ran."""
-    records = (record for cell in product(request.rows, request.columns) for record in request.records_of(*cell))
-    yield from filter(None, dict.fromkeys(note_of(record.cell.backbone) for record in records))
 
 
 def _evidence_notes(request: Request) -> Iterator[str]:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple
 from itertools import product
 from typing import Any
 
-from benchmarks.experiment import Column
+from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
 from benchmarks.run_config import JSON
 from reports.evidence.records import DEMO, Request
 from reports.evidence.scores import known, score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
+from reports.evidence.traffic import whole_run
 from reports.front.picture import Mark, marks_of
 from reports.pages.plots import colour_of
 from reports.pages.text import human_bytes, number
 from reports.site import html
-from reports.site.times import presets, rounds_of
+from reports.views import view_class
+from reports.views.scores import ScoreTable
 
 Chart = dict[str, JSON]
 MANY = 5  # methods that send, from which on a panel is not shown earlier for having more
-VIEWS = ("scores", "crossed")  # tables whose numbers are scores of whole runs
 MEASURES = {
     "round": "uplink bytes per round, all clients",
     "up": "uplink bytes of the whole run, all clients",
@@ -121,7 +125,8 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
     panels: dict[str, list[Chart]] = {}
     titles, runs, exponential = {}, {}, []
     for request in requests:
-        if request.scale.id != scale or request.benchmark.view.name not in VIEWS:
+        view = view_class(request.benchmark)
+        if request.scale.id != scale or not (issubclass(view, ScoreTable) and view.is_of_whole_runs):
             continue
         for column in request.columns:
             marks = list(marks_of(request, column, column.averaged))
@@ -183,3 +188,27 @@ def _spec() -> Chart:
         ),
     }
     return layered(380, layers)
+
+
+def presets() -> JSON:
+    """The networks and devices that a reader chooses from, and what stays as it is in the tables."""
+    share = Deployment.utilisation
+    return {
+        "networks": {name: asdict(network) for name, network in NETWORKS.items()},
+        "devices": {name: {"name": device.name, "rate": share * device.peak} for name, device in DEVICES.items()},
+        "server": share * Deployment.server.peak,
+        "slowdown": Deployment.slowdown,
+    }
+
+
+def rounds_of(request: Request, row: Row, column: Column) -> list[JSON]:
+    """For each seed the distinct rounds of a run with its earlier ones: how many, and the numbers of each `Turn`.
+
+    Empty where the operations of a method are unknown.
+    """
+    runs = [whole_run(record, request) for record in request.records_of(row, column)]
+    return [
+        [[count, list(turns)] for turns, count in Counter(tuple(map(astuple, turns)) for turns in rounds).items()]
+        for rounds in runs
+        if rounds
+    ]

@@ -21,6 +21,8 @@ from reports.pages.text import NOTHING
 from reports.site import html
 from reports.site.charts import COLOUR, Chart, chart_of, fields
 from reports.site.site_data import SiteData
+from reports.views import view_class
+from reports.views.scores import ScoreTable
 
 RESAMPLES = 1000
 FEWEST_TASKS = 3  # below that, nothing is said about "tasks"
@@ -47,7 +49,8 @@ def profile_page(site: SiteData) -> Iterator[tuple[str, str]]:
 
 def runs_of(request: Request) -> Runs:
     """The scores of the methods that were run on the same three tasks or more; {} for fewer than two methods."""
-    if request.benchmark.view.name != "scores":
+    view = view_class(request.benchmark)
+    if not (issubclass(view, ScoreTable) and view.averages):
         return {}
     columns = [column for column in request.columns if metric(column.averaged).unit == "%"]
     every = {row.name: _scores(request, row, columns) for row in request.rows}

@@ -9,20 +9,16 @@ from typing import Any
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.results import RunResult
-from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
-from reports.evidence.traffic import bytes_of_a_round
 from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, row_name
 from reports.site import html
 from reports.site.charts import curves_chart
 from reports.site.site_data import SiteData
 from reports.views import show, view_of
 from reports.views.comparison import Comparison, ScoreResult, compare
-
-# Views whose numbers are scores: the compact table comes first, and their own tables are folded below it.
-_OF_SCORES = ("scores", "crossed", "curves", "layers")
+from reports.views.curves import Curves
+from reports.views.scores import ScoreTable
 
 
 def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
@@ -30,7 +26,8 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
     for request in site.requests:
         benchmark, path = request.benchmark, html.table_page(request)
         view = view_of(request)
-        comparison, chart = _comparison_in(view, request), curves_chart(request)
+        comparison = view.comparison if isinstance(view, ScoreTable) else compare(request)
+        chart = curves_chart(request)
         data = f"data/{benchmark.id}-{request.scale.id}.js" if chart is not None else ""
         if chart is not None:
             yield data, html.script("curves", chart)
@@ -43,7 +40,8 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
             "request": request,
             "page": page,
             "matrix": matrix(comparison),
-            "matrix_first": benchmark.view.name in _OF_SCORES,
+            # Where the view's numbers are scores, its own tables are folded below the compact one.
+            "matrix_first": isinstance(view, ScoreTable | Curves),
             "shows_reported": comparison.shows_published,
             "script": data,
             "notes": [note for note in page.notes if note not in deviations],
@@ -56,12 +54,6 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
 
 
 # ---- the compact table -----------------------------------------------------------------------------------------------
-
-
-def _comparison_in(found: Any, request: Request) -> Comparison:
-    """The comparison that a view made, or a new one if it made none."""
-    inner = found if isinstance(found, Comparison) else getattr(found, "comparison", None)
-    return inner if isinstance(inner, Comparison) else compare(request)
 
 
 def matrix(comparison: Comparison) -> html.Sheet:
@@ -86,7 +78,11 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
     """
     request = comparison.request
     costs = {
-        row.id: {column.name: ways for column in request.columns if (ways := _of_stages(comparison, row, column))}
+        row.id: {
+            column.name: (cost.round_up, cost.round_down, cost.setup_bytes)
+            for column in request.columns
+            if (cost := comparison.cell(row, column).cost) is not None
+        }
         for row in request.rows
     }
     ran = [set(costs[row.id]) for row in request.rows if costs[row.id] and row.printed] or [set()]
@@ -109,14 +105,6 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
     return entries, [("uplink", over), ("downlink", over), ("one-time model", "distribution")]
 
 
-def _of_stages(comparison: Comparison, row: Row, column: Column) -> tuple[float, ...]:
-    """Bytes up and down in a round and of the set-up; of a run that starts from another one, the larger of the two."""
-    cost, request = comparison.cell(row, column).cost, comparison.request
-    if cost is None or not cost.seeds:
-        return ()
-    return *bytes_of_a_round(request.records_of(row, column), request.find), cost.setup_bytes
-
-
 def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:
     return next(result for result in comparison.cell(row, column).scores if result.score == score)
 
@@ -126,7 +114,8 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> html
     result, selection = _result(comparison, row, column, score), request.selections[row.id, column.task]
     published = result.published if comparison.shows_published and row.printed else None
     note = "" if published is None else marked(number(published), result.is_derived)
-    link = _link([*selection.records, *selection.diverged])
+    records = [*selection.records, *selection.diverged]
+    link = html.cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
     if not cell.is_run:
         sort = "" if published is None else repr(published)
         return html.Entry(selection.divergence or NOT_RUN, sort, link, note, kind="open")
@@ -144,10 +133,6 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> html
     text = f"{html.compact(result.ours, unit)}{spread} ({result.seeds})"
     kind = "best" if row.id in comparison.bold[column.task, score] else ""
     return html.Entry(text, repr(result.ours), link, note, title, kind)
-
-
-def _link(records: Sequence[RunResult]) -> str:
-    return html.cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
 
 
 # ---- sweeps --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Views: how a table or figure shows its records, by the name that a benchmark's `view` has."""
+"""Views: how a table or figure shows its records, by the name or the class that a benchmark's `view` has."""
 
 from __future__ import annotations
 
@@ -10,37 +10,31 @@ from reports.frame import TableView
 from reports.pages.page import Page
 
 VIEWS = {
-    "scores": "scores.ScoreTable",
-    "crossed": "crossed.CrossedTable",
-    "layers": "layers.LayerFigure",
-    "curves": "curves.Curves",
-    "gains": "gains.Gains",
-    "targets": "targets.Targets",
-    "costs": "costs.CostTables",
-    "resources": "resources.Resources",
-    "split": "split.SplitCosts",
-    "clients": "clients.Clients",
-    "orders": "orders.Orders",
-    "sent": "sent.Sent",
-    "labels": "shares.LabelShares",
-    "sizes": "shares.SizeShares",
+    "scores": "reports.views.scores.ScoreTable",
+    "curves": "reports.views.curves.Curves",
+    "gains": "reports.views.gains.Gains",
+    "orders": "reports.views.orders.Orders",
+    "clients": "reports.views.clients.Clients",
+    "sent": "reports.views.sent.Sent",
+    "labels": "reports.views.shares.LabelShares",
 }
 
 
-def _view(benchmark: Benchmark) -> type[TableView]:
-    module, name = VIEWS[benchmark.view.name].split(".")
-    view: type[TableView] = getattr(importlib.import_module(f"reports.views.{module}"), name)
+def view_class(benchmark: Benchmark) -> type[TableView]:
+    """The view that a benchmark names."""
+    module, _, name = VIEWS.get(benchmark.view.name, benchmark.view.name).rpartition(".")
+    view: type[TableView] = getattr(importlib.import_module(module), name)
     return view
 
 
 def view_of(request: Request) -> TableView:
     """A request as the view that its benchmark names."""
-    return _view(request.benchmark)(request)
+    return view_class(request.benchmark)(request)
 
 
 def has_finding(benchmark: Benchmark) -> bool:
     """Whether a benchmark's view has something for the first page: most have not, and their pages take time."""
-    return _view(benchmark).finding is not TableView.finding
+    return view_class(benchmark).finding is not TableView.finding
 
 
 def page(request: Request) -> Page:
@@ -51,4 +45,5 @@ def page(request: Request) -> Page:
 def show(view: TableView) -> Page:
     """A view's page."""
     grids, notes = tuple(view.grids()), tuple(view.notes())
-    return Page(view.request, grids, notes, view.frame, view.plot, view.ranks, view.finding())
+    figure = None if type(view).plot is TableView.plot else view.plot
+    return Page(view.request, grids, notes, view.frame, figure, view.ranks, view.finding())

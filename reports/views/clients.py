@@ -21,18 +21,17 @@ from reports.evidence.records import paired
 from reports.evidence.scores import PROTOCOL, WORST, keeps_clients, scores_of, worst_clients
 from reports.evidence.statistics import Estimate
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, with_points
-from reports.pages.text import NOTHING, dagger_note, in_units, not_run, number, over_clients, row_name
+from reports.pages.text import NOTHING, dagger_note, in_units, not_run, over_clients, row_name, with_interval
 
 MEAN, FIXED = "mean", "fixed"
 GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
-_ANY = ((-float("inf"), float("inf")),)
 
 
 def bounds(found: Estimate, score: str = "") -> tuple[float, float] | None:
-    """The interval at CONFIDENCE, within what that score can be; None below three seeds."""
-    return confidence([found], [metric(score).limits] if score else _ANY)
+    """The interval, within what that score can be; None below three seeds."""
+    return confidence([found], [metric(score).limits]) if score else found.ends
 
 
 def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
@@ -40,8 +39,7 @@ def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
     if found is None or found.value is None:
         return NOTHING
     ends = bounds(found, score)
-    interval = f" [{number(ends[0], sign)}, {number(ends[1], sign)}]" if ends and ends[0] < ends[1] else ""
-    return f"{number(found.value, sign)}{interval}"
+    return with_interval(found.value, ends if ends and ends[0] < ends[1] else None, sign)
 
 
 class Clients(TableView):
@@ -51,10 +49,6 @@ class Clients(TableView):
     by seed, on the baseline's other seeds. Intervals are shown from three seeds on.
     """
 
-    fields = (*KEYS, "score", "quantity", "value", "low", "high", "n_seeds")
-    integers = ("n_seeds",)
-    floats = ("value", "low", "high")
-
     @cached_property
     def baseline(self) -> Row:
         return self.request.rows_named("baseline")[0]
@@ -62,11 +56,16 @@ class Clients(TableView):
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns in which clients have test examples of their own and something was run; all where none has."""
-        own = [at for at in self.request.columns_run if any(self._is_apart(row, at) for row in self.request.rows)]
-        return tuple(own) or self.request.columns
-
-    def _is_apart(self, row: Row, column: Column) -> bool:
-        return any(all(one.own_examples(column.evaluation)) for one in self.request.records_of(row, column))
+        own = tuple(
+            at
+            for at in self.request.columns_run
+            if any(
+                all(one.own_examples(at.evaluation))
+                for row in self.request.rows
+                for one in self.request.records_of(row, at)
+            )
+        )
+        return own or self.request.columns
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str, str], Estimate]:
@@ -153,6 +152,8 @@ class Clients(TableView):
 
 def _limiting(column: Column, quantity: str) -> str:
     """The score within whose limits a quantity stays; "" for gains."""
+    if quantity in OF_CLIENTS:
+        return of_clients(column.averaged, quantity)
     return "" if quantity.startswith("gain_") else column.averaged
 
 

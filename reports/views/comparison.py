@@ -210,7 +210,7 @@ def _score(
         len(values),
         sample_sd(values),
         estimate,
-        confidence([estimate], [metric(score).limits]),
+        estimate.ends,
         scores.error,
         published,
         _difference(ours, published) if comparable else None,
@@ -244,13 +244,14 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
     one, or the "best" one by the test score itself. printed_in: the table that prints the values, where it is another
     one. ReportError for another word, for a record that lacks a score and for published values that cannot be read.
     """
-    benchmark, scale, score_at = request.benchmark, request.scale, request.score_at
+    benchmark, scale, score_at = request.benchmark, request.scale, request.scored_at
     if score_at not in SCORE_AT:
         raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {score_at!r}")
     published = published_for(request, printed_in)
     cells = []
     for row, column in product(request.rows, request.columns):
-        records, seeds = request.records_of(row, column), request.seeds_of(row, column)
+        records = request.records_of(row, column)
+        seeds = tuple(record.cell.seed for record in records)
         comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records, request.find)
         scores = tuple(
             _score(records, score, score_at, entry, comparable, score in column.beside)

@@ -21,13 +21,12 @@ from matplotlib.ticker import MaxNLocator
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON
-from reports import ReportError
 from reports.evidence.published import published_for
 from reports.evidence.records import DEMO, PAPER
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
     DAGGER,
@@ -42,24 +41,17 @@ from reports.pages.text import (
     seed_counts,
 )
 
-QUANTITIES = ("score", TRAIN_LOSS)
 _LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
 _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 
 class Curves(TableView):
-    """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
+    """Curves by row and task. ReportError where a record lacks the score."""
 
-    fields = (*KEYS, "quantity", "status", "round", "seed", "value")
-
-    @cached_property
+    @property
     def is_loss(self) -> bool:
         """Whether the curves are of the training loss, else of scores."""
-        quantity = str(self.request.benchmark.view.options["quantity"])
-        if quantity not in QUANTITIES:
-            wanted = f"expected a quantity of {', '.join(QUANTITIES)}, found {quantity!r}"
-            raise ReportError(f"{self.request.benchmark.id}: {wanted}")
-        return quantity == TRAIN_LOSS
+        return bool(self.request.benchmark.view.options["quantity"] == TRAIN_LOSS)
 
     @property
     def references(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
 
 Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
-by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper.
+by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper;
+at, the round of all scores, "late" for the mean of the last three, by default "last".
 All are paired by seed, by the rules of verdicts (docs/statistics.md).
 """
 
@@ -17,18 +18,19 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.run_config import JSON
 from reports.evidence.gate import gates
-from reports.evidence.inference import CONFIDENCE, average_of, confidence
+from reports.evidence.inference import CONFIDENCE, average_of
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
 from reports.pages.text import (
     NOTHING,
     at_round,
     dagger_note,
+    in_brackets,
     in_units,
     not_run,
     number,
@@ -36,11 +38,11 @@ from reports.pages.text import (
     row_name,
     seed_counts,
     status,
+    with_interval,
 )
 
-ROUND = "last"  # of every row: older runs kept no other round's answers, which the part corrects
+ROUND = "last"  # unless an option says otherwise: older runs kept no other round's answers, which the part corrects
 INTERVAL = f"{CONFIDENCE} CI"
-_ANY = ((-float("inf"), float("inf")),)
 OVER, BEYOND = "gain", "beyond"
 
 
@@ -53,13 +55,10 @@ class Gains(TableView):
     """
 
     ranks = False
-    fields = (
-        *(*KEYS, "score", "status", "ours", "gain", "gain_low", "gain_high", "n_gain"),
-        *("beyond", "beyond_low", "beyond_high", "n_beyond", "share"),
-    )
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
+        self.round = str(request.benchmark.view.options.get("at", ROUND))
         self.reference, self.part, self.headline = (
             request.rows_named(name)[0] for name in ("reference", "part", "headline")
         )
@@ -74,11 +73,11 @@ class Gains(TableView):
         """How much better a row is than another, on the seeds that both have, or on some of them."""
         pairs = paired(self.request.records_of(row, column), self.request.records_of(other, column))
         counted = [pair for pair in pairs if seeds is None or pair[0].cell.seed in seeds]
-        return difference(counted, column.averaged, ROUND) if counted else None
+        return difference(counted, column.averaged, self.round) if counted else None
 
     def _line(self, row: Row, column: Column) -> dict[str, JSON]:
         records = self.request.records_of(row, column)
-        ours = known(scores_of(records, column.averaged).at(ROUND))
+        ours = known(scores_of(records, column.averaged).at(self.round))
         line = keys_of(self.request, row, column) | {"score": column.averaged, "ours": mean(ours) if ours else None}
         if row.id == self.reference.id:
             return line
@@ -89,8 +88,7 @@ class Gains(TableView):
         simple = paired(*(self.request.records_of(each, column) for each in (self.part, self.reference)))
         seeds = {record.cell.seed for record, _ in simple} & {record.cell.seed for record in records}
         whole, part = (self._over(each, self.reference, column, seeds) for each in (row, self.part))
-        ends = _interval(whole)
-        if whole and part and whole.value and part.value is not None and ends and ends[0] > 0:
+        if whole and part and whole.value and part.value is not None and whole.ends and whole.ends[0] > 0:
             line["share"] = 100 * part.value / whole.value
         return line
 
@@ -109,7 +107,7 @@ class Gains(TableView):
         """What gains and shares are."""
         columns = self.request.columns
         yield (
-            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(ROUND)}: means of "
+            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(self.round)}: means of "
             f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
             "docs/statistics.md)."
         )
@@ -153,16 +151,13 @@ class Gains(TableView):
         if not by_task:
             return None
         whole = average_of(tuple(by_task.values()))
-        value, (low, high) = whole.value or 0.0, whole.interval or (0.0, 0.0)
+        value, ends = whole.value or 0.0, whole.interval or (0.0, 0.0)
         by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
-        shown = by if low > 0 or high < 0 else "not measurably better or worse"
+        shown = by if ends[0] > 0 or ends[1] < 0 else "not measurably better or worse"
         title = f"{self.headline.name} is {shown} than {self.part.name}: {self.request.benchmark.view.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
-        n = seed_counts(one.n for one in by_task.values())
-        return (
-            title,
-            f"mean of {len(by_task)} tasks {_ends_text(whole, low, high)}{n}, exploratory, {ROUND} round: {each}",
-        )
+        n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
+        return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {self.round} round: {each}"
 
     def plot(self) -> Figure:
         """A panel for each task, a mark for each row, and a line where the simple part alone comes."""
@@ -190,25 +185,13 @@ class Gains(TableView):
         return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption)
 
 
-def _interval(found: Estimate | None) -> tuple[float, float] | None:
-    """The interval; None below three seeds."""
-    return None if found is None else confidence([found], _ANY)
-
-
 def _gain_fields(name: str, found: Estimate | None) -> dict[str, JSON]:
     if found is None:
         return {}
-    ends = _interval(found)
-    interval = {} if ends is None else {f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    return {name: found.value, f"n_{name}": found.n} | interval
-
-
-def _ends_text(whole: Estimate, low: float, high: float) -> str:
-    return f"{number(whole.value, '+')} [{number(low, '+')}, {number(high, '+')}]"
+    ends = zip((f"{name}_low", f"{name}_high"), found.ends or (), strict=False)
+    return {name: found.value, f"n_{name}": found.n} | dict(ends)
 
 
 def _interval_text(line: dict[str, JSON], name: str) -> str:
-    if f"n_{name}" not in line:
-        return NOTHING
-    ends = [number(line[f"{name}_{end}"], "+") for end in ("low", "high")] if f"{name}_low" in line else []
-    return f"{f'[{ends[0]}, {ends[1]}]' if ends else NOTHING} ({line[f'n_{name}']})"
+    ends = [line[end] for end in (f"{name}_low", f"{name}_high") if end in line]
+    return f"{in_brackets(ends, '+')} ({line[f'n_{name}']})" if f"n_{name}" in line else NOTHING

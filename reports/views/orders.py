@@ -1,7 +1,8 @@
 """The view of orders: the methods by mean, by worst client, by score within a number of bytes, and by time.
 
-Options: megabytes, the uplink of one client by which methods are ordered; front, uplinks at which the best is shown;
-networks, two names of `benchmarks.costs.networks.TYPICAL`, the slower one first.
+Options: megabytes, the bytes of one client by which methods are ordered; front, those at which the best is shown;
+networks, two names of `benchmarks.costs.networks.TYPICAL`, the slower one first; directions, of the bytes that count,
+by default up.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
 from reports.evidence.traffic import whole_run
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, row_name
 from reports.views.clients import bounds, gain_of, level_of, with_bounds
@@ -63,14 +64,12 @@ class Order:
 class Orders(TableView):
     """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
 
-    fields = (*KEYS, "score", "quantity", "counted", "value", "low", "high", "rank", "n_seeds")
-    integers = ("rank", "n_seeds")
-    floats = ("value", "low", "high")
-
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.options = request.benchmark.view.options
         self.budget = float(MEGABYTE * self.options["megabytes"])  # bytes that one client may send
+        self.ways: Sequence[str] = self.options.get("directions", ("up",))
+        self.link = " and ".join(f"{way}link" for way in self.ways)
         self.budgets = [float(MEGABYTE * size) for size in self.options["front"]]  # where the best is shown
 
     @cached_property
@@ -97,7 +96,7 @@ class Orders(TableView):
     def _number(self, record: RunResult, column: Column, order: Order) -> float | None:
         """A run's score within the bytes, or its minutes; None where no round fits, or operations are unknown."""
         if order.deployment is None:
-            return score_within(record, column.averaged, self.budget, self.request.find)
+            return score_within(record, column.averaged, self.budget, self.request.find, self.ways)
         rounds = whole_run(record, self.request)
         return order.deployment.run_seconds(rounds) / MINUTE if rounds else None
 
@@ -126,8 +125,8 @@ class Orders(TableView):
             sign = order.sign(column)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
             found = self._estimate(gains, [pair[0] for pair in pairs], order)
-        ends = bounds(found)
-        return 0 if ends is None or ends[0] <= 0 <= ends[1] else 1 if ends[0] > 0 else -1
+        low, high = found.ends or (0.0, 0.0)
+        return 1 if low > 0 else -1 if high < 0 else 0
 
     @cached_property
     def ranked(self) -> dict[tuple[str, str], dict[str, tuple[int, Estimate]]]:
@@ -172,10 +171,9 @@ class Orders(TableView):
 
     def curves(self, column: Column, budgets: Sequence[float]) -> Curves:
         """Method -> the scores of its seeds at each budget; NaN where no round fits."""
-        find, score = self.request.find, column.averaged
 
         def at(record: RunResult) -> list[float]:
-            values = (score_within(record, score, budget, find) for budget in budgets)
+            values = (score_within(record, column.averaged, size, self.request.find, self.ways) for size in budgets)
             return [np.nan if value is None else value for value in values]
 
         return {row.name: np.array(list(map(at, self._records(row, column)))) for row in self.rows_of(column)}
@@ -189,7 +187,7 @@ class Orders(TableView):
         yield Grid(title, tuple(units), self._groups(self._ranks), "Task", is_whole=True)
         chosen = (_within(self.budget), "chosen round")
         headers = (chosen, *((_within(budget), "best with probability") for budget in self.budgets))
-        title = "The best method within the uplink of one client"
+        title = f"The best method within the {self.link} of one client"
         yield Grid(title, headers, self._groups(self._chances), "Task")
 
     def _groups(self, cells: Any) -> tuple[Group, ...]:
@@ -210,7 +208,8 @@ class Orders(TableView):
 
     def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
         records, find = self._records(row, column), self.request.find
-        values = [score_within(record, column.averaged, self.budget, find, chosen=True) for record in records]
+        limit = column.averaged, self.budget, find, self.ways
+        values = [score_within(record, *limit, chosen=True) for record in records]
         front = self._front(row, column)
         chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
         chosen = with_bounds(resampled(values, resplit_ratio(records)), column.averaged)
@@ -225,9 +224,9 @@ class Orders(TableView):
         )
         yield (
             f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the "
-            f"table of clients. Within bytes: uplink of one client with all earlier runs, without the one-time model; "
-            "the mean of up to the last three rounds that fit, or the round chosen on validation data. Best with "
-            "probability: over resampled seeds; in brackets the same for seeds that are themselves resampled. Time: "
+            f"table of clients. Within bytes: {self.link} of one client with all earlier runs, without the one-time "
+            "model; the mean of up to the last three rounds that fit, or the round chosen on validation data. Best "
+            "with probability: over resampled seeds, in brackets over seeds that are themselves resampled. Time: "
             "the whole run, every round as long as its slowest client's download, computation, upload and half a round "
             f"trip for each message; texts at their full length, {Deployment.utilisation:.0%} of the device's peak "
             f"({times})."
@@ -254,7 +253,7 @@ class Orders(TableView):
         pairs = sum(map(len, self.disagreements[MEAN].values()))
         decided = len(self.disagreements[MEAN].get("same", ()))
         yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client, {counts[WORST]}."
-        yield f"By score {_within(self.budget)} of uplink, against the mean of whole runs: {counts[BYTES]}."
+        yield f"By score {_within(self.budget)} of {self.link}, against the mean of whole runs: {counts[BYTES]}."
         swapped = sum(self._swapped(column, slow, fast) for column in self.columns)
         yield (
             f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
@@ -291,7 +290,8 @@ class Orders(TableView):
     def plot(self) -> Figure:
         """Two panels for each task: score within bytes, and how probably a method is the best, each with its band."""
         columns, left_out = with_points(self.request.columns, lambda column: column in self.columns)
-        figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), "uplink of one client, MB", least=6.5, room=1.8)
+        bytes_of = f"{self.link} of one client, MB"
+        figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), bytes_of, least=6.5, room=1.8)
         handles: dict[str, Any] = {}
         for place, column in enumerate(columns):
             scores, chances = axes_of[2 * place : 2 * place + 2]
@@ -314,7 +314,7 @@ class Orders(TableView):
     def _range(self, column: Column) -> list[float]:
         """Budgets from the cheapest first round to the dearest run."""
         records = [record for row in self.rows_of(column) for record in self._records(row, column)]
-        sizes = [size for record in records for size in spent(record, self.request.find) or () if size]
+        sizes = [size for record in records for size in spent(record, self.request.find, self.ways) or () if size]
         return np.geomspace(min(sizes), max(sizes), BUDGETS).tolist() if sizes else [1.0]
 
 

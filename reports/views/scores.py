@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.run_config import JSON
@@ -14,7 +13,7 @@ from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form, one_line
+from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
     NOT_RUN,
@@ -25,6 +24,7 @@ from reports.pages.text import (
     UNDEFINED,
     human_bytes,
     human_seconds,
+    in_brackets,
     joined,
     marked,
     number,
@@ -32,20 +32,10 @@ from reports.pages.text import (
     status,
 )
 from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare
-from reports.views.resources import Resources
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
-FIELDS = [
-    *(*KEYS[:4], "score_at", *KEYS[4:], "score", "status", "ours", "n_seeds", "seeds"),
-    *("sd", "interval_low", "interval_high", "sampling_error", "published", "derivation", "difference", "verdict"),
-    *("margin", "n_test", "rounds", *_OF_COST),
-]
 _DERIVED = "derived from the paper's text"
-
-
-def _bracketed(interval: tuple[float, float] | None) -> str:
-    return NOTHING if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
 
 
 def _judged(result: ScoreResult) -> str:
@@ -59,10 +49,10 @@ def _measured(result: ScoreResult) -> str:
 
 _TEXTS: Mapping[str, Callable[[ScoreResult], str]] = {
     "± sd": lambda result: number(result.sd),
-    INTERVAL: lambda result: _bracketed(result.ci),
+    INTERVAL: lambda result: in_brackets(result.ci),
     "± SE (test set)": lambda result: number(result.sampling_error),
     REPORTED: lambda result: marked(number(result.published), result.is_derived),
-    BOUNDS: lambda result: _bracketed(result.interval),
+    BOUNDS: lambda result: in_brackets(result.interval),
     "difference": lambda result: marked(number(result.difference, "+"), result.is_derived),
 }
 
@@ -70,30 +60,23 @@ _TEXTS: Mapping[str, Callable[[ScoreResult], str]] = {
 class ScoreTable(TableView):
     """Scores of a table's methods on its tasks, and what they cost."""
 
-    fields = FIELDS
     averages = True  # whether the table has the paper's average
+    is_of_whole_runs = True  # whether the site's first chart has it
     reported = "Diamonds"  # the marks of reported values in the figure
 
     @cached_property
     def comparison(self) -> Comparison:
         return compare(self.request, str(self.request.benchmark.view.options.get("printed_in", "")), self.averages)
 
-    @cached_property
-    def costs(self) -> Resources | None:
-        """What a client costs, where the paper's table says so."""
-        return Resources(self.request) if self.request.benchmark.costing else None
-
-    def notes(self) -> Iterator[str]:
-        """The comparison's notes, and those of the costs."""
-        yield from self.comparison.notes
-        yield from self.costs.cost_notes() if self.costs else ()
+    def notes(self) -> Iterable[str]:
+        """The comparison's notes."""
+        return self.comparison.notes
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def grids(self) -> Iterator[Grid]:
-        """Scores, bytes where something was run, and what a client costs where the paper's table says so."""
-        costs = (self.costs.computation_grid(), self.costs.communication_grid()) if self.costs else ()
-        yield from (grid for grid in (self.scores_grid(), self.costs_grid(), *costs) if grid.groups)
+        """Scores, and bytes where something was run."""
+        yield from (grid for grid in (self.scores_grid(), self.costs_grid()) if grid.groups)
 
     def cell_lines(self, cells: Sequence[CellResult | None], is_published: bool) -> tuple[Line, ...]:
         """The lines of scores of cells side by side; None where the table has no such cell."""
@@ -162,17 +145,11 @@ class ScoreTable(TableView):
 
     # ---- the long form ---------------------------------------------------------------------------------------------
 
-    def frame(self) -> pd.DataFrame:
-        """Scores in their units, bytes and seconds as means over seeds.
-
-        Where some record chose its round, a field `last` follows `ours`: the score at the last round.
-        """
-        place = FIELDS.index("ours") + 1
-        fields = [*FIELDS[:place], "last", *FIELDS[place:]] if self.request.scored_at == "chosen" else FIELDS
-        return long_form(self.lines(), fields)
-
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """A line for each score of a cell, for each average, and for each of a client's costs."""
+        """A line for each score of a cell, and for each average.
+
+        Scores are in their units, bytes and seconds means over seeds. `last` is the score at the last round.
+        """
         comparison, common = self.comparison, {"score_at": self.request.scored_at}
         yield from (common | self._score_line(cell, result) for cell in comparison.cells for result in cell.scores)
         for cell in comparison.averages:
@@ -181,10 +158,6 @@ class ScoreTable(TableView):
             yield (
                 common | keys_of(self.request, cell.row) | about | _numbers(cell.headline, ("published", "difference"))
             )
-        for line in self.costs.derived if self.costs else ():
-            score = f"{line['quantity']} ({line['counted']})"  # the quantity and how it is counted name a score
-            about = {"column": "costs", "task": "Costs", "status": "derived", "score": score, "ours": line["value"]}
-            yield common | line | about
 
     def _score_line(self, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
         line = keys_of(self.request, cell.row, cell.column) | _numbers(result, ("score", "last", *_OF_SCORE))

@@ -13,13 +13,13 @@ from functools import cached_property
 
 from matplotlib.figure import Figure
 
-from benchmarks.costs import Factor, ModelSizes, PeftTerms, Traffic, WireForm, WirePlan
+from benchmarks.costs import Factor, ModelSizes, PeftTerms, Traffic, WireForm
 from benchmarks.experiment import Row, Scale
 from benchmarks.run_config import JSON
 from reports.evidence.published import by_place, read_published
 from reports.evidence.traffic import last_round
 from reports.frame import Quantities, Shown
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
 
@@ -51,7 +51,6 @@ def _reached(values: Mapping[str, float]) -> str:
 class Sent(Quantities):
     """Bytes of one client in a round; every row has the same task and clients."""
 
-    fields = (*KEYS, "encoder", "counted", "quantity", "over", "value", "n_seeds")
     place_fields = ("encoder", "counted", "quantity", "over")
 
     @cached_property
@@ -68,7 +67,8 @@ class Sent(Quantities):
         """Name -> the scale with that encoder: the request's own, then those of the options."""
         scale, paper = self.request.scale, self.request.paper_scale
         named = self.request.benchmark.view.options["encoders"]
-        return {scale.backbone: scale} | {name: replace(paper, backbone=name, depth=depth) for name, depth in named}
+        others = {name: replace(paper, backbone=name, depth=depth) for name, depth in named if name != scale.backbone}
+        return {scale.backbone: scale} | others
 
     @cached_property
     def factors(self) -> Mapping[str, tuple[str, str, Sequence[Factor]]]:
@@ -82,18 +82,14 @@ class Sent(Quantities):
         return {row: published[row, "gain", ""].value for row in self.factors if (row, "gain", "") in published}
 
     def terms(self, scale: Scale) -> PeftTerms | None:
-        """The terms of a scale's encoder and of its runs' clients; None where shapes are not derived."""
-        first, options = self.baselines[0], self.request.benchmark.view.options
-        plan, cell = self._plan(first, scale), self.request.benchmark.cell(first, self.request.columns[0], scale, 0)
-        return terms_of(plan.sizes, scale.depth, cell.cohort_size, options["rank"]) if plan else None
-
-    def _plan(self, row: Row, scale: Scale) -> WirePlan | None:
-        request = self.request
-        return request.derive(row, request.columns[0], scale) if request.derive else None
+        """The terms of a scale's encoder and of its runs' clients; None where they depend on the texts."""
+        table, first = self.request.benchmark, self.baselines[0]
+        plan, cell = self.request.plan(first, scale), table.cell(first, self.request.columns[0], scale, 0)
+        return terms_of(plan.sizes, scale.depth, cell.cohort_size, table.view.options["rank"]) if plan else None
 
     def _sizes(self, row: Row, scale: Scale) -> dict[str, dict[str, float]]:
         """How it is counted -> direction -> bytes of one client."""
-        plan, terms = self._plan(row, scale), self.terms(scale)
+        plan, terms = self.request.plan(row, scale), self.terms(scale)
         sizes: dict[str, dict[str, float]] = {}
         if plan is None or terms is None:
             return sizes

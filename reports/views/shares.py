@@ -1,9 +1,8 @@
-"""The views of what each client holds of a task: what it was to hold, what it got, and what the paper prints.
+"""The view of what each client holds of a task: what it was to hold, what it got, and what the paper prints.
 
 "labels": shares of labels within a client; option labels, task -> its labels in the order of the paper as (id, name);
-a task with scores has none. "sizes": a client's share of the task; its rows are ways to partition, and a paper prints
-sizes in a unit of its own (score "client1/megabytes", …, "all/megabytes"). The numbers come from any record's partition
-report, so that the rows cost nothing to run; their scores are not shown.
+a task with scores has none. The numbers come from any record's partition report, so that the rows cost nothing to run;
+their scores are not shown.
 """
 
 from __future__ import annotations
@@ -14,26 +13,24 @@ from itertools import product, zip_longest
 
 from matplotlib.figure import Figure
 
-from benchmarks.experiment import Column, Row
+from benchmarks.experiment import Column
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON, VALIDATION
-from reports import ReportError
 from reports.evidence.labels import label_range
 from reports.evidence.published import published_for
 from reports.evidence.records import DEMO
 from reports.evidence.statistics import mean, printed
 from reports.frame import TableView
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark, with_points
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
 
-UNIT = "megabytes"
 _TICK = {"marker": "|", "markersize": 13, "markeredgewidth": 1.6, "color": "black"}
 WHOLE = "all"  # stands for every client together
 Lines = list[dict[str, JSON]]
 
 
-def _gap(obtained: float | None, published: float | None) -> float | None:
+def gap(obtained: float | None, published: float | None) -> float | None:
     """In points, of both as printed."""
     return None if obtained is None or published is None else float(printed(obtained) - printed(published))
 
@@ -98,86 +95,12 @@ def _by_client(lines: Lines, name: str) -> dict[str, float]:
     return {f"client {line['client']}": line[name] for line in lines if line.get(name) is not None}
 
 
-class SizeShares(Shares):
-    """Each client's share of a task, by the record of the lowest seed; a line for each way to partition the task."""
-
-    fields = (*KEYS, "client", "status", "requested", "obtained", "published", "difference", "examples", UNIT)
-
-    @cached_property
-    def by_cell(self) -> dict[tuple[str, str], Lines]:
-        cells = product(self.request.rows, self.request.columns)
-        return {(row.id, column.task): list(self._clients(row, column)) for row, column in cells}
-
-    def _clients(self, row: Row, column: Column) -> Iterator[dict[str, JSON]]:
-        cell = self.request.benchmark.cell(row, column, self.request.scale, 0)
-        records = self.request.records_of(row, column)
-        sizes = list(records[0].partition["sizes"]) if records else []
-        wanted = cell.partition.get("sizes") or [1] * cell.clients
-        whole = self.published.get((row.id, column.task, f"{WHOLE}/{UNIT}"))
-        for client in range(cell.clients):
-            size = self.published.get((row.id, column.task, f"client{client + 1}/{UNIT}"))
-            line: dict[str, JSON] = {"client": str(client + 1), "status": NOT_RUN, "obtained": None, "examples": None}
-            if sizes:
-                obtained = 100 * sizes[client] / sum(sizes)
-                line |= {"status": "run", "obtained": obtained, "examples": sizes[client]}
-            published = None if size is None or whole is None else 100 * size / whole
-            line |= {"requested": 100 * wanted[client] / sum(wanted), "published": published, UNIT: size}
-            yield keys_of(self.request, row, column) | line | {"difference": _gap(line["obtained"], published)}
-
-    def lines(self) -> Iterator[dict[str, JSON]]:
-        """Shares in percent of all clients together."""
-        for lines in self.by_cell.values():
-            yield from lines
-
-    def notes(self) -> Iterator[str]:
-        """Every note under the table."""
-        yield scale_note(self.request)
-        yield (
-            "Shares of all clients together, in percent: requested and obtained of examples, held-out ones included; "
-            f"reported of the printed {UNIT}. Difference: obtained - reported, both to two decimals, in points. "
-            "Nothing is trained, and the table shows no scores."
-        )
-        for row, column in product(self.request.rows, self.request.columns):
-            if len({tuple(record.partition["sizes"]) for record in self.request.records_of(row, column)}) > 1:
-                yield f"{row.name}, {column.name}: seeds differ in sizes; the table shows the lowest seed."
-        yield from data_notes(self.request)
-
-    def _group_lines(self, client: int, row: Row) -> Iterator[Line]:
-        parts = [self.by_cell[row.id, column.task][client] for column in self.request.columns]
-        is_run, has_print = (any(part[name] is not None for part in parts) for name in ("obtained", "published"))
-        for name in ("requested", "obtained", *(("published", "difference") if has_print else ()), "examples"):
-            missing = NOT_RUN if name == "obtained" and not is_run else NOTHING
-            places, sign = 0 if name == "examples" else 2, "+" if name == "difference" else ""
-            texts = (missing if part[name] is None else number(part[name], sign, places) for part in parts)
-            label = "reported" if name == "published" else name
-            yield Line(f"{row.name}: {label}", tuple(texts), is_main=name == "obtained")
-
-    def grids(self) -> tuple[Grid, ...]:
-        """Lines are ways to partition the tasks."""
-        headers = ((column.name, "% of all clients") for column in self.request.columns)
-        groups = (
-            Group(client, tuple(line for row in self.request.rows for line in self._group_lines(place, row)))
-            for place, client in enumerate(self.clients)
-        )
-        return (self.grid("sizes of datasets", headers, groups),)
-
-    def series(self, column: Column) -> Mapping[str, Lines]:
-        """Ways to partition the task."""
-        return {row.name: self.by_cell[row.id, column.task] for row in self.request.rows}
-
-
 class LabelShares(Shares):
-    """Lines by client and label, or mean score, from the record of the lowest seed; ReportError where it is damaged.
+    """Lines by client and label, or mean score, from the record of the lowest seed.
 
     The last lines of a task are those of all clients together: means over clients, and the label's percentage in the
     whole data, at least and at most. A task without a record has no lines.
     """
-
-    fields = (
-        *(*KEYS[:4], "client", *KEYS[7:], "score", "label", "status", "requested", "obtained", "published"),
-        *("difference", "lowest", "highest", "examples", "train", "validation", "test", "available"),
-        *("data_low", "data_high"),
-    )
 
     def labels_of(self, column: Column) -> Sequence[tuple[int, str]]:
         """A task's labels by the view's option; empty for a task with scores."""
@@ -195,14 +118,7 @@ class LabelShares(Shares):
         found = {}
         for column in self.columns_of_records:
             record, labels = self.records_of(column)[0], self.labels_of(column)
-            try:
-                lines = self._lines_of(record, column)
-            except (KeyError, IndexError, TypeError, ValueError) as error:
-                raise ReportError(
-                    f"record {record.file_name}: expected a partition report with the labels "
-                    f"{[label for label, _ in labels]} of {column.task}, found another one ({type(error).__name__}: "
-                    f"{error}). Move the record away to compute the cell again."
-                ) from None
+            lines = self._lines_of(record, column)
             n, report = max(1, len(labels)), record.partition
             whole = {"client": WHOLE, "examples": sum(line["examples"] for line in lines[::n])}
             whole["available"] = report["n_examples"]
@@ -220,8 +136,6 @@ class LabelShares(Shares):
 
     def _lines_of(self, record: RunResult, column: Column) -> Lines:
         report, labels, lines = record.partition, self.labels_of(column), Lines()
-        if {label for label, _ in labels} != set(report["label_ids"] or ()):
-            raise ValueError(f"labels {report['label_ids']}")
         for client, n_test in enumerate(record.own_examples(column.evaluation)):
             held = record.clients[client]
             sizes = {"train": held["train"], "validation": held.get(VALIDATION, 0), "test": n_test}
@@ -240,7 +154,7 @@ class LabelShares(Shares):
                     values.append(line | {"requested": requested and 100 * requested[client][place]})
             for line in values:
                 known = self.published.get((f"client{client + 1}", column.task, str(line["score"])))
-                lines.append(common | line | {"published": known, "difference": _gap(line["obtained"], known)})
+                lines.append(common | line | {"published": known, "difference": gap(line["obtained"], known)})
         return lines
 
     def lines(self) -> Iterator[dict[str, JSON]]:

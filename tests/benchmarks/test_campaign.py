@@ -29,6 +29,11 @@ def parsed(results: Path, *more: str) -> argparse.Namespace:
     return build_parser().parse_args(["campaign", "--results-dir", str(results), "--device", "cpu", *more])
 
 
+def test_steps_have_numbers_of_their_own():
+    numbers = [step.number for step in steps()]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+
+
 def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path, capsys):
     command = next(command for command in steps()[0].commands if command.startswith("run"))
     assert campaign.run_steps([Step("CoLA", (command,))], parsed(tmp_path), None) == 2

@@ -20,7 +20,7 @@ from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
 from reports.evidence.corrections import corrected
-from reports.evidence.records import by_definition
+from reports.evidence.records import newest_by_place
 from tests.benchmarks.conftest import cells_of
 from tests.kills import killed_before_step
 
@@ -143,7 +143,7 @@ def test_a_cell_has_one_id_on_every_machine(finished, tmp_path):
     assert here.cell_id == known.cell_id
     assert here.inputs["initial"]["digest"] != known.inputs["initial"]["digest"]
     assert here.rounds != known.rounds
-    both = by_definition([known, here])[second.definition_id]
+    both = newest_by_place([known, here])[second.place_id]
     assert [record.finished for record in both] == [here.finished]
 
 

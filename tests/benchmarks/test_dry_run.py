@@ -10,6 +10,7 @@ import pytest
 from benchmarks.dry_run import client_costs, rounds, shapes
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
+from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
@@ -30,7 +31,8 @@ UNPLANNED = {"local_prior", "unigram"}  # one begins from another run; the other
 def demo_cells() -> dict[str, RunConfig]:
     """A demo cell of each method that the tables have and whose bytes do not depend on the texts themselves."""
     found: dict[str, RunConfig] = {}
-    for table in map(benchmark, benchmark_ids()):
+    tables = [table for table in map(benchmark, benchmark_ids()) if "demo" in {scale.id for scale in table.scales}]
+    for table in tables:
         for _, _, cell in table.cells(table.scale("demo"), [0]):
             if cell.initial is None and cell.algorithm not in UNPLANNED:
                 found.setdefault(cell.algorithm, cell)
@@ -67,6 +69,18 @@ def test_what_is_planned_is_what_is_sent(method, participation, settings, events
     (started,) = events.of(CellStarted)
     if method in TRAINED:
         assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [row.id for row in benchmark("fedpeft-bytes").rows])
+def test_every_row_of_federated_peft_sends_what_is_planned_at_the_lite_scale(row, settings, events):
+    """With its own encoder, and few texts: bytes do not depend on them."""
+    cell = of_table("fedpeft-bytes", row, "lite", max_length=16)
+    few = replace(cell, source="generated", partition={**cell.partition, "size": 10})
+    try:
+        assert_sent_as_planned(few, settings, events)
+    except UserError as error:
+        pytest.skip(f"needs the encoder {cell.backbone}: {error}")
 
 
 @pytest.mark.slow
@@ -128,3 +142,15 @@ def test_a_damaged_file_is_derived_anew(path, damage):
     assert plan_of(FEDBFPT) == plan
     shapes.keep_in(path.parents[1])
     assert key_of("plan", FEDBFPT) in shapes._answers
+
+
+def test_a_client_that_trains_twice_in_a_round_computes_twice_and_sends_once():
+    """Ditto trains two models. FedRep's head has steps of its own, which reach no layer below it."""
+    fedit, ditto, fedper, fedrep = (
+        client_costs.client_costs(of_table("fedpeft-scores", row))
+        for row in ("fedit", "ditto-lora", "fedper-lora", "fedrep-lora")
+    )
+    assert ditto.flops == 2 * fedit.flops
+    assert (ditto.up_bytes, ditto.down_bytes) == (fedit.up_bytes, fedit.down_bytes)
+    assert fedper.flops < fedrep.flops < 2 * fedper.flops
+    assert (fedrep.up_bytes, fedrep.down_bytes) == (fedper.up_bytes, fedper.down_bytes)

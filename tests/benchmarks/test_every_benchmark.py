@@ -32,7 +32,14 @@ COST = re.compile(r".+_(seconds|percent|mb|gb)|gain(_over_.+)?")
 # All runs of these are published; the others are figures, costs, and tables of which a source states some numbers.
 WHOLE = re.compile(r"fedbert-table[678]|fedbfpt-(table[3-6]|appendix[1-4])|fedsplitbert-table[345]")
 PAPER_TEXTS = "PAPER_TEXTS"  # a folder with <paper>*.txt, one or several files a paper
-QUOTED = {"fedsplitbert": 16, "fedfreezebert": 15, "fedbert": 19, "fedbfpt": 8}  # number of judged sentences
+QUOTED = {
+    "fedsplitbert": 16,
+    "fedfreezebert": 15,
+    "fedbert": 19,
+    "fedbfpt": 8,
+    "fedpeft": 12,
+}  # number of judged sentences
+TEXTS = {"fedpeft": "fedlora*"}  # of several papers: their sentences
 CLAIMS = {f"{paper} {claim.id}": claim for paper in QUOTED for claim in claims_of(paper)}
 
 
@@ -48,7 +55,8 @@ def test_every_row_and_column_has_a_cell_at_each_scale(name):
             assert RunConfig.from_json(cell.to_json()).spec_id == cell.spec_id
         for column in columns:
             computed = task(column.task)
-            scores = {f"{evaluation}/{metric}" for evaluation in computed.evaluations for metric in computed.metrics}
+            scored = (*computed.evaluations, "validation")  # of each client's held-back examples
+            scores = {f"{evaluation}/{metric}" for evaluation in scored for metric in computed.metrics}
             scores |= {"test/accuracy"}  # kept answers give it
             scores |= {f"round/{name}" for name in OF_ROUNDS}
             assert {column.averaged} <= set(column.scores) <= scores
@@ -146,7 +154,8 @@ def letters(text: str) -> str:
 def test_claims_quote_the_paper(paper):
     if not os.environ.get(PAPER_TEXTS):
         pytest.skip(f"needs the papers' texts: set {PAPER_TEXTS} to a folder with {paper}.txt")
-    text = letters("\n".join(file.read_text() for file in sorted(Path(os.environ[PAPER_TEXTS]).glob(f"{paper}*.txt"))))
+    files = sorted(Path(os.environ[PAPER_TEXTS]).glob(TEXTS.get(paper, f"{paper}*.txt")))
+    text = letters("\n".join(file.read_text() for file in files))
     for claim in claims_of(paper):
         for part in re.split(r"…|\[[^\]]*\]", claim.quotation):
             assert letters(part) in text, claim.id

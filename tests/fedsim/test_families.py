@@ -249,7 +249,7 @@ def test_an_index_without_one_of_its_files_is_refused(tmp_path):
     library("bert").save_pretrained(tmp_path, max_shard_size="5KB")
     assert encoder_from_folder(tmp_path) is not None
     sorted(tmp_path.glob("model-*.safetensors"))[-1].unlink()
-    with pytest.raises(FederationError, match=r"expected the files that model\.safetensors\.index\.json names"):
+    with pytest.raises(FederationError, match=r"expected the files listed in model\.safetensors\.index\.json"):
         encoder_from_folder(tmp_path)
 
 

@@ -102,7 +102,7 @@ def test_half_precision_rounds_features_and_takes_half_the_place(deep, tmp_path,
 
 
 def test_features_that_half_precision_cannot_hold_are_an_error():
-    with pytest.raises(FederationError, match="expected values that half precision holds"):
+    with pytest.raises(FederationError, match="expected values within half precision"):
         features.to_bytes(torch.tensor([[7e4]]), torch.float16)
 
 

@@ -90,7 +90,7 @@ def test_a_file_is_computed_once_and_again_if_it_is_damaged(tmp_path, damaged, c
     for _ in range(2):
         assert opened(tmp_path, calls=calls).buffer[:] == CONTENT
     assert calls == ["a", "a"]
-    assert caplog.messages[-1] == f"{path} is damaged (it does not have its checksum): it is computed again"
+    assert caplog.messages[-1] == f"{path} is damaged (checksum mismatch): computing it again"
     assert before.buffer[:] == CONTENT
 
 

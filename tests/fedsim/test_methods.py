@@ -22,6 +22,9 @@ CASES = [
     ("fedavg", {"server": {"learning_rate": 0.7, "momentum": 0.9, "nesterov": True}}, 3, {"optimizer": "kept"}),
     ("fedsplitbert", {"critical_layer": 1}, 3, {"optimizer": "kept"}),
     ("fedper", {"embeddings": "global"}, 3, {}),
+    ("fedrep", {}, 3, {"optimizer": "kept"}),
+    ("ditto", {"pull": 0.1}, 3, {}),
+    ("scaffold", {}, 3, {"participation": 0.5}),
     ("fedbfpt", {"local_layers": 2}, 3, OF_WORDS),
     ("fedbfpt", {"local_layers": [1, 2, 3], "trained": "all"}, 3, OF_WORDS),
     ("fedbert_sequential", {"turns": "round"}, 3, {**OF_WORDS, "optimizer": "kept"}),
@@ -41,7 +44,11 @@ CASES = [
     ("token_majority", {}, 1, OF_TOKENS),
 ]
 # Methods whose clients train apart.
-APART = [case for case in CASES if case[0] in ("fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedfreezebert")]
+APART = [
+    case
+    for case in CASES
+    if case[0] in ("fedavg", "fedsplitbert", "fedper", "fedrep", "ditto", "fedbfpt", "fedfreezebert")
+]
 APART += [
     ("fedbert_parallel", {"averaged": averaged, "transformer": "own"}, 3, {**OF_WORDS, "optimizer": "kept"})
     for averaged in ("embeddings", "head-embeddings", "all")

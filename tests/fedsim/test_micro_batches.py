@@ -156,10 +156,10 @@ def test_parts_are_halved_once_where_memory_is_too_small(trained, full_above, ca
 @pytest.mark.parametrize(
     ("room", "micro_batches", "advice"),
     [
-        (4, MicroBatches(), "train on 5 of .*set --micro-batch below 5, add --checkpoint-activations"),
-        (3, MicroBatches(8), "train on 4 of .*set --micro-batch below 4"),
-        (5, MicroBatches(8, automatic=False), "train on 8 of .*set --micro-batch below 8"),
-        (0, MicroBatches(1), "train on 1 of a batch's texts at once; add --checkpoint-activations"),
+        (4, MicroBatches(), "train on 5 texts.*set --micro-batch below 5, add --checkpoint-activations"),
+        (3, MicroBatches(8), "train on 4 texts.*set --micro-batch below 4"),
+        (5, MicroBatches(8, automatic=False), "train on 8 texts.*set --micro-batch below 8"),
+        (0, MicroBatches(1), "train on 1 texts at once; add --checkpoint-activations"),
     ],
 )
 def test_then_the_error_says_what_to_set(trained, full_above, room, micro_batches, advice):

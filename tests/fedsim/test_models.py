@@ -78,5 +78,5 @@ def test_losses_of_paths_are_summed_and_logits_averaged(deep):
 
 @pytest.mark.parametrize("name", ["psum", "hsum"])
 def test_a_shallow_encoder_is_refused(small, name):
-    with pytest.raises(FederationError, match=f"head {name}: it reads the last 4 layers, and the encoder has 3"):
+    with pytest.raises(FederationError, match=f"head {name}: expected at least 4 layers in the encoder, found 3"):
         small.load(head=name)

@@ -31,7 +31,7 @@ def plan(view=VIEW, **roles):
         *(({role: {*VALID[role], "x"}}, f"{role} names no such parameter: x") for role in VALID),
         ({"upload": "ab"}, "both uploaded and local: b"),
         ({"train": "abc"}, "neither uploaded nor local: c"),
-        ({"view": {"a": "A", "b": "A"}, "upload": "ab", "local": ""}, "two uploaded parameters write to one"),
+        ({"view": {"a": "A", "b": "A"}, "upload": "ab", "local": ""}, "two uploaded parameters map to one"),
     ],
 )
 def test_plans_that_make_no_sense_are_refused(roles, message):

@@ -251,3 +251,10 @@ def test_scores_of_some_clients_by_hand():
     assert metric("accuracy@worst").combined([0.5, None]) is None
     with pytest.raises(UserError, match="worst, tenth, spread"):
         metric("accuracy@best")
+
+
+def test_a_spread_over_clients_starts_at_zero():
+    """Perplexity starts at one."""
+    assert metric("test/perplexity").limits == (1, math.inf)
+    assert metric("test/perplexity@spread").limits == (0, math.inf)
+    assert metric("test/accuracy@worst").limits == (0, 100)

@@ -28,10 +28,7 @@ CLASSES, THREE = np.repeat([0, 1], [30, 50]), np.zeros(9, int)
 @pytest.mark.parametrize(
     ("description", "message"),
     [
-        (
-            {"scheme": "pathological"},
-            "'pathological', known are dirichlet, equal, in-order, label-table, sizes, sorted",
-        ),
+        ({"scheme": "pathological"}, "'pathological', known are dirichlet, equal, in-order, label-table, sizes"),
         ({"scheme": "dirichlet", "beta": 1}, "no field beta, known are alpha, min_size, max_redraws, capped"),
         ({"scheme": "dirichlet", "alpha": 0.0}, "alpha must be > 0, found 0"),
         ({"scheme": "dirichlet", "alpha": "much"}, "alpha must be a finite number"),

@@ -13,7 +13,7 @@ from benchmarks.results import RunResult
 from benchmarks.sweeps.tuning import Search
 from reports.claims.cells import Runs
 from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, gate_of, gates
-from reports.evidence.records import by_definition, request_for
+from reports.evidence.records import newest_by_place, request_for
 from reports.pages.text import data_notes
 
 ACC = "test/accuracy"
@@ -47,7 +47,7 @@ def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunResult]
 
 
 def decided(table: Benchmark, records: Sequence[RunResult]) -> Gate:
-    return gate_of(table, table.columns[0], table.scale("lite"), by_definition(records))
+    return gate_of(table, table.columns[0], table.scale("lite"), newest_by_place(records))
 
 
 def test_the_encoder_has_to_beat_both_by_more_than_the_error(table, runs):

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.claims import At, Claim, CostBound
 from benchmarks.costs import PeftTerms
-from benchmarks.dry_run.shapes import derive_for
+from benchmarks.dry_run.shapes import plan_of
 from benchmarks.fedpeft.forms import FACTORS, FORMS
 from benchmarks.publication import View
 from benchmarks.registry import benchmark
@@ -20,7 +20,8 @@ BERT = PeftTerms(L=12, d=768, f=3072, K=3, h=592_130, N=85_054_464, E=23_837_184
 
 def test_terms_are_the_encoders():
     paper = TABLE.scale("paper")
-    plan = derive_for(TABLE)(TABLE.row("fedavg"), TABLE.columns[0], paper)
+    plan = plan_of(TABLE.cell(TABLE.row("fedavg"), TABLE.columns[0], paper, 0))
+    assert plan is not None
     assert terms_of(plan.sizes, paper.depth, 3, 8) == BERT
 
 
@@ -42,7 +43,7 @@ def test_the_ranks_at_which_a_factor_is_reached():
     """2 · 768 / r reaches 230 up to r = 6, and half of the bytes is half at any rank."""
     options = {**TABLE.view.options, "encoders": (), "factor_encoders": (("bert-base-uncased", 12),)}
     small = replace(TABLE, rows=TABLE.rows[:2], view=View("sent", options))
-    shown = Sent(request_for(small, small.scale("lite"), (), derive=derive_for(small)))
+    shown = Sent(request_for(small, small.scale("lite"), ()))
     (grid,) = [grid for grid in shown.grids() if grid.stub == "Stated"]
     cells = {(group.name, line.label): line.cells[0] for group in grid.groups for line in group.lines}
     assert cells["Fed-SB: 230 ×", "FedIT"] == "192.0 (r ≤ 6)"
@@ -54,6 +55,6 @@ def test_the_ranks_at_which_a_factor_is_reached():
 def test_a_claim_is_decided_by_closed_forms(terms, word):
     relation = CostBound((At(TABLE.id, "ffa-lora"),), (At(TABLE.id, "fedit"),), ("mrpc",), 2, of="form", terms=terms)
     claim = Claim("1", "half", "abstract", (relation,), reading="half")
-    (found,) = judge("a suite", (claim,), {}, (), {TABLE.id: TABLE}, TABLE.scale("lite"), derive_for)
+    (found,) = judge("a suite", (claim,), {}, (), {TABLE.id: TABLE}, TABLE.scale("lite"))
     assert found.word == word
     assert FORMS["fedit"].both(BERT) == 2 * 4 * (294_912 + 592_130)

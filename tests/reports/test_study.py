@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.campaign.protocol import campaign, study_of
 from benchmarks.campaign.studies import blocks_of
+from benchmarks.campaign.study_text import Evidence, client_accuracies, study_blocks
 from benchmarks.results import RunResult, read_folders
 from reports.claims.cells import Runs, Tables
-from reports.front.study import Evidence, client_accuracies, study_blocks
 
 ROOT = Path(__file__).parents[2]
 STUDY = study_of("fedsplitbert")

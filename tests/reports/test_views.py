@@ -6,26 +6,29 @@ import numpy as np
 import pytest
 
 from benchmarks.costs.networks import TYPICAL, wire_of
-from benchmarks.dry_run.shapes import derive_for, derive_work
+from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
+from benchmarks.fedbert.paper import BLOCKS
+from benchmarks.fedbert.split_costs import SplitCosts
 from benchmarks.fedbert.tables import TABLE2
 from benchmarks.publication import View
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for
+from reports.frame import TableView
 from reports.front.picture import spread_out
+from reports.pages.page import Grid, keys_of, one_line
 from reports.site.profiles import improvement, profile_shares
 from reports.views import page
-from reports.views.split import SplitCosts
+from reports.views.orders import Orders
 
 ACC = "test/accuracy"
-BLOCKS, LENGTH = TABLE2.view.options["blocks"], 512
+LENGTH = 512
 
 
 def test_hours_of_split_training_by_hand():
     """A laptop at home: RoBERTa-small's states of 23 040 texts cross four times, in 90 batches of four messages."""
-    shapes = {"derive": derive_for(TABLE2), "derive_work": derive_work}
-    found = SplitCosts(request_for(TABLE2, TABLE2.scale("lite"), (), **shapes))
+    found = SplitCosts(request_for(TABLE2, TABLE2.scale("lite"), ()))
     cell = TABLE2.cell(TABLE2.row("emdavg"), TABLE2.columns[0], TABLE2.scale("paper"), 0)
     work, at, texts = derive_work(cell), TYPICAL["fibre"], BLOCKS / 10
     crossing, mask = 2 * texts * LENGTH * 256 * 4, texts * LENGTH
@@ -70,6 +73,34 @@ def test_one_round_for_the_reference_and_the_part(table3, record_of):
     frame = page(request_for(table, table.scale("lite"), records)).frame().set_index("row")
     assert [round(frame.gain[row], 6) for row in ("fedprox", "fedsplitbert")] == [5.0, 7.0]
     assert round(frame.beyond["fedsplitbert"], 6) == 2.0
+    late = replace(table, view=replace(view, options={**view.options, "at": "late"}))
+    frame = page(request_for(late, late.scale("lite"), records)).frame().set_index("row")
+    assert [round(frame.gain[row], 6) for row in ("fedprox", "fedsplitbert")] == [0.0, 2.5]
+
+
+def test_orders_count_the_bytes_of_the_directions_that_they_name(table3, record_of):
+    """A client sends 1 000 B and then 1 667 B, and receives 233 B and 300 B."""
+    record = record_of("fedavg", "qqp", {ACC: 0.8})
+    options = {"megabytes": 2.7e-3, "front": (), "networks": ("3g", "datacentre")}
+    within = {}
+    for ways in (("up",), ("up", "down")):
+        table = replace(table3, view=View("orders", {**options, "directions": ways}))
+        view = Orders(request_for(table, table.scale("lite"), [record]))
+        column = next(column for column in table.columns if column.task == "qqp")
+        within[view.link] = view.curves(column, [view.budget])["FedAvg"].item()
+    assert within == {"uplink": pytest.approx(60), "uplink and downlink": pytest.approx(40)}
+
+
+def test_numbers_over_decades_have_two_digits_each(table3, record_of):
+    record = record_of("fedavg", "qqp", {ACC: 0.8})
+    rounds = tuple(replace(each, measured={"aggregation_error": 1.234e-7}) for each in record.rounds)
+    column = next(column for column in table3.columns if column.task == "qqp")
+    score = "round/aggregation_error"
+    column = replace(column, scores=(score,), averaged=score, evaluations={"round": ""}, beside=())
+    table = replace(table3, columns=(column,), view=View("curves", {"quantity": "score"}), gate=None)
+    table = replace(table, rows=tuple(row for row in table.rows if row.id == "fedavg"))
+    (grid,) = page(request_for(table, table.scale("lite"), [replace(record, rounds=rounds)])).grids
+    assert grid.groups[0].lines[0].cells == ("1.2e-07",)
 
 
 RUNS = {
@@ -96,3 +127,24 @@ def test_profiles_are_shares_within_a_distance_of_the_best_mean():
 def test_labels_keep_their_order_and_a_distance():
     assert spread_out([5.0, 0.0, 5.2], 1.0) == pytest.approx([4.6, 0.0, 5.6])
     assert spread_out([0.0, 0.0, 0.0], 2.0) == pytest.approx([-2.0, 0.0, 2.0])
+
+
+class Counted(TableView):
+    """A view that a table names by its class: how many records each row has."""
+
+    def lines(self):
+        for row in self.request.rows:
+            yield keys_of(self.request, row) | {"records": len(self.request.records_of(row, self.request.columns[0]))}
+
+    def grids(self):
+        yield Grid(
+            "records", (("n",),), tuple(one_line(line["method"], [str(line["records"])]) for line in self.lines())
+        )
+
+
+def test_a_table_may_name_a_view_of_its_own(table3, record_of):
+    table = replace(table3, columns=table3.columns[3:4], view=View(f"{__name__}.Counted"))
+    shown = page(request_for(table, table.scale("lite"), [record_of("fedavg", "qqp", {ACC: 0.7})]))
+    assert list(shown.frame().records)[:2] == [1, 0]
+    assert [group.lines[0].cells for group in shown.grids[0].groups[:2]] == [("1",), ("0",)]
+    assert shown.figure is None

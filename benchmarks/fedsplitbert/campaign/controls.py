@@ -31,9 +31,7 @@ def _balanced(name: str, pool: TextExamples, per_label: int, rng: np.random.Gene
     """Positions of a random part of the pool with equally many examples per label."""
     fewest = int(np.bincount(pool.labels, minlength=2).min())
     if fewest < per_label:
-        raise UserError(
-            f"{name}: expected at least {per_label} examples per label, found {fewest}; use all its files"
-        )
+        raise UserError(f"{name}: expected at least {per_label} examples per label, found {fewest}; use all its files")
     each = [rng.permutation(np.flatnonzero(pool.labels == label))[:per_label] for label in (0, 1)]
     return np.sort(np.concatenate(each))
 
@@ -143,9 +141,9 @@ BENCHMARK = replace(
     deviations=(
         *EVIDENCE.deviations,
         *deviations(f"""
-- controls: Each client has {2 * PER_LABEL} examples, equally many per label. In the first column each client has another
-  task's examples. In the second all are SST-2's, and {FLIPPED:.0%} of each of the first client's labels are flipped, for
-  training and testing, which does not change the best answers.
+- controls: Each client has {2 * PER_LABEL} examples, equally many per label. In the first column each client has
+  another task's examples. In the second all are SST-2's, and {FLIPPED:.0%} of each of the first client's labels are
+  flipped, for training and testing, which does not change the best answers.
 """),
     ),
 )

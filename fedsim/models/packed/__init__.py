@@ -1,1 +1,1 @@
-"""BERT's layers over packed tokens: texts end to end, without padding, forward and backward in few passes."""
+"""BERT's layers over packed tokens: concatenated texts without padding, with few passes over memory."""

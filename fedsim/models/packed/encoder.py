@@ -1,7 +1,7 @@
 """A BERT-family encoder over packed tokens, and its layers.
 
 A layer equals the transformers library's (Devlin et al. 2019, section 3; post-norm, as Vaswani et al. 2017) up to
-rounding and to the values that dropout draws.
+rounding and dropout's random values.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from fedsim.models.packed.low_rank import LowRank, base_of, factors_of, is_compu
 from fedsim.models.packed.packing import Packing
 from fedsim.models.packed.parts import Attention, AttentionKept, Cast, Masks, Norm, NormKept
 
-# Shape suffixes: B texts; S tokens of a text; T tokens of all texts; R tokens whose output is read, T or B; D hidden
-# width; F the wide layer's.
+# Shape suffixes: B texts; S tokens per text; T tokens in all texts; R tokens with outputs, T or B; D hidden width; F
+# feed-forward width.
 
-# oneDNN adds the bias within the product; `addmm` writes it first and reads it again, half as much time on top. On a
-# CPU without AVX-512 oneDNN has no product in bf16, and `addmm` computes it all the same.
+# oneDNN adds the bias within the product; `addmm` writes it first and reads it again, which takes half as long again.
+# Without AVX-512 oneDNN has no bf16 product, so `addmm` computes it.
 _HAS_BF16 = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 _LINEAR = torch.ops.mkldnn._linear_pointwise if _HAS_BF16 else None
 
 
 class Kept(NamedTuple):
-    """What a layer's gradient needs of its forward pass."""
+    """The values that a layer's gradient needs from the forward pass."""
 
     hidden_TD: Tensor
-    read_RD: Tensor  # of tokens whose output is read; the same as hidden_TD where all are
+    read_RD: Tensor  # tokens with outputs; hidden_TD if all have outputs
     attention: AttentionKept
     context_RD: Tensor
     middle: NormKept
@@ -47,7 +47,7 @@ class PackedLayer:
     """A BERT layer on packed tokens, with the parameters of the given layer."""
 
     def __init__(self, layer: Any) -> None:
-        """layer: the transformers library's, of BERT's structure."""
+        """layer: the transformers library's, with BERT's structure."""
         own, out = layer.attention.self, layer.attention.output
         self._layer = layer
         self.attention = Attention(own.num_attention_heads, own.dropout)
@@ -61,33 +61,33 @@ class PackedLayer:
 
     @property
     def fits(self) -> bool:
-        """Whether the layer's linear parts are plain ones or have LoRA, and are those of when this was made."""
+        """Whether the layer's linear parts are still the original modules, and are plain or have LoRA."""
         return all(map(is_computed, self._linear)) and self._linear == _linear_of(self._layer)
 
     @property
     def parameters(self) -> tuple[nn.Parameter, ...]:
-        """In the order of the gradients."""
+        """Parameters in the order of their gradients."""
         modules: tuple[Any, ...] = (*map(base_of, self._linear), self.middle.module, self.end.module)
         low = (each for linear in self._linear for each in factors_of(linear))
         return (*(parameter for module in modules for parameter in (module.weight, module.bias)), *low)
 
     def trained(self, wanted: Sequence[bool]) -> Trained:
-        """What is trained, by which of the parameters want gradients."""
+        """The trained parts, given which parameters need gradients."""
         linear, plain = 2 * len(self._linear), 2 * len(self._linear) + 4  # two norms
         others = any(wanted[1:linear:2]) or any(wanted[linear:plain])
         return Trained(any(wanted[:linear:2]), others, any(wanted[plain:]))
 
     def refresh(self, dtype: torch.dtype) -> None:
-        """Take over what the parameters are now, in the element type of the arithmetic."""
+        """Update to the parameters' current values, in the arithmetic's element type."""
         for products in (self._projection, self._out, self._widen, self._narrow):
             products.refresh(dtype)
 
     def __call__(
         self, hidden_TD: Tensor, packing: Packing, masks: Masks | None, first: bool, checkpoints: bool = False
     ) -> Tensor:
-        """Hidden states [T, D], or those of each text's first token alone, [B, D].
+        """Hidden states [T, D], or only those of each text's first token, [B, D].
 
-        masks: dropout's, in training. checkpoints: whether gradients compute the activations again.
+        masks: dropout's, in training. checkpoints: whether gradients recompute the activations.
         """
         if torch.is_grad_enabled():
             output: Tensor = _Layer.apply(hidden_TD, self, packing, masks, first, checkpoints, *self.parameters)
@@ -110,7 +110,7 @@ class PackedLayer:
     def backward(
         self, grad_RD: Tensor, kept: Kept, packing: Packing, first: bool, below: bool, trained: Trained
     ) -> tuple[Tensor | None, list[Tensor | None]]:
-        """Gradients of the hidden states, where something `below` wants them, and of what is `trained`."""
+        """Gradients of the hidden states, if anything `below` needs them, and of the `trained` parts."""
         residual_RD, narrow_RD, of_end = self.end.backward(grad_RD, kept.end, trained.others)
         of_narrow = self._narrow.gradients(narrow_RD, kept.wide_RF, trained)
         widen_RF = torch.ops.aten.gelu_backward(self._narrow.back(narrow_RD), kept.before_RF)
@@ -138,7 +138,7 @@ class PackedLayer:
 
 
 class Trained(NamedTuple):
-    """What is trained of a layer: the weights of its linear parts, their biases and norms, and LoRA's factors."""
+    """A layer's trained parts: its linear parts' weights, their biases and norms, and LoRA's factors."""
 
     weights: bool
     others: bool
@@ -146,7 +146,7 @@ class Trained(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Of linear layers side by side: of each one's weight and bias, and of the factors A and B of those with LoRA."""
+    """Gradients of joint linear layers: each one's weight and bias, and the factors A and B of those with LoRA."""
 
     plain: list[Tensor | None]
     low: list[Tensor | None]
@@ -158,7 +158,7 @@ def _linear_of(layer: Any) -> tuple[nn.Linear, ...]:
 
 
 class _Products:
-    """Linear layers with the same input, side by side: one product for all of them."""
+    """Linear layers with the same input, computed as one product."""
 
     def __init__(self, *linear: Any) -> None:
         self._rows = [module.out_features for module in linear]
@@ -173,7 +173,7 @@ class _Products:
         ]
 
     def part(self, first: int, end: int) -> _Products:
-        """Some of the layers alone, with the same weights."""
+        """A range of the layers, with the same weights."""
         made = copy.copy(self)
         made._rows = self._rows[first:end]
         made._span = slice(start := sum(self._rows[:first]), stop := sum(self._rows[:end]))
@@ -205,7 +205,7 @@ class _Products:
         return made
 
     def back(self, grad: Tensor, residual: Tensor | None = None) -> Tensor:
-        """The gradient of what was read, added to that of a residual."""
+        """The input's gradient, added to a residual's."""
         weight = self._weights.value(grad.dtype)[self._span]
         made = torch.mm(grad, weight) if residual is None else torch.addmm(residual, grad, weight)
         for low in self._low:
@@ -213,14 +213,15 @@ class _Products:
         return made
 
     def gradients(self, grad: Tensor, values: Tensor, trained: Trained) -> Gradients:
-        """In fp32."""
+        """The parameters' gradients, in fp32."""
         low = [each for part in self._low for each in (part.gradients(grad, values) if trained.low else (None, None))]
         weights = self._of_weights(grad, values) if trained.weights else [None] * len(self._rows)
         biases = grad.sum(0).float().split(self._rows) if trained.others else [None] * len(self._rows)
         return Gradients([each for pair in zip(weights, biases, strict=True) for each in pair], low)
 
     def _of_weights(self, grad: Tensor, values: Tensor) -> Sequence[Tensor]:
-        # Both factors have tokens for rows; oneDNN is slow to turn the left one, so the narrower is turned before.
+        # Both factors have tokens as rows. oneDNN transposes the left one slowly, so the narrower one is transposed
+        # first.
         if grad.shape[1] <= values.shape[1]:
             product = torch.mm(grad.t().contiguous(), values)
         else:
@@ -242,9 +243,9 @@ class _Layer(torch.autograd.Function):
         checkpoints: bool,
         *parameters: Tensor,  # noqa: ARG004 - what gets gradients
     ) -> Tensor:
-        again = copy.deepcopy(masks) if checkpoints else None  # draws what `masks` draws now
+        again = copy.deepcopy(masks) if checkpoints else None  # repeats the values of `masks`
         end_RD, kept = layer.forward(hidden_TD, packing, masks, first)
-        # No part of it is an input or output that anyone changes in place, and backward comes once.
+        # Nothing in it is changed in place, and backward runs once.
         ctx.kept, ctx.call = None if checkpoints else kept, (layer, packing, first)
         ctx.again = (hidden_TD.detach(), packing, again, first) if checkpoints else None
         return end_RD
@@ -260,28 +261,28 @@ class _Layer(torch.autograd.Function):
 
 
 class PackedEncoder:
-    """Hidden states of the given encoder's own parameters, computed without padding."""
+    """The hidden states of a given encoder, computed without padding."""
 
     def __init__(self, encoder: Any, checkpoints: bool = False) -> None:
-        """checkpoints: whether layers compute their activations twice in training, to keep less."""
+        """checkpoints: whether layers recompute activations in training to save memory."""
         self._encoder, self._checkpoints = encoder, checkpoints
         self._layers = [PackedLayer(layer) for layer in encoder.encoder.layer]
-        self._first_position = first_position(encoder.config.to_dict())  # 0, or behind the padding's id
+        self._first_position = first_position(encoder.config.to_dict())  # 0, or the padding id + 1
 
     @property
     def fits(self) -> bool:
-        """Whether the layers still have the modules that they were made with."""
+        """Whether the layers still have their original modules."""
         return all(layer.fits for layer in self._layers)
 
     def refresh(self, dtype: torch.dtype) -> None:
-        """Take over what the parameters are now, in the element type of the arithmetic; `states` does not."""
+        """Update to the parameters' current values, in the arithmetic's element type; `states` does not."""
         for layer in self._layers:
             layer.refresh(dtype)
 
     def states(self, batch: Mapping[str, Tensor], dtype: torch.dtype, wanted: int, first: bool) -> tuple[Tensor, ...]:
-        """The last hidden states [B, S, D], the last one first, as many as are wanted.
+        """The last `wanted` hidden states [B, S, D], the last one first.
 
-        dtype: of the arithmetic. first: of the last one the first token of each text alone is read, [B, 1, D].
+        dtype: the arithmetic's. first: the last one has only each text's first token, [B, 1, D].
         """
         packing = Packing(batch["attention_mask"])
         encoder = self._encoder
@@ -289,7 +290,7 @@ class PackedEncoder:
         hidden_TD = self._embedded(batch, packing, masks).to(dtype)
         states = []
         for number, (layer, module) in enumerate(zip(self._layers, encoder.encoder.layer, strict=True), start=1):
-            for hook in module._forward_pre_hooks.values():  # what crosses the wire here, and comes back
+            for hook in module._forward_pre_hooks.values():  # tensors that cross the wire here
                 hidden_TD = packing.tokens(hook(module, (packing.states(hidden_TD),))[0])
             is_last = number == len(self._layers)
             hidden_TD = layer(hidden_TD, packing, masks, first and is_last, self._checkpoints)
@@ -298,7 +299,7 @@ class PackedEncoder:
         return last, *(packing.states(states.pop()) for _ in range(wanted - 1))
 
     def _positions(self, ids_BS: Tensor, packing: Packing) -> Tensor:
-        """The position [T] of each token; where positions follow the padding, its id is not counted inside texts."""
+        """Each token's position [T]; if positions follow the padding, padding ids inside texts are not counted."""
         if not self._first_position:
             return packing.positions
         padding = self._first_position - 1
@@ -306,7 +307,7 @@ class PackedEncoder:
         return packing.packed(counted_BS.cumsum(1) * counted_BS) + padding
 
     def _embedded(self, batch: Mapping[str, Tensor], packing: Packing, masks: Masks | None) -> Tensor:
-        """Embeddings [T, D] of the tokens, behind their norm and dropout (Devlin et al. 2019, figure 2)."""
+        """The tokens' embeddings [T, D], after norm and dropout (Devlin et al. 2019, figure 2)."""
         embeddings: Any = self._encoder.embeddings
         words_TD = embeddings.word_embeddings(packing.packed(batch["input_ids"]))
         positions_TD = embeddings.position_embeddings(self._positions(batch["input_ids"], packing))

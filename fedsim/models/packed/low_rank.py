@@ -1,4 +1,4 @@
-"""The low-rank term of a linear layer with LoRA, for the packed layers."""
+"""LoRA's low-rank term in a linear layer, for packed layers."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from fedsim.models.packed.parts import Cast
 
 
 def base_of(linear: Any) -> Any:
-    """A linear layer, or the one that LoRA is around."""
+    """The linear layer itself, or the layer that LoRA wraps."""
     return getattr(linear, "base_layer", linear)
 
 
 def is_computed(linear: Any) -> bool:
-    """Whether packed layers compute what a linear layer does: a plain one, or one with LoRA alone."""
+    """Whether packed layers support a linear layer: a plain one, or one with only LoRA."""
     base = base_of(linear)
     return type(base) is nn.Linear and (linear is base or hasattr(linear, "lora_A"))
 
 
 def factors_of(linear: Any) -> tuple[nn.Parameter, ...]:
-    """A and B of a linear layer with LoRA, as the peft library holds them; nothing of another one."""
+    """LoRA's A and B in a linear layer, as stored by peft; empty without LoRA."""
     if not hasattr(linear, "lora_A"):
         return ()
     return tuple(factor.weight for factors in (linear.lora_A, linear.lora_B) for factor in factors.values())
 
 
 class LowRank:
-    """The low-rank term s B A of one linear layer (Hu et al. 2022), whose outputs are some of several layers'."""
+    """The low-rank term s B A (Hu et al. 2022) of one linear layer among several with joint outputs."""
 
     def __init__(self, linear: Any, span: slice) -> None:
-        """linear: with LoRA, as the peft library makes it. span: the columns of its outputs."""
+        """linear: a layer with peft's LoRA. span: its columns in the joint outputs."""
         self.parameters = factors_of(linear)
         self.span, self._scale = span, next(iter(linear.scaling.values()))
         self._a, self._b = (Cast(factor) for factor in self.parameters)
 
     def moved(self, start: int) -> LowRank:
-        """The same among outputs that begin later."""
+        """A copy for joint outputs that begin at column `start`."""
         made = copy.copy(self)
         made.span = slice(self.span.start - start, self.span.stop - start)
         return made
@@ -54,12 +54,12 @@ class LowRank:
         outputs[:, self.span].addmm_(torch.mm(values, a.t()), b.t(), alpha=self._scale)
 
     def add_back_(self, gradient: Tensor, grad: Tensor) -> None:
-        """Add the term's part to the gradient of what was read."""
+        """Add the term's part to the input's gradient."""
         a, b = self._a.value(grad.dtype), self._b.value(grad.dtype)
         gradient.addmm_(torch.mm(grad[:, self.span], b), a, alpha=self._scale)
 
     def gradients(self, grad: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Of A and B, in fp32."""
+        """Gradients of A and B, in fp32."""
         a, b, own = self._a.value(grad.dtype), self._b.value(grad.dtype), grad[:, self.span]
         of_a = torch.mm(torch.mm(own, b).t(), values)
         of_b = torch.mm(torch.mm(values, a.t()).t(), own).t()

@@ -1,9 +1,8 @@
-"""The parts of a packed BERT layer: cast weights, dropout, attention, and the norm that ends each half.
+"""Parts of a packed BERT layer: cast weights, dropout, attention, and the norm after each half.
 
-Attention and norm come with their gradients, so that every value is read and written as rarely as possible. Dropout
-costs a fraction of the usual: PyTorch draws a number for each value from one stream (a third of a small encoder's
-training time, on one core). Here one 64-bit number decides over four values, and a mask is applied to values' bits, as
-integers.
+Attention and norm implement their gradients, so that values are read and written as rarely as possible. Dropout is
+cheaper than PyTorch's, which samples one number per value from one stream (a third of a small encoder's training time
+on one core). Here one 64-bit number decides four values, and masks multiply the values' bits as integers.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from torch import Tensor, nn
 
 from fedsim.models.packed.packing import Packing
 
-# Shape suffixes: T tokens of all texts; R tokens whose output is read, T or B; B texts; S tokens of the longest text;
-# Q tokens of a text whose output is read, S or 1; H attention heads; E a head's width; D hidden width.
+# Shape suffixes: T tokens in all texts; R tokens with outputs, T or B; B texts; S tokens in the longest text; Q tokens
+# per text with outputs, S or 1; H attention heads; E head width; D hidden width.
 
 aten = torch.ops.aten
 STEPS = 1 << 16
@@ -27,9 +26,9 @@ _INTEGERS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.floa
 
 @dataclass(frozen=True)
 class Mask:
-    """Which values are kept. kept: 1 or 0, integers as wide as the values; scale: 1 / P(kept).
+    """A dropout mask. kept: 1 or 0, integers as wide as the values; scale: 1 / P(kept).
 
-    A value's bits times 1 are the value, times 0 they are 0.0.
+    Multiplying a value's bits by 1 keeps the value, multiplying by 0 gives 0.0.
     """
 
     kept: Tensor
@@ -41,24 +40,24 @@ class Mask:
         return values
 
     def of(self, values: Tensor) -> Tensor:
-        """The values with some dropped, without the scale."""
+        """A copy of the values after dropout, without the scale."""
         return values.view(self.kept.dtype).mul(self.kept.view(values.shape)).view(values.dtype)
 
     def factor(self, like: Tensor) -> Tensor:
-        """What values of that shape and type are multiplied by: 0 or the scale."""
+        """The mask as factors for such values: 0 or the scale."""
         return self.kept.view(like.shape).to(like.dtype).mul_(self.scale)
 
 
 class Masks:
-    """The masks of one forward pass, drawn in order from a generator that PyTorch's seeds."""
+    """The masks for one forward pass, sampled in order from a generator that PyTorch's seeds."""
 
     def __init__(self, dtype: torch.dtype) -> None:
-        """dtype: of the values that are dropped."""
+        """dtype: the values' type."""
         self._integer = _INTEGERS[dtype]
         self._generator = np.random.SFC64(int(torch.randint(1 << 62, ())))
 
     def draw(self, size: int, probability: float) -> Mask | None:
-        """A mask of so many values, each dropped with the probability to within 2**-17; None where none is."""
+        """A mask for `size` values, each dropped with the probability to within 2**-17; None if it drops no value."""
         kept = STEPS - round(STEPS * probability)
         if kept == STEPS:
             return None
@@ -67,7 +66,7 @@ class Masks:
 
 
 class Cast:
-    """Some parameters, one under the other, in another element type: cast once a step, and not on every call."""
+    """Parameters, stacked by rows, in another element type: cast once per step instead of on every call."""
 
     def __init__(self, *parameters: nn.Parameter) -> None:
         self._parameters = parameters
@@ -75,17 +74,17 @@ class Cast:
         self._versions: list[tuple[int, int]] = []
 
     def value(self, dtype: torch.dtype) -> Tensor:
-        """The parameters in this element type, as they were when `refresh` was last called with it."""
+        """The parameters in this element type, as of the last `refresh`."""
         if self._value is None or self._value.dtype != dtype:
             self.refresh(dtype)
         assert self._value is not None
         return self._value
 
     def refresh(self, dtype: torch.dtype) -> None:
-        """Take over what the parameters are now.
+        """Update to the parameters' current values.
 
-        A change in place counts a tensor's version up, and other memory has another address; an optimiser's fused step
-        does not count, so what is trained is always cast.
+        A change in place raises a tensor's version, and other memory has another address. A fused optimiser step does
+        not raise the version, so parameters that require gradients are always cast.
         """
         if len(self._parameters) == 1 and self._parameters[0].dtype == dtype:
             self._value = self._parameters[0].detach()  # nothing to cast
@@ -95,7 +94,7 @@ class Cast:
         if fits and versions == self._versions and not any(parameter.requires_grad for parameter in self._parameters):
             return
         rows = [len(parameter) for parameter in self._parameters]
-        with torch.inference_mode(False), torch.no_grad():  # training may come to use what scoring has cast
+        with torch.inference_mode(False), torch.no_grad():  # training may later use what scoring has cast
             if self._value is None or not fits:
                 self._value = torch.empty((sum(rows), *self._parameters[0].shape[1:]), dtype=dtype)
             for part, parameter in zip(self._value.split(rows), self._parameters, strict=True):
@@ -104,7 +103,7 @@ class Cast:
 
 
 class NormKept(NamedTuple):
-    """What the gradient of a norm needs."""
+    """The values that a norm's gradient needs."""
 
     sum_RD: Tensor
     mean: Tensor
@@ -134,7 +133,7 @@ class Norm:
     def backward(
         self, grad_RD: Tensor, kept: NormKept, trained: bool
     ) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
-        """Gradients of `residual`, of `new`, and of LayerNorm's weight and bias where they are trained."""
+        """Gradients of `residual`, of `new`, and of LayerNorm's weight and bias if they are trained."""
         module = self.module
         weight, bias = module.weight.detach(), module.bias.detach()
         shape, wanted = module.normalized_shape, [True, trained, trained]
@@ -146,21 +145,21 @@ class Norm:
 
 
 class AttentionKept(NamedTuple):
-    """What the gradient of attention needs."""
+    """The values that attention's gradient needs."""
 
-    query_BHQE: Tensor  # B and H are one dimension here
+    query_BHQE: Tensor  # B and H are one dimension
     key_BHSE: Tensor
     value_BHSE: Tensor
     weights_BHQS: Tensor
-    read_BHQS: Tensor  # the weights that dropout left
+    read_BHQS: Tensor  # weights after dropout
     mask: Mask | None
 
 
 @dataclass(frozen=True)
 class Attention:
-    """Scaled dot-product attention of each text on itself (Vaswani et al. 2017, equation 1).
+    """Scaled dot-product attention within each text (Vaswani et al. 2017, equation 1).
 
-    Tokens are padded here and nowhere else: products of single texts are small, and batches are of similar lengths.
+    Only here tokens are padded: products per text would be small, and a batch's texts have similar lengths.
     """
 
     heads: int
@@ -171,8 +170,8 @@ class Attention:
     ) -> tuple[Tensor, AttentionKept]:
         """Contexts [R, D].
 
-        others_T: keys and values of all tokens, [T, 2 D], and query_RD those of each text's first; or queries, keys and
-        values of all tokens, [T, 3 D], and no query_RD.
+        others_T: keys and values for all tokens, [T, 2 D], with query_RD for each text's first token; or queries, keys
+        and values for all tokens, [T, 3 D], without query_RD.
         """
         texts = len(packing.lengths)
         padded = packing.padded(others_T)
@@ -186,7 +185,7 @@ class Attention:
             scores = torch.bmm(query, key.transpose(1, 2)).mul_(scale)
         else:
             scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=scale)
-        # Sums in fp32; a softmax in half precision takes twice as long where a text's length is no multiple of 32.
+        # Sums in fp32; a softmax in half precision takes twice as long unless the length is a multiple of 32.
         weights = torch.softmax(scores, -1, dtype=torch.float32).to(scores.dtype)
         mask = masks.draw(weights.numel(), self.dropout.p) if masks else None
         read = weights if mask is None else mask.of(weights)
@@ -201,7 +200,7 @@ class Attention:
     def backward(
         self, grad_RD: Tensor, kept: AttentionKept, packing: Packing, whole: bool
     ) -> tuple[Tensor | None, Tensor]:
-        """Gradients of `query_RD` and `others_T`, laid out as they were. whole: there was no query_RD."""
+        """Gradients of `query_RD` and `others_T`, in the same layout. whole: there was no query_RD."""
         query, key, value, weights, read, mask = kept
         texts = len(packing.lengths)
         grad = self._by_head(packing.spread(grad_RD) if whole else grad_RD, 1, texts)[0]
@@ -221,11 +220,11 @@ class Attention:
         return of_query, packing.gathered(self._by_token(grads, texts))
 
     def _by_head(self, rows: Tensor, parts: int, texts: int) -> Tensor:
-        """[parts, B * H, Q, E] of rows [B * Q, parts * D]."""
+        """[parts, B * H, Q, E] from rows [B * Q, parts * D]."""
         split = rows.view(texts, -1, parts, self.heads, rows.shape[1] // (parts * self.heads))
         return split.permute(2, 0, 3, 1, 4).contiguous().flatten(1, 2)
 
     def _by_token(self, heads_BHQE: Tensor, texts: int) -> Tensor:
-        """[B * Q, parts * D] of rows [parts, B * H, Q, E]."""
+        """[B * Q, parts * D] from [parts, B * H, Q, E]."""
         split = heads_BHQE.view(len(heads_BHQE), texts, self.heads, *heads_BHQE.shape[2:])
         return split.permute(1, 3, 0, 2, 4).reshape(texts * heads_BHQE.shape[2], -1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.campaign.protocol import campaign, decisive_of
-from benchmarks.claims import At, AverageBetter, Better
+from benchmarks.claims import At, AverageBetter, Better, rows_named
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark_ids
 from benchmarks.results import RunResult
@@ -77,13 +77,15 @@ def test_no_number_is_looked_at_before_all_runs_are_finished(run_of, deciding):
     assert numbers(verdict) == "no numbers"
 
 
-@pytest.mark.parametrize("paper", ["FedSplitBERT", "FedFreezeBERT"])
+@pytest.mark.parametrize("paper", ["FedSplitBERT", "FedFreezeBERT", "FedPEFT"])
 def test_the_comparisons_are_those_of_the_document(paper):
     """Claims, tasks, seeds and steps, line by line; the study's line is no claim."""
     names = {"CoLA": "cola", "MRPC": "mrpc", "SST-2": "sst2", "QQP": "qqp", "QNLI": "qnli", "STS-B": "stsb"}
     names |= {"ArSarcasm-v2": "arsarcasm"}
-    text = DOCUMENT.read_text(encoding="utf-8").partition("## Decisive comparisons")[2].partition("\n## ")[0]
+    document = DOCUMENT.read_text(encoding="utf-8")
+    text = document.partition("## Decisive comparisons")[2].partition("\n## ")[0]
     table = text.partition(f"\n{paper} ")[2].partition("\nFed")[0]
+    table = table or document.partition("## Federated parameter-efficient")[2].partition("\n**The parts")[0]
     lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines() if "| step" in line]
     documented: dict[str, tuple[set[str], set[int]]] = {}
     for claims, *middle, steps in lines:
@@ -99,7 +101,7 @@ def test_the_comparisons_are_those_of_the_document(paper):
     assert stated == documented
 
 
-@pytest.mark.parametrize("paper", ["fedfreezebert", "fedsplitbert"])
+@pytest.mark.parametrize("paper", ["fedfreezebert", "fedpeft", "fedsplitbert"])
 def test_every_run_that_is_compared_is_a_run_of_a_step(paper):
     """With the settings of the committed sweeps: else a comparison would stay open for ever."""
     known = campaign()
@@ -107,8 +109,8 @@ def test_every_run_that_is_compared_is_a_run_of_a_step(paper):
         cells = {run.spec_id for number in decisive.steps for run in known.steps[number]}
         for relation in known.resolved(decisive):
             assert isinstance(relation, Better | AverageBetter)
-            for at in (*relation.rows, *relation.than):
-                table = known.benchmarks[at.benchmark]
+            for at in rows_named(relation):
+                table = known.table(at.benchmark)
                 columns = [column for column in table.columns if column.task in relation.tasks]
                 for column in columns:
                     wanted = decisive.seeds[column.task]

@@ -1,7 +1,6 @@
 """Each kind of relation on synthetic records that support it, contradict it, leave it open, or are missing."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -22,9 +21,10 @@ from benchmarks.claims import (
     similar,
 )
 from benchmarks.costs import ModelSizes, WirePlan
-from benchmarks.experiment import Benchmark
+from benchmarks.dry_run import shapes
 from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 from reports.claims.judge import TILES, Judgement, counted, judge, judge_published, published_word
 from reports.claims.tables import summary
 from reports.evidence.published import Numbers
@@ -202,6 +202,8 @@ def test_gains_over_before_training_are_compared(run_of, judge_of):
     found = judge_of(relation, records)
     assert (found.word, " −5.0" in found.effect) == ("contradicted", True)
     assert judge_of(BETTER, records).word == "supported"
+    in_points = judge_of(replace(BETTER, by=-0.1, most=0.1, since=(QAT, FEDPROX), over_failed=True), records)
+    assert "0.00" in in_points.effect  # 60 − 50 and 50 − 40
 
 
 def test_rows_of_one_table_share_their_seeds(seeds_of, judge_of, table3):
@@ -233,18 +235,18 @@ def test_bytes_are_arithmetic(run_of, judge_of, relation, word):
     assert judge_of(relation, records[:1]).verdict == "undecided: not run"
 
 
-def test_the_papers_own_encoder_goes_before_ours(run_of, table3):
+def test_the_papers_own_encoder_goes_before_ours(run_of, table3, monkeypatch):
     """Our small encoder sends 3 times less, the paper's 8 times: 8000 against 1000 bytes a round."""
 
-    def derive_for(_: Benchmark) -> Callable[..., WirePlan]:
-        sizes = ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False)
-        return lambda row, column, scale, texts=None: WirePlan.of_rounds(
-            [{("up", "parameters"): 8000 if row.id == "fedavg" else 1000 * (texts or 1)}], 0, sizes
-        )
+    def plan_of(cell: RunConfig, texts: int | None = None) -> WirePlan:
+        size = 8000 if cell.algorithm == "fedavg" else 1000 * (texts or 1)
+        return WirePlan.of_rounds([{("up", "parameters"): size}], 0, ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False))
+
+    monkeypatch.setattr(shapes, "plan_of", plan_of)
 
     def judged(relation: Relation, records: list[RunResult], scale: str) -> Judgement:
         claim = Claim("1", "A sentence", "section I", (relation,))
-        return judge("", (claim,), {}, records, {table3.id: table3}, table3.scale(scale), derive_for)[0]
+        return judge("", (claim,), {}, records, {table3.id: table3}, table3.scale(scale))[0]
 
     cheaper, sends = CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=8.0), Sends((SPLIT,), ("qqp",), 2, 2000)
     ours = [run_of("fedavg", up=3000), run_of("fedsplitbert", up=1000)]

@@ -1,7 +1,4 @@
-"""The view of split learning's costs: a client's epoch by closed form, on the wire, in seconds, and in computed hours.
-
-Options: baseline, a row id; encoders, name -> backbone of the paper's encoders; blocks of all clients together.
-"""
+"""Table 2: a client's epoch of split learning by closed form, on the wire, in seconds, and in computed hours."""
 
 from __future__ import annotations
 
@@ -10,23 +7,27 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
 from math import isclose
-from typing import Any
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from benchmarks.costs import Parts, SplitTerms
 from benchmarks.costs.networks import TYPICAL, Deployment
 from benchmarks.experiment import Row
+from benchmarks.fedbert.paper import BLOCKS, FEDAVG
 from benchmarks.run_config import JSON, RunConfig
+from fedsim.files import read_json
 from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_turns, measured_cost
-from reports.frame import Quantities, read_timings
-from reports.pages.page import KEYS, Grid, keys_of, one_line
+from reports.frame import Quantities
+from reports.pages.page import Grid, keys_of, one_line
 from reports.pages.plots import MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, number, row_name
 
+ENCODERS = {"RoBERTa-small": "roberta-small-fresh", "RoBERTa-base": "roberta-base-fresh"}  # the paper's
+TIMINGS = Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "split.json"
 TIMED = ("client", "server", "whole")
 EXACT = "to the byte"
 _FLOAT_BYTES, _HOUR = 4, 3600
@@ -43,11 +44,6 @@ class SplitCosts(Quantities):
     """
 
     place_fields = ("encoder", "counted", "quantity")
-    fields = (*KEYS, "encoder", "counted", "quantity", "value", "n_seeds")
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        return self.request.benchmark.view.options
 
     @property
     def rows(self) -> list[Row]:
@@ -57,9 +53,9 @@ class SplitCosts(Quantities):
     def lines(self) -> Iterator[dict[str, JSON]]:
         """Bytes of one client's epoch: of the whole run over clients and a client's epochs; and seconds."""
         request, column = self.request, self.request.columns[0]
-        for name, row in product(self.options["encoders"], self.rows):
+        for name, row in product(ENCODERS, self.rows):
             other, cell = self._with_encoder(row, name)
-            terms = self._terms(cell, self.options["blocks"] / cell.clients, other)
+            terms = self._terms(cell, BLOCKS / cell.clients, other)
             yield from () if terms is None else self._epoch(row, name, _CLOSED, terms, self._closed(row, terms))
         for row in self.rows:
             records = request.records_of(row, column)
@@ -92,7 +88,7 @@ class SplitCosts(Quantities):
 
     def _with_encoder(self, row: Row, name: str) -> tuple[Request, RunConfig]:
         """The request with one of the paper's encoders at the paper's scale, and a row's run there."""
-        request, backbone = self.request, self.options["encoders"][name]
+        request, backbone = self.request, ENCODERS[name]
         scales = tuple(
             replace(scale, backbone=backbone) if scale == request.paper_scale else scale
             for scale in request.benchmark.scales
@@ -103,8 +99,7 @@ class SplitCosts(Quantities):
     def _terms(self, cell: RunConfig, blocks: float, request: Request) -> SplitTerms | None:
         """The symbols of one cell; blocks: of one client. FedAvg's round gives the model's sizes."""
         benchmark, scale = request.benchmark, request.benchmark.scale(cell.scale)
-        baseline = benchmark.row(self.options["baseline"])
-        plan = request.derive(baseline, request.columns[0], scale) if request.derive else None
+        plan = request.plan(benchmark.row(FEDAVG.id), scale)
         if plan is None:
             return None
         training, sizes = cell.training, plan.sizes
@@ -116,9 +111,9 @@ class SplitCosts(Quantities):
     def hours(self) -> dict[tuple[str, str], dict[str, float]]:
         """(row id, encoder) -> network -> computed hours of an epoch of all clients, on the paper's number of texts."""
         hours = dict[tuple[str, str], dict[str, float]]()
-        for row, name in product(self.rows, self.options["encoders"]):
+        for row, name in product(self.rows, ENCODERS):
             request, cell = self._with_encoder(row, name)
-            turns = derived_turns(request, row, self.options["blocks"])
+            turns = derived_turns(request, row, BLOCKS)
             if turns is not None:
                 seconds = {network: at.run_seconds(turns) for network, at in TYPICAL.items()}
                 hours[row.id, name] = {name: own / _epochs(cell) / _HOUR for name, own in seconds.items()}
@@ -130,8 +125,7 @@ class SplitCosts(Quantities):
 
         From one run; empty where there is none. ReportError where the file is damaged.
         """
-        costing = self.request.benchmark.costing
-        return read_timings(costing.timed if costing else None, _timed) or {}
+        return _timed(read_json(TIMINGS))
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
@@ -144,7 +138,7 @@ class SplitCosts(Quantities):
         total = self._bytes(row, encoder)
         if not total:
             return (form.equation, form.text, NOT_RUN, *[""] * 5)
-        base = self._bytes(self.request.benchmark.row(self.options["baseline"]), encoder)
+        base = self._bytes(self.request.benchmark.row(FEDAVG.id), encoder)
         sizes = (self._bytes(row, encoder, _SHARED[:2]), self._bytes(row, encoder, _SHARED[2:]), total)
         times, verdict = f"{number(total / base)} ×" if base else NOTHING, NOTHING
         if encoder == self.request.scale.backbone:
@@ -174,7 +168,7 @@ class SplitCosts(Quantities):
     def derived(self) -> list[str]:
         """The paper's encoders whose bytes are derived."""
         known = {place[0] for _, place in self.by_place}
-        return [name for name in self.options["encoders"] if name in known]
+        return [name for name in ENCODERS if name in known]
 
     def _seconds(self) -> Iterator[Grid]:
         if self.timed:
@@ -191,7 +185,7 @@ class SplitCosts(Quantities):
             groups = tuple(one_line(model, cells(own)) for model, own in self.timed.items())
             title = self.title("seconds of a batch, measured in one run (docs/performance.md)")
             yield Grid(title, headers, groups, "Model")
-        for name in self.options["encoders"]:
+        for name in ENCODERS:
             hours = {row_name(row): self.hours.get((row.id, name), {}) for row in self.rows}
             if any(hours.values()):
                 title = self.title(f"{name}, computed: hours until every client's text has been trained on once")
@@ -217,7 +211,7 @@ class SplitCosts(Quantities):
                 f"trip. The server is a {Deployment.server.name}. `python -m benchmarks time` names the sources."
             )
         if self.derived:
-            yield f"Derived: closed forms with the paper's encoders and {self.options['blocks']:,} blocks in all."
+            yield f"Derived: closed forms with the paper's encoders and {BLOCKS:,} blocks in all."
 
     def plot(self) -> Figure:
         """A mark for each mode and encoder: by closed form for the paper's encoders and the scale's."""

@@ -1,6 +1,6 @@
-"""The view of what one client's training costs, in computation, bytes and memory, as ratios to a baseline.
+"""What one client's training costs, in computation, bytes and memory, as ratios to the baseline of `costing`.
 
-The benchmark's `costing` names the baseline. Tables of scores show the first two of these tables below their own.
+Table 2 shows all of it; Tables 3 to 5 and those of the appendix show computation and communication below their scores.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from itertools import product
 from matplotlib.figure import Figure
 
 from benchmarks.costs import ClientCosts, Costing
+from benchmarks.dry_run import shapes
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from reports import ReportError
+from fedsim.files import read_json
+from reports.claims.costs import percents
 from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_as, read_published
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
-from reports.frame import Place, Quantities, Shown, read_timings
+from reports.frame import Place, Quantities, Shown
 from reports.pages.page import KEYS, Grid, keys_of, one_line
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
+from reports.views.scores import ScoreTable
 
 SECONDS, WORK, MEGABYTES, SENT = PRINTED = (  # the columns at which costs are published
     "computation_seconds",
@@ -55,18 +58,12 @@ def _mebibytes(size: float) -> str:
 
 
 class Resources(Quantities):
-    """The costs of a request's rows with the paper's own encoder; records are the scale's.
-
-    ReportError where a file is damaged.
-    """
-
-    fields = (*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds")
+    """The costs of a request's rows with the paper's own encoder; records are the scale's."""
 
     @cached_property
     def costing(self) -> Costing:
         costing = self.request.benchmark.costing
-        if costing is None:
-            raise ReportError(f"{self.request.benchmark.id}: expected a definition with `costing`, found none")
+        assert costing is not None
         return costing
 
     @cached_property
@@ -84,19 +81,17 @@ class Resources(Quantities):
     @cached_property
     def costs(self) -> dict[str, ClientCosts]:
         """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
-        request, table, scale = self.request, self.request.benchmark, self.request.paper_scale
-        if request.derive_client is None:
-            return {}
+        table, scale = self.request.benchmark, self.request.paper_scale
         column, costs = table.columns_at(scale)[0], dict[str, ClientCosts | None]()
         for row in (*self.rows, self.baseline):
             cell = table.stage.cell(row, column, scale) if table.stage else table.cell(row, column, scale, 0)
-            costs[row.id] = None if cell is None else request.derive_client(cell)
+            costs[row.id] = None if cell is None else shapes.derive_client(cell)
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     @cached_property
     def timed(self) -> Timed | None:
-        """The run that timed the rows; None where there is none. ReportError where its file is damaged."""
-        return read_timings(self.costing.timed, _timed)
+        """The run that timed the rows; None where there is none."""
+        return _timed(read_json(self.costing.timed)) if self.costing.timed else None
 
     def _percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
         """A row's amount in percent of the baseline's; None where it is not derived."""
@@ -282,11 +277,37 @@ class Resources(Quantities):
         return dot_plot(self.request.heading, panels, f"% of {self.baseline.name}", caption, across=2)
 
 
+class ScoresAndCosts(ScoreTable):
+    """Scores, and below them what a client's training costs."""
+
+    @cached_property
+    def costs(self) -> Resources:
+        return Resources(self.request)
+
+    def notes(self) -> Iterator[str]:
+        """Those of the scores, then those of the costs."""
+        yield from super().notes()
+        yield from self.costs.cost_notes()
+
+    def grids(self) -> Iterator[Grid]:
+        """Scores, bytes, computation and communication."""
+        yield from super().grids()
+        costs = (self.costs.computation_grid(), self.costs.communication_grid())
+        yield from (grid for grid in costs if grid.groups)
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """Those of the scores, and a line for each cost: its quantity and how it is counted name a score."""
+        yield from super().lines()
+        about = {"score_at": self.request.scored_at, "column": "costs", "task": "Costs", "status": "derived"}
+        for line in self.costs.derived:
+            known = {name: line[name] for name in line if name in (*KEYS, "published")}
+            yield known | about | {"score": f"{line['quantity']} ({line['counted']})", "ours": line["value"]}
+
+
 def _timed(content: JSON) -> Timed:
-    percent = {entry["row"]: float(entry["percent"]) for entry in content["rows"] if entry["row"]}
     host = content["environment"]
     machine = f"{host['device']}, {host['threads']} threads, {host['precision']}"
-    return Timed(percent, _noise(content["rows"]), machine, str(content["finished"])[:10])
+    return Timed(percents(content), _noise(content["rows"]), machine, str(content["finished"])[:10])
 
 
 def _noise(lines: Sequence[Mapping[str, JSON]]) -> float:

@@ -1,4 +1,4 @@
-"""The view of a figure against the critical layer: bytes a round, and scores.
+"""Figure 5: bytes a round, and scores, against the critical layer.
 
 Options: critical_layers, row id -> c of the paper's own encoder (rows without one are drawn as levels); printed_in,
 the table that prints the published scores.
@@ -42,6 +42,7 @@ class LayerFigure(ScoreTable):
     """Scores by c and task; without an average, as the paper prints one over all of its tasks alone."""
 
     averages = False
+    is_of_whole_runs = False
 
     @cached_property
     def layers(self) -> dict[str, Layer]:

@@ -1,7 +1,7 @@
-"""The view of bytes until a target: rounds and bytes, the gain over a baseline, and what the gain comes from.
+"""Figure 6 and Table VI: rounds and bytes until a target, the gain over FedAvg, and what the gain comes from.
 
-Options: targets, task -> printed target in its metric's unit; baseline, the row that gains are over and whose best
-round is the scale-free target; not_derivable, rows whose printed sizes no reading of the method yields.
+Options: targets, task -> published target in its metric's unit; not_derivable, rows whose published sizes no reading of
+the method yields. FedAvg's best round is the other target, which needs no scale.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from itertools import product
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
+from benchmarks.fedsplitbert.paper import FEDAVG
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
-from reports import ReportError
 from reports.evidence.published import (
     AS_PRINTED,
     DIFFERS,
@@ -35,7 +35,7 @@ from reports.evidence.statistics import mean, printed
 from reports.evidence.targets import Attempt, attempt, factors, gain_over, mean_attempt
 from reports.evidence.traffic import derived_cost, measured_cost
 from reports.frame import Place, Quantities
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_points
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
 
@@ -70,14 +70,10 @@ class Targets(Quantities):
 
     ranks = True
     place_fields = ("column", "target", "quantity")
-    fields = (
-        *(*KEYS, "score", "encoder", "target", "target_percent", "quantity", "relation", "value", "published"),
-        *("n_seeds", "n_reached"),
-    )
 
     @cached_property
     def baseline(self) -> Row:
-        return self.request.rows_named("baseline")[0]
+        return self.request.benchmark.row(FEDAVG.id)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -116,10 +112,7 @@ class Targets(Quantities):
         request = self.request
         if kind == "baseline":
             return best_by_seed(request.records_of(self.baseline, column), column.averaged)
-        try:
-            wanted = float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
-        except KeyError:
-            raise ReportError(f"{request.benchmark.id}: expected a target for {column.task}, found none.") from None
+        wanted = float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
         rows = (self.baseline, *request.rows)
         return {record.cell.seed: wanted for row in rows for record in request.records_of(row, column)}
 
@@ -161,13 +154,18 @@ class Targets(Quantities):
         """
         request, place, lines = self.request, self.request.benchmark.place, list[dict[str, JSON]]()
         numbers = Numbers.of(read_published(request.benchmark.published_csv))
-        if request.derive is None or not numbers.has_cost(place, self.baseline.id):
+        # Row id -> a round's size, the cost until the target, and the gain, in the paper's GB.
+        costs = {
+            row.id: [numbers.at(place, row.id, column) for column in ("parameter_gb", "cost_gb", "gain")]
+            for row in (self.baseline, *request.rows)
+            if (place, row.id, "parameter_gb", "") in numbers.values
+        }
+        rounds = {row: Fraction(cost) / Fraction(size) for row, (size, cost, _) in costs.items()}
+        if self.baseline.id not in costs:
             return []
-        base_rounds = numbers.cost(place, self.baseline.id).rounds
-        base = self._derived_sent(self.baseline, base_rounds)
+        base = self._derived_sent(self.baseline, rounds[self.baseline.id])
         for row in request.rows:
-            known = numbers.cost(place, row.id) if numbers.has_cost(place, row.id) else None
-            sent = self._derived_sent(row, known.rounds if known else base_rounds)
+            sent = self._derived_sent(row, rounds.get(row.id, rounds[self.baseline.id]))
             gain = gain_over(base, sent) if base and sent else None
             if base is None or sent is None or gain is None:
                 continue
@@ -176,7 +174,7 @@ class Targets(Quantities):
             values: dict[str, JSON] = dict(zip(_PRINTED, (size, cost, base_cost / cost), strict=True))
             values |= {"derived_round_bytes": int(sent.bytes / sent.rounds), "implied_rounds": sent.rounds}
             values |= {f"exact_{name}": value for name, value in factors(gain)}
-            published = dict(zip(_PRINTED, (known.size_gb, known.cost_gb, known.gain), strict=True)) if known else {}
+            published = dict(zip(_PRINTED, costs.get(row.id, ()), strict=False))
             common = keys_of(request, row, request.columns[0]) | {"relation": "="}
             common |= {"score": request.columns[0].averaged}
             for name, value in values.items():

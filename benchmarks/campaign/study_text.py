@@ -19,7 +19,7 @@ from reports.evidence.records import paired
 from reports.evidence.scores import LATE_ROUNDS, known, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.pages.render import table_line
-from reports.pages.text import NOTHING, joined, number, seed_counts
+from reports.pages.text import NOTHING, joined, number, seed_counts, with_interval
 
 ACCURACY, NLL, ECE = (f"test/{name}" for name in ("accuracy", "nll", "ece"))
 Pair = tuple[str, str]  # a row and the one that is subtracted
@@ -225,5 +225,4 @@ def _minus(names: Mapping[str, str], pair: Pair) -> str:
 
 
 def _text(estimate: Estimate, between: str) -> str:
-    ends = [number(end, "+", 1) for end in estimate.interval or ()]
-    return number(estimate.value, "+", 1) + (f"{between}[{', '.join(ends)}]" if ends else "")
+    return with_interval(estimate.value, estimate.interval, "+", 1, between)

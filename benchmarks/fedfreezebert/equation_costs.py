@@ -1,4 +1,4 @@
-"""The view of communication costs: a paper's equations, and the bytes on the wire, derived and measured.
+"""Table 4: communication by the paper's equations, and the bytes on the wire, derived and measured.
 
 Options: baselines, the rows that gains are over. The benchmark says by `closed_forms` which equation is a row's, and
 publishes the equations' terms at the row "parameters" and gains at the columns "gain_over_<row>". The bytes are for the
@@ -22,7 +22,7 @@ from reports.evidence.published import AS_PRINTED, DIFFERS, MEGABYTE, is_printed
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
 from reports.frame import Place, Quantities, Shown
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 
@@ -34,8 +34,6 @@ DERIVED, MEASURED = "wire, derived", "wire, measured"
 
 class CostTables(Quantities):
     """Bytes of all rounds, clients and, where not said otherwise, both directions."""
-
-    fields = (*KEYS, "encoder", "counted", "quantity", "over", "value", "published", "n_seeds")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

@@ -1,8 +1,7 @@
-"""The view of a table whose rows are crossed: methods in lines, variants of each method in columns.
+"""Table 3: methods in lines, aggregation architectures in columns.
 
-Options: variant, what the columns are, such as "aggregation architecture"; methods, a method's name -> a variant's
-name -> the row that is both. Rows outside this grid, such as a reference, have a line each, which holds for every
-variant.
+Option: methods, a method's name -> an architecture -> the row that is both. Rows outside this grid, such as a
+reference, have a line each, which holds for every architecture.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from reports.pages.page import Grid, Group
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import DAGGER
 from reports.views.scores import ScoreTable, dots
+
+VARIANT = "aggregation architecture"
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,7 @@ class CrossedTable(ScoreTable):
     def notes(self) -> Iterator[str]:
         """How the table is laid out, and every note of a table of scores."""
         names = ", ".join(method.name for method in self.references)
-        variant = self.request.benchmark.view.options["variant"]
-        yield f"Columns: {variant}" + (f"; the same in every column: {names}." if names else ".")
+        yield f"Columns: {VARIANT}" + (f"; the same in every column: {names}." if names else ".")
         yield from self.comparison.notes
 
     def _score_group(self, method: CrossedMethod, column: Column, score: str) -> Group:
@@ -102,5 +102,5 @@ class CrossedTable(ScoreTable):
             levels = {label: level for label, level in known.items() if level is not None}
             title = f"{column.name}, {score_label(column, column.averaged)}"
             panels.append(Panel(title, [method.name for method in self.methods], [*series, *hollow], levels=levels))
-        text = f"Marks: {self.request.benchmark.view.options['variant']}. {self.caption}"
+        text = f"Marks: {VARIANT}. {self.caption}"
         return dot_plot(self.request.heading, panels, self.axis_label, text)
