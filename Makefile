@@ -65,7 +65,7 @@ define HELP
 make demo             FedSplitBERT, one task of table III, generated data: about a minute, no download
 make <benchmark>      run a table or figure, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc
 make <paper>          run all of its tables and figures, e.g. make fedfreezebert SCALE=lite
-make data             list datasets: found in DATA_DIR, or where to download them
+make data             list the datasets in DATA_DIR, or where to download them
 make sweep-<benchmark>  tune settings on validation data; ARGS=--adopt saves the best as the
                       table's defaults; ARGS="--grid …": other values
 make campaign         run the evidence campaign (docs/protocol.md); resumes; ARGS="--hours 2"

@@ -1,1 +1,1 @@
-"""Runnable definitions of the papers' tables and figures: what to run, how it is tracked, what was published."""
+"""Runnable definitions of the papers' tables and figures: runs, tracking and published numbers."""

@@ -1,18 +1,18 @@
-"""The harness from Python, on objects and data frames; the command line stands on it.
+"""The Python interface: objects and data frames; the command line uses it.
 
     from benchmarks import api
 
     chosen = api.select("fedsplitbert-table3", scale="demo", tasks=["rte"], methods=["fedavg", "fedsplitbert"], seeds=2)
     records = api.run(chosen, api.settings(results_dir="results", data_dir="data"))
-    api.table(chosen, records)      # the table, one line for each row, task and quantity, with the published value
-    api.scores(records)             # one line for each cell, evaluation and metric
-    api.curves(records)             # one line for each round
-    api.payloads(records)           # one line for each client, round, direction and kind of payload
-    api.pareto(api.scores(records)) # the methods that no other one beats in both score and bytes
+    api.table(chosen, records)      # one line per row, task and quantity, with the published value
+    api.scores(records)             # one line per cell, evaluation and metric
+    api.curves(records)             # one line per round
+    api.payloads(records)           # one line per client, round, direction and kind of payload
+    api.pareto(api.scores(records)) # the methods on the Pareto front of score and bytes
     api.plot(api.curves(records))   # a figure: score by round, or score against bytes
     api.claims("fedsplitbert", "lite", api.load("benchmarks/fedsplitbert/records"))
 
-Scores are in the tables' unit: 75.0 is 75 %. Bad input raises `UserError`, which says what was expected.
+Scores are in the tables' unit: 75.0 is 75 %. Bad input raises `UserError`, which states the expected value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """Every definition of a table or figure, by id."""
+    """All tables and figures, by id."""
     return {name: benchmark(name) for name in benchmark_ids()}
 
 
@@ -66,17 +66,17 @@ def select(
     changes: Mapping[str, JSON] | None = None,
     include: str | Path | None = None,
 ) -> Selection:
-    """A part of a table or figure, as `make <id> SCALE=… TASKS=… METHODS=… SEEDS=…` chooses it.
+    """Select a part of a table or figure, as `make <id> SCALE=… TASKS=… METHODS=… SEEDS=…` does.
 
     Args:
-        id: Of the table or figure.
-        scale: The id of a scale.
+        id: The table's or figure's id.
+        scale: The scale's id.
         tasks: Ids of columns; empty for all.
         methods: Ids of rows; empty for all.
-        seeds: How many, from 0, or which.
-        backbone: A folder or hub name that replaces the scale's own.
-        changes: Field -> value, as `--set` has them, such as {"training.rounds": 2}.
-        include: A folder with your tables, tasks and methods, as for `--include`; name it in `settings` too.
+        seeds: The number of seeds, from 0, or the seeds.
+        backbone: A folder or hub name that replaces the scale's encoder.
+        changes: Field -> value, as in `--set`, such as {"training.rounds": 2}.
+        include: A folder with your tables, tasks and methods, as in `--include`; pass it to `settings` too.
     """
     if include is not None:
         include_folder(Path(include))
@@ -95,13 +95,13 @@ def settings(
     cells: int | None = None,
     **machine: Any,
 ) -> RunOptions:
-    """Folders and machine, checked.
+    """Checked settings for folders and the machine.
 
     Args:
-        results_dir: Of records, checkpoints and reports.
-        data_dir: Of your datasets.
-        workers: Cells that run at once; None for as many as the cores or GPUs allow.
-        cells: How many are computed, which limits the default of workers.
+        results_dir: Folder for records, checkpoints and reports.
+        data_dir: Folder with your datasets.
+        workers: Cells that run in parallel; None for as many as the cores or GPUs allow.
+        cells: The number of cells to compute, which limits the default of workers.
         machine: Other fields of `RunOptions`, such as device="cuda:1" or threads=2.
     """
     data_dir = None if data_dir is None else Path(data_dir)
@@ -127,19 +127,19 @@ def run(
 ) -> list[RunResult]:
     """Compute the unfinished cells of a selection; returns the records of all its cells, in order.
 
-    Nothing is printed or tracked. More than one worker needs a script that can be imported
+    It prints and tracks nothing. With several workers, call it from a script that can be imported
     (`if __name__ == "__main__":`), or a notebook.
 
     Args:
         chosen: The selection.
         options: Folders and machine; None for the defaults of `settings`.
-        tell: Called with every event (`benchmarks.running.events`) as it happens.
-        is_finished: Says which cells are finished; None to look for their records.
+        tell: Called with each event (`benchmarks.running.events`).
+        is_finished: Whether a cell is finished; None to look for its record.
 
     Raises:
         UserError: Some cells failed; the others have finished.
     """
-    from benchmarks.executors import run_cells  # loads torch, as the two imports below
+    from benchmarks.executors import run_cells  # loads torch, like the two imports below
 
     cells, options = chosen.runs(), options or settings()
     finished: dict[str, RunResult] = {}
@@ -167,7 +167,7 @@ def run_cell(cell: RunConfig, options: RunOptions, tell: Sink = lambda event: No
 
 
 def plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
-    """The bytes of a cell's rounds, derived without training; see `benchmarks.dry_run.rounds.wire_plan`."""
+    """The bytes of a cell's rounds, without training; see `benchmarks.dry_run.rounds.wire_plan`."""
     from benchmarks.dry_run.rounds import wire_plan
 
     return wire_plan(cell, examples=examples)
@@ -177,22 +177,22 @@ def plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
 
 
 def load(*folders: str | Path) -> list[RunResult]:
-    """The records of folders such as results/records, each cell once; UserError for a damaged record or no folder."""
+    """The records in folders such as results/records, one per cell; UserError for a bad record or missing folder."""
     return read_folders(map(Path, folders))
 
 
 def page(chosen: Selection, records: Sequence[RunResult], score_at: str = "chosen") -> Page:
-    """What a table or figure shows of records. score_at: the round of a score, "chosen", "last" or "best"."""
+    """The page of a table or figure for the given records. score_at: "chosen", "last" or "best" round."""
     return page_of(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at))
 
 
 def table(chosen: Selection, records: Iterable[RunResult]) -> pd.DataFrame:
-    """A table or figure in long form, as the table.csv of its report."""
+    """A table or figure in long form, as in its report's table.csv."""
     return page(chosen, list(records)).frame()
 
 
 def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame:
-    """A paper's claims with their verdicts on the published numbers and on the records of a scale.
+    """A paper's claims with verdicts on the published numbers and on a scale's records.
 
     UserError for an unknown paper or scale.
     """
@@ -202,7 +202,7 @@ def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame
 
 
 def predictions(record: RunResult) -> dict[tuple[int, str], Predictions]:
-    """(client, evaluation) -> labels and answers; UserError where the file of predictions is missing."""
+    """(client, evaluation) -> labels and answers; UserError if the predictions file is missing."""
     if record.folder is None:
-        raise UserError("predictions are files next to records: load() the folder of this record first")
+        raise UserError("predictions: expected a record from load(folder), as its predictions are files in that folder")
     return read_predictions(record.folder, record)

@@ -1,4 +1,4 @@
-"""Claims as data: sentences of a paper, and the relations between runs that they assert."""
+"""Claims as data: a paper's sentences, and the relations between runs that they assert."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import chain, pairwise, product
 from string import ascii_lowercase
 from typing import Any, Literal, TypeAlias
 
-P_VALUE = "t_test/p_value"  # the score under which a p-value is published
-MAJORITY = "local-majority"  # the row, of any table, that answers each client's most frequent label
+P_VALUE = "t_test/p_value"  # the score name for published p-values
+MAJORITY = "local-majority"  # in any table, the row that predicts each client's most frequent label
 
 
 @dataclass(frozen=True)
 class At:
-    """A row of a benchmark; published: the row of the paper's numbers, if that is another one."""
+    """A row of a benchmark; published: the row with the paper's numbers, if it differs."""
 
     benchmark: str
     row: str
@@ -24,7 +24,7 @@ class At:
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A published column without scores, such as costs in the paper's unit: "Table VI", "cost_gb"."""
+    """A published column that has no scores, such as costs in the paper's unit: "Table VI", "cost_gb"."""
 
     table: str
     column: str
@@ -34,10 +34,10 @@ class PublishedColumn:
 class Target:
     """A score to reach.
 
-    percent: task -> the paper's target, which counts at its scale; elsewhere the target is, for each seed, a baseline's
-    best score after any round. A target that the local majority reaches shows nothing.
-    baselines: a limit in bytes is scaled by a round of the first one.
-    only_published: whether only the paper's own target counts.
+    percent: task -> the paper's target, used at paper scale; other scales use a baseline's best score after any round,
+    per seed. A target that the local majority reaches is no evidence.
+    baselines: their rows; a limit in bytes scales with the first one's bytes per round.
+    only_published: whether only the paper's target counts.
     """
 
     percent: Mapping[str, float]
@@ -50,15 +50,15 @@ class Target:
 class Better:
     """Every row is better than every rival on every task and score, in the round that counts.
 
-    by, most: the least and the largest gain ("a little"), in the metric's unit, or in percent of the rival if
-    `relative`; 0 is any gain, and a negative `by` the largest loss.
+    by, most: the smallest and largest gain ("a little"), in the metric's unit, or in percent of the rival if
+    `relative`; 0 is any gain, and a negative `by` is the largest allowed loss.
     tasks, scores: () for all that both tables have. some: one comparison is enough ("sometimes").
     measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
     target: for "rounds"; None for a rival's best score after any round.
-    over_failed: whether a rival counts that has learned nothing, because the claim is that it fails.
-    since: a row for each side, such as one before training; compared are the gains over these.
-    p_values: where the paper publishes p-values of these comparisons, with the score P_VALUE. Published, two rows pass
-    its t test if p > 0.05. A large p proves no equality, so runs are judged by the difference and only show their p.
+    over_failed: whether a rival that has learned nothing counts, because the claim is that it fails.
+    since: a reference row per side, such as one before training; compares gains over them, in percent.
+    p_values: where the paper publishes p-values for these comparisons, with the score P_VALUE. Published rows pass its
+    t test if p > 0.05. A large p is no evidence for equality, so runs are judged by the difference and only show p.
     """
 
     rows: tuple[At, ...]
@@ -77,7 +77,7 @@ class Better:
 
 
 def similar(row: At, other: At, within: float, tasks: tuple[str, ...] = (), **fields: Any) -> Better:
-    """A row is within some points of another, or some percent if `relative`; one that has learned nothing counts."""
+    """A row is within `within` points (percent if `relative`) of another, which may have learned nothing."""
     return Better((row,), (other,), -within, within, tasks, over_failed=True, **fields)
 
 
@@ -85,9 +85,9 @@ def similar(row: At, other: At, within: float, tasks: tuple[str, ...] = (), **fi
 class AverageBetter:
     """A table's average is better than every rival's by at least `by` and at most `most` points.
 
-    Several rows stand for their mean in each table, several tables for the mean of these. A row's rivals are those of
-    its own table, or all if it has none. over_failed: as in Better.
-    tasks: () for all of the table's. scores: a task's first one of these counts; () for the one that it averages.
+    Several rows in a table count as their mean, several tables as the mean of these. A row's rivals are those in its
+    table, or all if its table has none. over_failed: as in Better.
+    tasks: () for all tasks of the table. scores: a task's first one in this list counts; () for the averaged one.
     """
 
     rows: tuple[At, ...]
@@ -99,7 +99,7 @@ class AverageBetter:
     scores: tuple[str, ...] = ()
 
     def choices(self) -> Iterator[Mapping[str, At]]:
-        """Every choice of one rival for each table (benchmark id), among them the best one of each."""
+        """Every choice of one rival per table (benchmark id); one choice has the best rival of each."""
         tables = tuple(dict.fromkeys(row.benchmark for row in self.rows))
         rivals = [tuple(at for at in self.than if at.benchmark == name) or self.than for name in tables]
         return (dict(zip(tables, chosen, strict=True)) for chosen in product(*rivals))
@@ -107,10 +107,10 @@ class AverageBetter:
 
 @dataclass(frozen=True)
 class Reaches:
-    """Every row reaches the target on every task: within some rounds, below some uploaded bytes, or at all.
+    """Every row reaches the target on every task: within a number of rounds, within uploaded bytes, or at all.
 
-    With another encoder the limit in bytes is the same share of a round of the target's first baseline, by `sizes`.
-    costs, sizes: the published bytes until the target, and of a round.
+    For another encoder, `sizes` scale the limit in bytes to the first baseline's bytes per round.
+    costs, sizes: the published bytes until the target, and per round.
     """
 
     rows: tuple[At, ...]
@@ -123,16 +123,16 @@ class Reaches:
 
 @dataclass(frozen=True)
 class CostBound:
-    """Every row costs every rival's cost divided by `least` to `most`, or from `least` to `most` percent of it.
+    """Every row's cost is every rival's cost divided by `least` to `most`, or `least` to `most` percent of it.
 
-    of: bytes of a "round" or of a whole "run" in the directions of the paper's convention, or "flops" of training on a
-    text, all by the shapes of the paper's encoder at every scale; or of a round after the first by the closed "form",
-    with these values of its `terms` ({"h": 0}: without the head); or "seconds" of a round's training, which decide
-    nothing; or "time" of a run on typical networks and devices, computed, which decides nothing either.
+    of: the cost. "round" and "run" are bytes in the directions of the paper's convention, "flops" those of training on
+    a text; all follow from the shapes of the paper's encoder at every scale. "form" is the closed form of a round after
+    the first, with the given values of its `terms` ({"h": 0}: without the head). "seconds" of a round's training and
+    the computed "time" of a run on typical networks and devices decide nothing.
     With a target: uploaded bytes until a row reaches it.
     share: whether the bounds are percent. places: decimals to which the paper rounds; None for exact bounds.
-    costs: where the paper has that cost. texts: of all clients together, where bytes depend on their number.
-    A table that starts from earlier runs has their cost, with its own encoder.
+    costs: where the paper has that cost. texts: the number of all clients' texts, if bytes depend on it.
+    A table that starts from earlier runs includes their cost, with its encoder.
     """
 
     rows: tuple[At, ...]
@@ -149,16 +149,16 @@ class CostBound:
     terms: Mapping[str, int] = field(default_factory=dict)
 
     def compare(self, row: Any, than: Any) -> Any:
-        """The quotient of two costs that is bounded."""
+        """The bounded quotient of two costs."""
         above, below = (100 * row, than) if self.share else (than, row)
         return above / below if below else math.inf
 
 
 @dataclass(frozen=True)
 class Sends:
-    """Some rounds of every row send from `least` to `most` bytes, by the shapes of the paper's encoder.
+    """The given rounds of every row send `least` to `most` bytes, by the shapes of the paper's encoder.
 
-    sizes: where the paper has the bytes of a round.
+    sizes: where the paper has the bytes per round.
     """
 
     rows: tuple[At, ...]
@@ -171,9 +171,9 @@ class Sends:
 
 @dataclass(frozen=True)
 class AtMost:
-    """A score of no row is above some percent (or a number, by its metric's unit), in the round that counts.
+    """No row's score exceeds the limit, in the metric's unit, in the round that counts.
 
-    beside: a score that is shown too and has no part in the verdict.
+    beside: a score that is also shown but does not count for the verdict.
     """
 
     rows: tuple[At, ...]
@@ -185,7 +185,7 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Same:
-    """A row and another one are the same run on every task: the scores and losses of every round, and all bytes."""
+    """Two rows are the same run on every task: equal scores and losses in every round, and equal bytes."""
 
     rows: tuple[At, At]
     tasks: tuple[str, ...] = ()
@@ -206,16 +206,16 @@ class Claim:
     """A sentence of a paper, or a part of one, and the relations that it asserts.
 
     is_source: whether published values were derived from the sentence; they cannot confirm it and are left out.
-    otherwise: other readings by name, which are judged and shown too but do not decide the verdict.
-    caveats: scale -> what to know when reading the verdict at that scale.
-    headline: the finding in words for the first page, where {value} is ours and {published} the paper's; "" for none.
+    otherwise: other readings by name, which are judged and shown but do not decide the verdict.
+    caveats: scale -> a caveat for the verdict at that scale.
+    headline: the finding for the first page; {value} is our number, {published} the paper's; may be "".
     """
 
-    id: str  # "1a": its number, and a letter where one sentence asserts several things
+    id: str  # "1a": its number, and a letter if the sentence asserts several things
     quotation: str  # literal, short
     place: str  # "section IV-C"
     relations: tuple[Relation, ...]
-    reading: str = field(kw_only=True, default="")  # how its words are read as numbers
+    reading: str = field(kw_only=True, default="")  # how the sentence translates to numbers
     is_source: bool = field(kw_only=True, default=False)
     otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
     caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
@@ -228,22 +228,22 @@ class Claim:
 
     @property
     def number(self) -> int:
-        """The number of the sentence."""
+        """The sentence's number."""
         return int(self.id.rstrip(ascii_lowercase))
 
     @property
     def benchmarks(self) -> frozenset[str]:
-        """The ids of its benchmarks, which may be another paper's."""
+        """The ids of its benchmarks, which may belong to another paper."""
         return frozenset(at.benchmark for relation in self.every_relation for at in rows_named(relation))
 
 
 @dataclass(frozen=True)
 class Decisive:
-    """The comparisons that decide some claims by docs/protocol.md, fixed before their runs.
+    """The comparisons that decide claims by docs/protocol.md, fixed before their runs.
 
-    claims: ids. steps: numbers of the campaign's steps that run them; nothing is looked at before all are finished.
-    seeds: task -> the seeds that count there. best_of: the relations' rows are the one of these that scores best on
-    validation data of the tuning seed.
+    claims: ids. steps: numbers of the campaign's steps that run them; results stay unread until all are finished.
+    seeds: task -> the seeds that count. best_of: the relations' row is the one of these with the best score on the
+    tuning seed's validation data.
     """
 
     claims: tuple[str, ...]
@@ -255,21 +255,21 @@ class Decisive:
 
 @dataclass(frozen=True)
 class Study:
-    """A question that no paper asks: a comparison that was fixed before its runs, and what is shown next to it.
+    """A question that no paper asks: a comparison that was fixed before its runs, and further numbers to show.
 
-    Rows are named by their ids in the table of the primary comparison.
+    Rows have the ids of the primary comparison's table.
 
     Args:
-        page: The document that reports it, from the project's folder.
-        primary: The comparison that answers it.
-        rows: Those whose scores are shown, with their names there. The first is the reference.
-        secondary: A row and another one, whose difference is shown and decides nothing.
-        controls: The same, on clients for which the effect has to vanish.
+        page: The document that reports it, relative to the project's folder.
+        primary: The comparison that answers the question.
+        rows: Row id -> name, for the scores to show. The first row is the reference.
+        secondary: Pairs of rows, whose difference is shown and decides nothing.
+        controls: Pairs of rows, compared on clients for which the effect has to vanish.
         control_steps: The campaign's steps that run the controls.
-        control_seeds: Task -> the seeds that count there.
-        earlier: Tables with runs that were looked at before, of the study and of its controls.
-        earlier_seeds: Of those runs.
-        earlier_rows: A row's id -> its id in those tables, where it is another one.
+        control_seeds: Task -> the seeds that count for the controls.
+        earlier: Tables with runs of the study and its controls that were read before.
+        earlier_seeds: The seeds of those runs.
+        earlier_rows: Row id -> its id in those tables, if it differs.
     """
 
     page: str
@@ -290,5 +290,5 @@ def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = ()) -> tuple[Better, .
 
 
 def hides_texts(attacks: Iterable[At]) -> AtMost:
-    """No attack recovers more than 1 % of texts whole."""
+    """No attack recovers more than 1 % of whole texts."""
     return AtMost(tuple(attacks), "test/text_recovery", percent=1.0, beside="test/token_recovery")

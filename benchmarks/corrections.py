@@ -1,4 +1,4 @@
-"""Rows that need no run: the answers that another row's runs kept, corrected by what clients know of their labels."""
+"""Rows that need no run: another row's stored answers, corrected with the clients' label statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.experiment import Row
 
 @dataclass(frozen=True)
 class Correction:
-    """A way to correct kept answers; `reports.evidence.corrections` computes it. name, note: {} is the row's name."""
+    """A correction of stored answers; `reports.evidence.corrections` computes it. name, note: {} is the row's name."""
 
     name: str
     note: str
@@ -36,7 +36,7 @@ CORRECTIONS = {
 
 
 def without_training(row: Row, *corrections: str) -> tuple[Row, ...]:
-    """The rows that correct a row's answers, which are scored at the last rounds; all corrections if none is named."""
+    """The rows that correct a row's answers, scored at the last rounds; all corrections if none is given."""
     return tuple(
         replace(
             row,

@@ -1,4 +1,4 @@
-"""A table or figure as data: rows, columns, scales, and the configuration of every run behind it."""
+"""A table or figure as data: rows, columns, scales, and the configurations of its runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from benchmarks.sweeps.tuning import Grid, Search
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: a method as the paper names it, by its changes to the table's base configuration.
+    """A line of a table: a method under the paper's name, defined by changes to the table's base configuration.
 
-    changes: field -> value, as --set has them, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may
-    be a `ByScale`, or a function of the task. begins: the row whose run each run of the same task and seed continues.
+    changes: field -> value, as in --set, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may be a
+    `ByScale`, or a function of the task. begins: the row whose runs its runs continue, with the same task and seed.
     corrects, correction: the row whose answers it corrects without a run, and how (`benchmarks.corrections`).
     """
 
@@ -28,17 +28,17 @@ class Row:
     changes: Mapping[str, JSON]
     printed: bool = True  # whether the paper has the row
     note: str = ""
-    tuned_as: str = ""  # the row whose tuned settings it takes, where it is not tuned itself
-    fixed: tuple[str, ...] = ()  # fields that no --set reaches, as they define the row
+    tuned_as: str = ""  # the row whose tuned settings it takes, if it is not tuned itself
+    fixed: tuple[str, ...] = ()  # fields that define the row; --set cannot change them
     begins: str = ""
-    backbone: str = ""  # the row's encoder, which `base` reads; "" for the scale's
+    backbone: str = ""  # the row's encoder, for `base`; "" for the scale's
     scales: tuple[str, ...] = SCALES  # at which the row exists
     corrects: str = ""
     correction: str = ""
-    yardstick: Yardstick | None = None  # what must hold for its scores to be evidence; None: the table's
+    yardstick: Yardstick | None = None  # when its scores are evidence; None: the table's
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
-        """The row with further changes, which replace those of the same fields, and other attributes."""
+        """The row with further changes, which replace earlier ones of the same fields, and other attributes."""
         kept = {
             name: value
             for name, value in self.changes.items()
@@ -48,16 +48,16 @@ class Row:
 
     @property
     def algorithm(self) -> str:
-        """The method."""
+        """The method's name."""
         return str(self.changes["algorithm"])
 
     @property
     def options(self) -> dict[str, JSON]:
-        """The method's options as written; a critical layer counts the paper's layers."""
+        """The method's options as written; critical layers refer to the paper's encoder."""
         return options_in(self.changes)
 
     def is_fixed(self, name: str) -> bool:
-        """Whether no --set reaches a field."""
+        """Whether --set cannot change a field."""
         return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
 
     @property
@@ -68,20 +68,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Scale:
-    """A budget at which a benchmark runs, with the label of its results."""
+    """A budget for a benchmark's runs, with the label of its results."""
 
     id: str
     backbone: str
     depth: int  # encoder layers of the backbone
     source: str
-    material: str  # a phrase for data and encoder
-    changes: tuple[str, ...] = ()  # phrases for a user's other backbone or settings
-    search: Search | None = None  # of the settings; None: as the paper tuned
+    material: str  # a phrase that describes data and encoder
+    changes: tuple[str, ...] = ()  # phrases that describe a user's changes
+    search: Search | None = None  # how settings are tuned; None: as in the paper
     elsewhere: Elsewhere | None = None
 
     @property
     def label(self) -> str:
-        """The label of every result."""
+        """The label of its results."""
         return "; ".join((self.material, *self.changes))
 
     @property
@@ -94,12 +94,12 @@ class Scale:
 class Column:
     """A column of a table: a task and its scores.
 
-    evaluations: evaluation -> suffix of a metric's label there.
-    beside: further scores to show, which no paper has and no claim or average uses.
+    evaluations: evaluation -> suffix for its metrics' labels.
+    beside: further scores to show, which no paper, claim or average uses.
     primary: the one score that decides claims on results; "" for the averaged one.
     leak: what test and training examples share under a random split, so that scores are no evidence.
-    own: scale id -> the column's encoder and data there.
-    instead_of: the task on whose claims this column is judged while that task has no results.
+    own: scale id -> the column's encoder and data at that scale.
+    instead_of: the task whose claims this column tests while that task has no results.
     """
 
     task: str
@@ -115,7 +115,7 @@ class Column:
     instead_of: str = ""
 
     def at(self, scale: Scale, table: Scale) -> Scale:
-        """The scale of the column's runs: its own, with the encoder that a user chose. table: the benchmark's scale."""
+        """The scale of the column's runs: its own, or the table's, with the user's encoder."""
         own = self.own.get(scale.id)
         if own is None:
             return scale
@@ -130,17 +130,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Stage:
-    """The earlier benchmark from whose runs another's start, each from the run of the same row and scale.
+    """The earlier benchmark whose runs another one's runs start from, at the same row and scale.
 
     A row that the earlier benchmark lacks starts from the scale's backbone.
     """
 
     benchmark: Benchmark
     tasks: Mapping[str, str]  # task -> the earlier benchmark's task
-    seed: int = 0  # of all earlier runs
+    seed: int = 0  # the seed of all earlier runs
 
     def cell(self, row: Row, column: Column, scale: Scale) -> RunConfig | None:
-        """The earlier run of a row and column; None where the earlier benchmark lacks the row."""
+        """The earlier run for a row and column; None if the earlier benchmark lacks the row."""
         earlier = self._row(row)
         if earlier is None:
             return None
@@ -148,7 +148,7 @@ class Stage:
         return self.benchmark.cell(earlier, self._column(column), same_encoder, self.seed)
 
     def is_untuned(self, row: Row, column: Column, scale: Scale) -> bool:
-        """Whether the settings of the earlier run are not chosen yet."""
+        """Whether the earlier run still lacks tuned settings."""
         return self._row(row) in self.benchmark.untuned(self._column(column), self.benchmark.scale(scale.id))
 
     def _row(self, row: Row) -> Row | None:
@@ -172,47 +172,47 @@ class Benchmark:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     scales: tuple[Scale, ...]
-    base: BaseFn  # the configuration of a row, column, scale and seed before the row's changes
+    base: BaseFn  # row, column, scale and seed -> the configuration before the row's changes
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> the paper's grid
     view: View = field(default_factory=View)
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's cost equation
-    costing: Costing | None = None  # how the cost of one client's training is shown
-    keeps_weights: bool = False  # for other runs to start from
-    average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals, or ""
-    gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
+    costing: Costing | None = None  # how to show the cost of one client's training
+    keeps_weights: bool = False  # so that other runs can start from them
+    average: str = "truncate"  # how the paper's average column cuts to two decimals: "truncate", "round" or ""
+    gate: Benchmark | None = None  # its reference rows decide which columns are evidence; None: this table's, if any
     yardstick: Yardstick = LEARNING  # the reference rows
     stage: Stage | None = None  # the earlier runs
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
-    swept_as: str = ""  # the table whose sweeps choose its settings, where it has none of its own
-    without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct the answers of the others' runs
+    swept_as: str = ""  # the table whose sweeps choose its settings, if it has no sweep
+    without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct other rows' answers
 
     @property
     def is_printed(self) -> bool:
-        """Whether it is a table or figure of the paper, not a study of ours."""
+        """Whether it is a table or figure of the paper, not our study."""
         return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
 
     @property
     def needs_no_run(self) -> bool:
-        """Whether closed forms and shapes alone give its numbers."""
+        """Whether its numbers follow from closed forms and shapes."""
         return "forms" in self.view.options
 
     def counts(self, column: Column) -> bool:
-        """Whether a column is the paper's, so that coverage counts it; of a study of ours, every column is."""
+        """Whether coverage counts a column: the paper's columns, or all columns of our study."""
         return not self.is_printed or SCALES[-1] in column.scales
 
     @property
     def units(self) -> Mapping[str, LayerUnit]:
-        """Field -> the unit in which rows, sweeps and users write it."""
+        """Field -> its unit in rows, sweeps and --set."""
         return self.paper.units
 
     def row(self, row_id: str) -> Row:
-        """The row of that id; raises KeyError where there is none."""
+        """The row with that id; KeyError if there is none."""
         return {row.id: row for row in (*self.rows, *self.without_training)}[row_id]
 
     def scale(self, scale_id: str) -> Scale:
-        """The scale of that id; raises KeyError where there is none."""
+        """The scale with that id; KeyError if there is none."""
         return {scale.id: scale for scale in self.scales}[scale_id]
 
     def rows_at(self, scale: Scale) -> tuple[Row, ...]:
@@ -224,11 +224,11 @@ class Benchmark:
         return tuple(column for column in self.columns if scale.id in column.scales)
 
     def search(self, scale: Scale) -> Search:
-        """The search for settings at a scale: the scale's own, or the paper's."""
+        """How settings are tuned at a scale: the scale's search, or the paper's."""
         return scale.search or Search(self.tuned)
 
     def untuned(self, column: Column, scale: Scale) -> tuple[Row, ...]:
-        """The rows whose settings on a task the scale's search has not chosen yet."""
+        """The rows that the scale's search has not tuned on a task yet."""
         search = self.search(scale)
         return tuple(
             row
@@ -238,9 +238,9 @@ class Benchmark:
         )
 
     def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
-        """A row's changes to the base configuration: its own, its tuned settings, then the user's; later ones win.
+        """A row's changes to the base configuration: the row's, its tuned settings, then the user's; later ones win.
 
-        Settings tuned for another row come before the row's own changes; a user's sweep of the row comes after them.
+        Settings tuned for another row come before the row's changes; a user's sweep of the row comes after them.
         """
         search = self.search(scale)
         chosen = search.settings(column.task, row.tuned_as or row.id).items()
@@ -250,7 +250,7 @@ class Benchmark:
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-        """The configuration of a row, column, scale and seed; KeyError if the row starts from a missing row."""
+        """The configuration for a row, column, scale and seed; KeyError if the row starts from a missing row."""
         row = self.row(row.corrects) if row.corrects else row
         changes, at = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))
         in_cell = ((name, self._in_cell(name, value, column, at)) for name, value in changes)
@@ -277,7 +277,7 @@ class Benchmark:
     def cells(
         self, scale: Scale, seeds: Sequence[int], rows: Sequence[Row] = (), columns: Sequence[Column] = ()
     ) -> list[tuple[Row, Column, RunConfig]]:
-        """Every (row, column, run) of the chosen part, column by column, so that each task is loaded once."""
+        """Every (row, column, run) of the selected part, by column, so that each task is loaded once."""
         return [
             (row, column, self.cell(row, column, scale, seed))
             for column in (columns or self.columns_at(scale))
@@ -286,7 +286,7 @@ class Benchmark:
         ]
 
     def label(self, scale: Scale, columns: Iterable[Column]) -> str:
-        """The label of a scale for these columns; by column where data or encoders differ."""
+        """A scale's label for these columns; one label per column if data or encoders differ."""
         names: dict[str, list[str]] = {}
         for column in columns:
             names.setdefault(column.at(scale, self.scale(scale.id)).label, []).append(column.name)
@@ -295,7 +295,7 @@ class Benchmark:
         return "; ".join(f"{', '.join(columns)}: {label}" for label, columns in names.items())
 
     def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
-        """A change as text in the unit in which it is written; with a scale, also in the encoder's."""
+        """A change as text in its written unit; with a scale, also in the encoder's unit."""
         value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
         value = "by task" if callable(value) else value
         unit = None if isinstance(value, ByScale) else self.units.get(name)
@@ -307,7 +307,7 @@ class Benchmark:
 
 
 def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig) -> RunConfig:
-    """A run before its row's changes, in which one client trains on all examples."""
+    """A run before its row's changes: one client trains on all examples."""
     return RunConfig(
         scale=scale.id,
         task=column.task,
@@ -325,9 +325,9 @@ def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainCon
 
 
 def another(table: Benchmark, name: str, place: str, title: str, also: str = "", **fields: Any) -> Benchmark:
-    """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv.
+    """Another table of the same paper, with these fields; published/<name>.csv has its published numbers.
 
-    also: further deviations, written as a list (see `deviations`). Rows without training are those of `fields` alone.
+    also: further deviations, as a list (see `deviations`). Rows without training come only from `fields`.
     """
     file = table.published_csv.with_name(f"{name}.csv")
     listed = (*fields.get("deviations", table.deviations), *deviations(also))
@@ -336,5 +336,5 @@ def another(table: Benchmark, name: str, place: str, title: str, also: str = "",
 
 
 def with_lite(scales: Iterable[Scale], ids: Iterable[str] = SCALES, **fields: Any) -> tuple[Scale, ...]:
-    """The scales of these ids, where the lite one has other fields."""
+    """The scales with these ids; the lite scale gets the given fields."""
     return tuple(replace(scale, **fields) if scale.id == "lite" else scale for scale in scales if scale.id in ids)

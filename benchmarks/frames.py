@@ -1,4 +1,4 @@
-"""Results as data frames: scores, rounds and bytes in long form, the Pareto front, and plots of them."""
+"""Results as data frames: scores, rounds and bytes in long form, the Pareto front, and plots."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.selection import Selection
 from reports.pages.plots import method_mark, new_figure, tidy
 
-SCORE = ["scale", "task", "evaluation", "metric"]  # columns that two scores share if they may be compared
+SCORE = ["scale", "task", "evaluation", "metric"]  # two scores may be compared if they are equal in these columns
 MEGABYTE = 10**6
 
 
 def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
-    """One line for each cell, evaluation and metric: the score at the chosen and the last round, and the cell's bytes.
+    """One line per cell, evaluation and metric: the score at the chosen and the last round, and the cell's bytes.
 
-    uplink and downlink are sums over rounds and clients, with the earlier runs from which a cell starts, and None where
-    the record of such a run is missing; uplink_stage is without them. one_time is the distribution of the model before
-    the first round. Diverged cells have no score. chosen: names the methods as its rows.
+    uplink and downlink are sums over rounds and clients, including the cell's earlier runs, and None if an earlier
+    record is missing; uplink_stage excludes earlier runs. one_time is the model's distribution before round 1.
+    Diverged cells have no score. chosen: its rows name the methods.
     """
     records = list(records)
     find = among(records)
@@ -52,7 +52,7 @@ def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.
 
 
 def curves(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
-    """One line for each cell, round, evaluation and metric: the clients' combined score, the loss and the bytes."""
+    """One line per cell, round, evaluation and metric: the clients' combined score, the loss and the bytes."""
     return pd.DataFrame(
         {
             **keys,
@@ -69,16 +69,16 @@ def curves(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.
 
 
 def payloads(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
-    """The ledger: one line for each cell, round, client, direction and kind. Round 0 is the set-up."""
+    """The ledger: one line per cell, round, client, direction and kind. Round 0 is the set-up."""
     return pd.DataFrame(
         {**keys, **entry._asdict()} for record, keys in _with_keys(records, chosen) for entry in record.ledger
     )
 
 
 def pareto(frame: pd.DataFrame) -> pd.DataFrame:
-    """The Pareto front of `scores` over score and uplink, for each task and metric: means over seeds, cheapest first.
+    """The Pareto front of `scores` in score and uplink bytes, per task and metric: means over seeds, cheapest first.
 
-    A method is left out if another one has at least its score for at most its bytes, and is better in one of them.
+    It omits a method if another one is at least as good in score and bytes, and better in one.
     """
     means = frame.dropna(subset=["score", "uplink"]).groupby([*SCORE, "method", "name"], as_index=False)[
         ["score", "uplink"]
@@ -93,7 +93,7 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(frame: pd.DataFrame) -> Figure:
-    """A panel for each task, of its first metric: `curves` as score by round, `scores` as score against uplink bytes.
+    """Plot each task's first metric: `curves` as score by round, `scores` as score against uplink bytes.
 
     Lines and marks are means over seeds; the grey line is the Pareto front.
     """
@@ -123,7 +123,7 @@ def plot(frame: pd.DataFrame) -> Figure:
 
 
 def _with_keys(records: Iterable[RunResult], chosen: Selection | None) -> Iterator[tuple[RunResult, dict[str, JSON]]]:
-    """Each record with the columns that identify its cell. method, name: of the row, else the algorithm."""
+    """Each record with the columns that identify its cell. method, name: the row's, else the algorithm."""
     records = list(records)
     rows = ((row, cell) for row, _, cell in chosen.cells()) if chosen else _defined(records)
     methods: dict[str, tuple[str, str]] = {}
@@ -152,12 +152,12 @@ def _with_keys(records: Iterable[RunResult], chosen: Selection | None) -> Iterat
 
 
 def _method(cell: RunConfig) -> str:
-    """What a changed cell has in common with its row."""
+    """The fields that a changed cell shares with its row."""
     return f"{cell.task} {cell.algorithm} {cell.head} {canonical_json(cell.options)}"
 
 
 def _defined(records: Sequence[RunResult]) -> Iterator[tuple[Row, RunConfig]]:
-    """The rows and cells that have the scale, task and algorithm of some record, of the largest tables first."""
+    """The rows and cells that share scale, task and algorithm with a record, from the largest tables first."""
     recorded = {(record.cell.scale, record.cell.task, record.cell.algorithm) for record in records}
     tables = map(benchmark, benchmark_ids())
     for definition in sorted(tables, key=lambda table: -len(table.rows) * len(table.columns)):
@@ -168,7 +168,7 @@ def _defined(records: Sequence[RunResult]) -> Iterator[tuple[Row, RunConfig]]:
 
 
 def _scored(record: RunResult, keys: dict[str, JSON]) -> Iterator[tuple[str, str, dict[str, JSON]]]:
-    """Each score of a record: its name, evaluation, and the columns; "pooled" is all clients' test examples."""
+    """Each score of a record: its name, evaluation and columns; "pooled" covers all clients' test examples."""
     last = record.rounds[-1] if record.rounds else None
     scored = {**last.scores, POOLED: last.pooled_scores.get("test", {})} if last else {}
     extra = last.of_clients if last else {}

@@ -1,4 +1,4 @@
-"""Metrics as data: name, unit, direction, and how clients' scores are combined, without heavy imports.
+"""Metrics as data: name, unit, direction and combination over clients, without heavy imports.
 
 metrics.py computes them.
 """
@@ -14,19 +14,19 @@ from typing import Any, Literal
 
 from benchmarks.errors import UserError
 
-TRAIN_LOSS = "train_loss"  # the mean loss of a round's training, which needs no module
+TRAIN_LOSS = "train_loss"  # a round's mean training loss, which needs no module
 OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "cosine_change_of_a")  # by fedsim.aggregation
-OF_LOGITS = ("nll", "ece")  # which only reports compute, from kept answers (reports/evidence/corrections.py)
+OF_LOGITS = ("nll", "ece")  # only reports compute these, from stored answers (reports/evidence/corrections.py)
 
 
 @dataclass(frozen=True)
 class Metric:
     """One metric.
 
-    label: as tables print it. unit: "%" for a fraction, "" for a plain number. over_clients: the "mean" over clients,
-    or the "geometric" mean for an exponential such as perplexity. least, most: the limits of a score, as recorded.
-    of_clients: of which clients, in place of the mean: a name of `OF_CLIENTS`, or "client2" for the client of that
-    number. over_decades: whether values differ by powers of ten: they have two digits each and a logarithmic axis.
+    label: in tables. unit: "%" for a fraction, "" for a plain number. over_clients: the "mean" over clients, or the
+    "geometric" mean for an exponential such as perplexity. least, most: the limits of a recorded score. of_clients: a
+    name in `OF_CLIENTS` that replaces the mean, or "client2" for client 2. over_decades: whether values differ by
+    powers of ten; then they print with two digits and on a logarithmic axis.
     """
 
     name: str
@@ -41,17 +41,17 @@ class Metric:
 
     @property
     def factor(self) -> int:
-        """The factor from a recorded to a printed value: 100 for percent."""
+        """The factor from recorded to printed values: 100 for percent."""
         return 100 if self.unit == "%" else 1
 
     @property
     def is_exponential(self) -> bool:
-        """Whether ratios are more meaningful than differences, so that an axis is logarithmic."""
+        """Whether ratios mean more than differences, so that axes are logarithmic."""
         return self.over_clients == "geometric" and self.of_clients != "spread"
 
     @property
     def sign(self) -> int:
-        """The sign of a difference that is a gain."""
+        """The sign of a gain."""
         return 1 if self.higher_is_better else -1
 
     @property
@@ -60,7 +60,7 @@ class Metric:
         return self.factor * self.least, self.factor * self.most
 
     def in_unit(self, text: str) -> str:
-        """A number with the unit: "1.00 %", or the number alone."""
+        """A number with its unit, if any: "1.00 %"."""
         return f"{text} {self.unit}".rstrip()
 
     def shown(self, value: float) -> float:
@@ -68,7 +68,7 @@ class Metric:
         return self.factor * value
 
     def gain(self, value: float, other: float) -> float:
-        """How much better a value is than another; above 0 is better in either direction."""
+        """The gain of a value over another; positive is better for every metric."""
         return value - other if self.higher_is_better else other - value
 
     def reaches(self, value: float, target: float) -> bool:
@@ -76,12 +76,12 @@ class Metric:
         return self.gain(value, target) >= 0
 
     def best(self, values: Iterable[float | None]) -> float | None:
-        """The best defined value, the first of equals; None if none is defined."""
+        """The best defined value; None if all are undefined."""
         defined = (value for value in values if value is not None)
         return max(defined, default=None) if self.higher_is_better else min(defined, default=None)
 
     def combined(self, values: Sequence[float | None]) -> float | None:
-        """The clients' scores as one; None if one is undefined, or if there are none."""
+        """The clients' combined score; None if a score is undefined, or without scores."""
         defined = [value for value in values if value is not None]
         if not defined or len(defined) < len(values):
             return None
@@ -103,21 +103,21 @@ class Metric:
 
 @dataclass(frozen=True)
 class OfClients:
-    """A number of all clients' scores that is no mean. combine: gets them ranked, the worst first."""
+    """A statistic of all clients' scores, other than the mean. combine: gets scores ranked from the worst."""
 
     label: str
     combine: Callable[[Sequence[float]], float | None]
-    changes: Mapping[str, Any] = field(default_factory=dict)  # of the metric's fields
+    changes: Mapping[str, Any] = field(default_factory=dict)  # to the metric's fields
 
 
 def _tenth(ranked: Sequence[float]) -> float | None:
-    """The mean of the lowest tenth; None below ten clients."""
+    """The mean over the lowest tenth; None for fewer than ten clients."""
     lowest = ranked[: len(ranked) // 10]
     return math.fsum(lowest) / len(lowest) if lowest else None
 
 
 def _spread(ranked: Sequence[float]) -> float | None:
-    """The standard deviation over clients, all of them; None for one client."""
+    """The standard deviation over all clients; None for one client."""
     return pstdev(ranked) if len(ranked) > 1 else None
 
 
@@ -130,7 +130,7 @@ _CLIENT = re.compile(r"client(\d+)", re.ASCII)
 
 
 def client_number(of_clients: str) -> int | None:
-    """The number of the one client that "client2" names; None for another text."""
+    """The client's number in a name such as "client2"; None for other names."""
     match = _CLIENT.fullmatch(of_clients)
     return int(match[1]) if match else None
 
@@ -160,7 +160,7 @@ METRICS = {
 
 
 def metric(name: str) -> Metric:
-    """The metric of a name ("f1"), of a score ("test/f1") or of some clients' scores ("test/f1@worst").
+    """The metric with a name ("f1"), of a score ("test/f1") or of a client statistic ("test/f1@worst").
 
     UserError if there is none.
     """
@@ -179,5 +179,5 @@ def metric(name: str) -> Metric:
 
 
 def of_clients(score: str, name: str) -> str:
-    """The score of some clients: "test/f1" and "worst" -> "test/f1@worst"."""
+    """The name of a client statistic: "test/f1" and "worst" -> "test/f1@worst"."""
     return f"{score}@{name}"

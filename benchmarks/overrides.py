@@ -1,4 +1,4 @@
-"""Changes to fields of a run's configuration, by rows, sweeps and a user's --set."""
+"""Changes to fields of a run's configuration, from rows, sweeps and --set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OPTIONS = re.compile(r"(initial\.)*options")  # of a run, or of an earlier run
 
 @dataclasses.dataclass(frozen=True)
 class ByScale:
-    """A value by scale. at: scale -> value; other scales take `otherwise`."""
+    """A value per scale. at: scale -> value; other scales take `otherwise`."""
 
     at: Mapping[str, JSON]
     otherwise: JSON
@@ -33,29 +33,29 @@ class ByScale:
 
 @dataclasses.dataclass(frozen=True)
 class LayerUnit:
-    """The unit of an option that counts encoder layers: tables count the paper's layers, a run its encoder's.
+    """The unit of an option that counts layers: tables count the paper's layers, runs those of their encoder.
 
-    Another encoder takes the layer at the same share of its depth.
+    Conversion to another encoder keeps the share of its depth.
     """
 
     name: str  # such as "critical layer"
     of: int  # layers of the paper's encoder
     symbol: str = "c"
-    least: int = 0  # the smallest number, in either unit
+    least: int = 0  # the smallest value, in both units
 
     def in_cell(self, value: JSON, task: str, depth: int) -> JSON:
-        """A number, or a list of them, in the encoder's layers; a mapping has one per task. UserError if wrong."""
+        """A number or list in the encoder's layers; a mapping has one per task. UserError for an invalid value."""
         layer = value[task] if isinstance(value, Mapping) and task in value else value
         if isinstance(layer, list | tuple):
             return [self.in_cell(each, task, depth) for each in layer]
         if not isinstance(layer, int) or isinstance(layer, bool) or not self.least <= layer <= self.of:
             raise UserError(
-                f"{self.name} {layer!r}: expected {self.least} to {self.of}, of the paper's {self.of} layers"
+                f"{self.name} {layer!r}: expected {self.least} to {self.of}, as the paper's model has {self.of} layers"
             )
-        return max(self.least, (2 * layer * depth + self.of) // (2 * self.of))  # nearest, a half goes up
+        return max(self.least, (2 * layer * depth + self.of) // (2 * self.of))  # nearest, halves round up
 
     def shown(self, value: JSON, depth: int | None = None) -> str:
-        """Both units, "c = 6 of 12 (3 of 6 layers)"; one where the encoder is as deep as the paper's."""
+        """Both units, "c = 6 of 12 (3 of 6 layers)"; one unit if the encoder is as deep as the paper's."""
         if isinstance(value, Mapping):
             return f"{self.symbol} of {self.of} by task: " + ", ".join(f"{task} {c}" for task, c in value.items())
         paper = f"{self.symbol} = {_listed(value)} of {self.of}"
@@ -69,7 +69,7 @@ def _listed(value: JSON) -> str:
 
 
 def expanded(changes: Iterable[tuple[str, JSON]]) -> list[tuple[str, JSON]]:
-    """Changes with one change for each option in place of {"options": {…}} and {"initial.options": {…}}."""
+    """The changes with {"options": {…}} and {"initial.options": {…}} split into one change per option."""
     single: list[tuple[str, JSON]] = []
     for name, value in changes:
         if _OPTIONS.fullmatch(name) and isinstance(value, Mapping):
@@ -91,7 +91,7 @@ def options_in(changes: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def with_option(options: Mapping[str, JSON], name: str, value: JSON, group: str = "options") -> dict[str, JSON]:
-    """The options with one set; "server.learning_rate" sets it inside its group."""
+    """The options with one option set; "server.learning_rate" sets it inside its group."""
     key, _, inner = name.partition(".")
     if not inner:
         return {**options, key: value}
@@ -102,7 +102,7 @@ def with_option(options: Mapping[str, JSON], name: str, value: JSON, group: str 
 
 
 def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunConfig:
-    """The configuration with each field set; raises UserError where there is no such field or the value is wrong."""
+    """The configuration with each field set; UserError for an unknown field or invalid value."""
     for name, value in changes:
         try:
             config = _changed(config, name, value, name)
@@ -115,7 +115,7 @@ def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunC
 
 
 def _changed(group: Any, path: str, value: JSON, name: str) -> Any:
-    """A strict dataclass with the field at a path set. name: the whole path. KeyError where there is no such field."""
+    """A strict dataclass with the field at a path set. name: the whole path. KeyError for an unknown field."""
     key, dot, inner = path.partition(".")
     if key in FIXED or key not in {field.name for field in dataclasses.fields(group)}:
         raise KeyError(name)
@@ -138,7 +138,7 @@ def _changed(group: Any, path: str, value: JSON, name: str) -> Any:
 
 
 def field_value(config: Any, name: str) -> JSON:
-    """The value of a field of `with_changes`; raises KeyError where the configuration has none."""
+    """The value of a field of `with_changes`; KeyError for an unknown field."""
     value = config
     for key in name.split("."):
         value = vars(value)[key] if dataclasses.is_dataclass(value) else (value or {})[key]
@@ -158,7 +158,7 @@ def changeable(config: Any, prefix: str = "") -> list[str]:
 
 
 def read_assignment(assignment: str) -> tuple[str, JSON]:
-    """Field and value of --set's "field=value"; raises UserError where it is malformed."""
+    """Field and value of --set's "field=value"; UserError if it is malformed."""
     name, equals, text = assignment.partition("=")
     if not equals or not name:
         raise UserError(f"--set {assignment}: expected field=value, such as training.learning_rate=3e-5")
@@ -166,7 +166,7 @@ def read_assignment(assignment: str) -> tuple[str, JSON]:
 
 
 def read_value(flag: str, name: str, text: str) -> JSON:
-    """A value on the command line: JSON, or the text itself; raises UserError where it is not finite."""
+    """A value from the command line: JSON, or the text itself; UserError if it is not finite."""
     value = parsed(flag, name, text, text)
     try:
         canonical_json(value)
@@ -176,10 +176,10 @@ def read_value(flag: str, name: str, text: str) -> JSON:
 
 
 def parsed(flag: str, name: str, text: str, otherwise: JSON) -> JSON:
-    """A text on the command line as JSON, or `otherwise` where it is not JSON."""
+    """A text from the command line as JSON, or `otherwise` if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
         return otherwise
     except RecursionError:
-        raise UserError(f"{flag} {name}: expected a value, found too many levels of lists and groups") from None
+        raise UserError(f"{flag} {name}: expected a value, found too many nested lists and groups") from None

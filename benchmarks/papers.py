@@ -1,4 +1,4 @@
-"""A paper as a whole: its benchmarks, judged claims, audited numbers, and how far it is reproduced."""
+"""A whole paper: its benchmarks, judged claims, audited numbers and reproduction status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from reports.views import has_finding, page
 
 
 def benchmarks_of(paper: str) -> dict[str, Benchmark]:
-    """Every benchmark of a paper by id, with those of other papers that its claims or columns need."""
+    """A paper's benchmarks by id, with those from other papers that its claims or columns need."""
     tables = ids_of(paper)
     named = sorted({name for claim in claims_of(paper) for name in claim.benchmarks})
     benchmarks = [benchmark(name) for name in dict.fromkeys([*tables, *named])]
@@ -45,13 +45,13 @@ def tables_by_paper() -> dict[str, list[Benchmark]]:
 
 
 def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
-    """A paper's id -> its published numbers, for each paper of some benchmarks."""
+    """Paper id -> its published numbers, for the papers of the given benchmarks."""
     folders = {table.paper.id: table.published_csv.parent for table in tables}
     return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
 
 
 def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[Judgement]:
-    """A paper's claims, judged by its published numbers and by the records of a scale."""
+    """A paper's claims, judged by its published numbers and by a scale's records."""
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
     published = published_of(tables.values())
@@ -60,7 +60,7 @@ def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[J
 
 
 def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
-    """Claim id -> the comparisons of the campaign that decide it. records: with the reference rows' runs."""
+    """Claim id -> the campaign's comparisons that decide it. records: include the reference rows' runs."""
     fixed: dict[str, Deciding] = {}
     for decisive in decisive_of(paper):
         known = campaign()
@@ -76,7 +76,7 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
 
 
 def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
-    """Whether a paper's published numbers are consistent; () for a paper without an audit."""
+    """The consistency checks of a paper's published numbers; () for a paper without an audit."""
     tables = benchmarks_of(paper)
     published = published_of(tables.values())
     return findings(PaperFacts(paper, published, tables, claims_of(paper), tuple(records)))
@@ -85,11 +85,11 @@ def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
 def cells_at(
     scale: str, tables: Iterable[Benchmark], records: Sequence[RunResult]
 ) -> tuple[dict[str, dict[str, bool]], dict[str, int]]:
-    """How far tables are run at a scale.
+    """Which cells of tables have been run at a scale.
 
     Returns:
-        Table or figure -> its cells, and whether each was run: of the paper's columns, or of all columns of a study.
-        Column of ours in a table of the paper -> cells run.
+        Table or figure -> cell -> whether it was run, for the paper's columns, or all columns of a study.
+        Our column in a table of the paper -> number of cells run.
     """
     finished, cells = FinishedCells([record.cell for record in records], scale), {}
     additions: dict[str, int] = {}
@@ -106,7 +106,7 @@ def cells_at(
 def standings_at(
     scale: str, by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]
 ) -> list[Standing]:
-    """How far each paper that has this scale is reproduced at it, with the findings of its additional studies."""
+    """The reproduction status at a scale of each paper that has it, with findings of its additional studies."""
     standings = []
     for paper, tables in by_paper.items():
         at = {table.id: each for table in tables for each in table.scales if each.id == scale}
@@ -126,12 +126,12 @@ def standings_at(
 
 
 def claims_frame(paper: str, scale: str, records: Sequence[RunResult]) -> pd.DataFrame:
-    """One line for each claim of a paper, with verdicts and numbers; UserError for an unknown paper or scale."""
+    """One line per claim of a paper, with verdicts and numbers; UserError for an unknown paper or scale."""
     if tables_of(paper) == [paper]:
         raise UserError(f"unknown paper {paper!r}: expected one of {', '.join(sorted(tables_by_paper()))}")
     at = {each.id: each for table in benchmarks_of(paper).values() for each in table.scales}
     if scale not in at:
-        raise UserError(f"scale {scale!r}: no table of {paper} has it")
+        raise UserError(f"expected a scale that a table of {paper} has, found {scale!r}")
     return pd.DataFrame(
         {
             "claim": judgement.claim.id,

@@ -1,7 +1,7 @@
-"""The answers of a finished run, in a compressed safetensors file next to its record, to compute scores again.
+"""A finished run's answers, in a compressed safetensors file next to its record, to recompute scores.
 
-For each client and evaluation: the examples' indices, the gold labels, and the model's outputs after each of the last
-three rounds and after the chosen one.
+Per client and evaluation: the examples' indices, the gold labels, and the model's outputs after each of the last three
+rounds and after the chosen one.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:  # reports read these files without torch
     from fedsim.data import Client, Subset
     from fedsim.engine import Answers
 
-# One step below the largest half, which leaves room for a step down.
+# One step below the largest half-precision number, which leaves room for a step.
 LARGEST = np.nextafter(np.finfo(np.float16).max, np.float16(0))
 IGNORED = -100  # as in fedsim.data: a token without a label
 LAST_ROUNDS = 3  # as in fedsim.engine
-MOST_MEMORY = 2**28  # bytes for decompression; the default settings need 10 MB
+MOST_MEMORY = 2**28  # in bytes, for decompression; the default settings need 10 MB
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The answers of one client on one evaluation with n examples.
+    """One client's answers on an evaluation with n examples.
 
     Attributes:
         indices: int64 [n], positions in the task's pool, or in the evaluation's set.
         gold: [n, ...], labels, scores or tags.
         last: The answers after the last round, [n, ...]; logits in half precision.
         chosen: The answers after the chosen round.
-        by_round: Round -> the answers after it, for the last three rounds and the chosen one; first records have fewer.
+        by_round: Round -> the answers after it, for the last three rounds and the chosen one; old records have fewer.
 
-    For tokens, a row has their tags (int8, or int16 for more than 128 tags) or ids (int32), then IGNORED; an answer is
-    IGNORED also where logits were not finite.
+    For token tasks, a row has tags (int8, or int16 for more than 128 tags) or ids (int32), padded with IGNORED;
+    answers with non-finite logits are IGNORED, too.
     """
 
     indices: np.ndarray
@@ -55,11 +55,11 @@ class Predictions:
 
 
 def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], chosen: int) -> bytes:
-    """The uncompressed content of the file of predictions.
+    """The uncompressed content of the predictions file.
 
-    Arrays are named "<client>/<evaluation>/<what>", or "<evaluation>/<what>" where all clients share one array, as on a
-    central test set. The answers of the last rounds are "last", "last-1" and "last-2"; an earlier chosen round's are
-    "chosen".
+    Arrays are named "<client>/<evaluation>/<what>", or "<evaluation>/<what>" if all clients share an array, as on a
+    central test set. The answers after the last rounds are "last", "last-1" and "last-2"; those of an earlier chosen
+    round are "chosen".
 
     Args:
         clients: The clients, in order.
@@ -87,15 +87,15 @@ def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], 
 
 
 def _last_names(last: int) -> dict[int, str]:
-    """Each of the last rounds -> the name of the array of the answers after it."""
+    """Each of the last rounds -> the array name for the answers after it."""
     return {last - step: f"last-{step}" if step else "last" for step in range(LAST_ROUNDS)}
 
 
 def _pack(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of one client and evaluation.
+    """The arrays for one client and evaluation.
 
-    Tags and ids of tokens are stored end to end, and "tokens" has the number of each text: logits and unlabelled tokens
-    would make files a hundred times as large.
+    Tags and token ids are concatenated, and "tokens" has the number per text: logits and unlabelled tokens would make
+    files a hundred times as large.
     """
     indices, gold = np.asarray(subset.indices, dtype=np.int64), subset.references
     if gold.ndim < 2:
@@ -113,18 +113,18 @@ def _pack(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.nda
 
 
 def _tags(outputs: np.ndarray) -> np.ndarray:
-    """Ids of tokens as int32; or the tags of logits [tokens, tags], IGNORED where these are not finite."""
+    """Token ids as int32; or the tags with the largest logits [tokens, tags], IGNORED for non-finite logits."""
     if outputs.ndim < 2:
         return outputs.astype(np.int32)
-    kind = np.min_scalar_type(-outputs.shape[-1])  # the smallest type for all tags: int8 for 128 of them
+    kind = np.min_scalar_type(-outputs.shape[-1])  # the smallest type for all tags: int8 for 128 tags
     return np.where(np.isfinite(outputs).all(axis=-1), outputs.argmax(axis=-1), IGNORED).astype(kind)
 
 
 def halved(outputs: np.ndarray) -> np.ndarray:
     """Logits in half precision with the same argmax; finite values stay finite.
 
-    Ids, a language model's sums and regression scores are unchanged: rounding would decide the correlation of nearly
-    constant scores.
+    Ids, a language model's sums and regression scores stay unchanged: rounding would dominate the correlation of
+    nearly constant scores.
     """
     if outputs.dtype != np.float32 or outputs.ndim < 2 or outputs.shape[-1] == 1:
         return np.ascontiguousarray(outputs)
@@ -137,10 +137,10 @@ def halved(outputs: np.ndarray) -> np.ndarray:
 
 
 def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], Predictions]:
-    """(client, evaluation) -> its answers; empty for a record without predictions.
+    """(client, evaluation) -> answers; empty for a record without predictions.
 
     Args:
-        folder: The folder of the record.
+        folder: The record's folder.
         record: The record.
 
     Raises:
@@ -167,7 +167,7 @@ def _unpack(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, reco
     tokens = stored.get("tokens")
 
     def rows(what: str) -> np.ndarray:
-        """A row for each text; values stored end to end are padded with IGNORED."""
+        """One row per text; concatenated values are split and padded with IGNORED."""
         if tokens is None:
             return stored[what]
         has_label = np.arange(tokens.max(initial=0)) < tokens[:, None]
@@ -183,7 +183,7 @@ def _unpack(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, reco
 
 
 def has_predictions(folder: Path, record: RunResult) -> bool:
-    """Whether a folder holds the predictions that a record names, if any; UserError where they are damaged."""
+    """Whether a folder has all predictions that a record names; UserError if they are damaged."""
     try:
         return not record.predictions or bool(_content(folder, record))
     except MissingFileError:
@@ -193,9 +193,9 @@ def has_predictions(folder: Path, record: RunResult) -> bool:
 
 
 def copy_predictions(source: Path, record: RunResult, target: Path) -> None:
-    """Copy a record's predictions, if any, into a folder before the record itself.
+    """Copy a record's predictions, if any, to a folder before the record itself.
 
-    A record of another run of the same cell that is already there stays, with its predictions.
+    If the folder already has another run's record for the cell, that record and its predictions stay.
     """
     existing = target / record.file_name
     if not record.predictions or not predictions_file(source, record).exists():
@@ -210,23 +210,23 @@ def write_predictions(folder: Path, record: RunResult, content: bytes) -> None:
 
 
 def predictions_file(folder: Path, record: RunResult) -> Path:
-    """The file of a record's predictions."""
+    """The path of a record's predictions file."""
     return folder / record.predictions_name
 
 
 def _content(folder: Path, record: RunResult) -> bytes:
-    """The file's content, decompressed; ValueError where its digest is not the record's."""
+    """The file's decompressed content; ValueError if its digest is not the record's."""
     try:
         content = lzma.decompress(read_file(predictions_file(folder, record)), lzma.FORMAT_XZ, MOST_MEMORY)
     except lzma.LZMAError as error:
         raise ValueError(f"it cannot be decompressed: {error}") from None
     if hashlib.sha256(content).hexdigest() != record.predictions["sha256"]:
-        raise ValueError("its content does not have the digest that the record names")
+        raise ValueError("its digest is not the record's")
     return content
 
 
 def _damaged(folder: Path, record: RunResult, error: Exception) -> UserError:
     return UserError(
-        f"{predictions_file(folder, record)}: expected the predictions of {record.file_name}, found none that are "
-        f"whole ({error}). Restore the file, or move the record away to compute the cell again."
+        f"{predictions_file(folder, record)}: expected the predictions of {record.file_name}, found a damaged or "
+        f"missing file ({error}). Restore the file, or move the record away to compute the cell again."
     )

@@ -1,4 +1,4 @@
-"""A paper's publication as data: its numbers, its conventions, and how its tables are shown and judged."""
+"""A publication as data: its numbers and conventions, and how its tables are shown and judged."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ SCALES = ("demo", "lite", "literal", "paper")
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: where it is published, and how its tables average and count bytes."""
+    """A paper: its citation, and how its tables average and count bytes."""
 
     id: str
     name: str
     citation: str
-    bytes_convention: str  # a sentence: the bytes that one "communication cost" counts
+    bytes_convention: str  # a sentence: which bytes its "communication cost" counts
     gigabyte: int = 10**9
-    per_client: bool = False  # whether that number is a mean over the clients of a round, not a sum
-    directions: tuple[str, ...] = ("up",)  # of the bytes in that number
-    units: Mapping[str, LayerUnit] = field(default_factory=dict)  # field of a run -> the unit in which it is written
+    per_client: bool = False  # whether that number is a mean over a round's clients, not a sum
+    directions: tuple[str, ...] = ("up",)  # that this number counts
+    units: Mapping[str, LayerUnit] = field(default_factory=dict)  # field of a run -> its unit in tables
 
     def counted_over(self, cell: RunConfig) -> int:
-        """The number of clients over which a cost is a mean; 1 for a sum."""
+        """The number of clients that a cost averages over; 1 for a sum."""
         return cell.cohort_size if self.per_client else 1
 
     def counted_bytes(self, traffic: Traffic | WirePlan, cell: RunConfig) -> float:
-        """The bytes of a run, or of a plan's round, that the paper counts as its cost."""
+        """The bytes of a run, or of a plan's round, that the paper counts as cost."""
         ways = {"up": traffic.up_bytes, "down": traffic.down_bytes}
         return sum(ways[way] for way in self.directions) / self.counted_over(cell)
 
@@ -45,7 +45,7 @@ class Published:
     column: str
     score: str  # "test/f1", …; "" for an average
     value: float
-    derivation: str = ""  # a formula of published values, such as "{c-psum} / 1.129"; "" for a published value
+    derivation: str = ""  # a formula over published values, such as "{c-psum} / 1.129"; "" for a published value
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Deviation:
 
 
 def deviations(text: str) -> tuple[Deviation, ...]:
-    """Deviations that are written as a list.
+    """Parse a list of deviations.
 
     Args:
-        text: an entry is "- id: its text" at every scale, or "- id (lite, paper): its text" at some; a text may have
-            several lines.
+        text: An entry is "- id: text" for every scale, or "- id (lite, paper): text" for these; it may have several
+            lines.
     """
     entries = re.findall(r"^- ([\w-]+)(?: \(([\w, ]+)\))?: (.*?)(?=^- |\Z)", text, re.M | re.S)
     return tuple(
@@ -73,7 +73,7 @@ def deviations(text: str) -> tuple[Deviation, ...]:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Scores that others report for an encoder like the scale's, trained centrally."""
+    """Scores that others report for an encoder like the scale's, with central training."""
 
     scores: Mapping[str, tuple[str, float]]  # task -> metric and score, in the metric's unit
     of: str  # the encoder, its data, and the source
@@ -81,10 +81,9 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class View:
-    """How a table or figure is shown: one of reports.views by its name, or a class of its own, and options.
+    """How to show a table or figure: a view in reports.views by name, or a class, and its options.
 
-    Such a class is named by its full path, such as "benchmarks.fedbert.split_costs.SplitCosts", and loaded when the
-    table is shown.
+    A class is named by its full path, such as "benchmarks.fedbert.split_costs.SplitCosts", and loaded on use.
     """
 
     name: str = "scores"
@@ -96,11 +95,11 @@ PLAIN_SCORES = View()
 
 @dataclass(frozen=True)
 class Yardstick:
-    """A reference row that must beat others before a column's scores are evidence of an ordering.
+    """A reference row that must beat its rivals before a column's scores are evidence for an ordering.
 
-    row: beats each rival by more than the error of the difference. rivals: row -> its name in a reason. learns, fails:
-    the meaning of success and failure. evaluation: "pooled" for all clients' test examples together; "" for the
-    column's own. least: the rival that answers without learning; a comparison with a row that does not beat it is void.
+    row: must beat each rival by more than the error of the difference. rivals: row -> its name in a reason. learns,
+    fails: the meaning of success and failure. evaluation: "pooled" for all clients' test examples; "" for the column's.
+    least: the rival that answers without learning; comparisons with a row that does not beat it are void.
     """
 
     row: str
@@ -110,7 +109,7 @@ class Yardstick:
     fails: str
     evaluation: str = ""
     least: str = ""
-    of: str = ""  # of which rows, where it is not the table's
+    of: str = ""  # which rows it applies to, if not to the whole table
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -129,6 +128,6 @@ LEARNING = Yardstick(
     rivals={"linear": "a linear model", "overall-majority": "the majority-class baseline"},
     learns="the encoder learns the task",
     fails="the encoder is too weak here",
-    evaluation="pooled",  # as means over clients reward knowing a client's label shares
+    evaluation="pooled",  # means over clients reward knowledge of a client's label shares
     least="overall-majority",
 )

@@ -1,4 +1,4 @@
-"""Every benchmark: what modules of papers and of included folders define as BENCHMARK or BENCHMARKS."""
+"""All benchmarks: those that papers' modules and included folders define as BENCHMARK or BENCHMARKS."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def benchmark_ids() -> list[str]:
 
 
 def ids_of(paper: str) -> list[str]:
-    """The ids of a paper's benchmarks, sorted; empty if there is no such paper. Other papers are not imported."""
+    """The sorted ids of a paper's benchmarks, without importing other papers; empty for an unknown paper."""
     return sorted({*(name for name in _INCLUDED if name.startswith(f"{paper}-")), *_of_paper(_ROOT / paper)})
 
 
 def include(folder: Path) -> None:
-    """Add the tables, tasks and methods of a user's folder.
+    """Add the tables, tasks and methods in a user's folder.
 
-    Each module of the folder that defines BENCHMARK or BENCHMARKS (tables), TASKS (a tuple of tasks) or METHODS (a
-    tuple of functions, each the method of its name) is imported, and adds them.
+    It imports each module that defines BENCHMARK or BENCHMARKS (tables), TASKS (a tuple of tasks) or METHODS (a tuple
+    of functions; the method has the function's name).
 
     Raises:
         UserError: The folder has no such module, a module cannot be imported, or a name is taken.
@@ -54,8 +54,8 @@ def include(folder: Path) -> None:
     added = [(file, each) for file, module in modules.items() for each in getattr(module, "TASKS", ())]
     methods = [(file, each) for file, module in modules.items() for each in getattr(module, "METHODS", ())]
     if not (tables or added or methods):
-        expected = "expected a folder of modules that define BENCHMARK, TASKS or METHODS"
-        raise UserError(f"--include {folder}: {expected}, found none there")
+        expected = "expected a folder with modules that define BENCHMARK, TASKS or METHODS"
+        raise UserError(f"--include {folder}: {expected}, found none")
     for file, table in tables:
         _claim("BENCHMARK", table.id, file, benchmark_ids())
         _INCLUDED[table.id] = table
@@ -66,7 +66,7 @@ def include(folder: Path) -> None:
 
 
 def include_file(file: Path) -> Sequence[FunctionType]:
-    """Add the methods of one file, and return them; UserError if it defines none."""
+    """Add and return the methods in one file; UserError if it defines none."""
     if not file.is_file():
         raise UserError(f"{file}: expected a Python file that defines METHODS, found no file")
     sys.path.append(str(file.resolve().parent))
@@ -79,27 +79,27 @@ def include_file(file: Path) -> Sequence[FunctionType]:
 
 
 def tables_in(folder: Path) -> dict[str, Benchmark]:
-    """The tables of a folder, by id, which no list of all benchmarks gets."""
+    """A folder's tables by id, without adding them to the list of all benchmarks."""
     return {table.id: table for file, module in _modules_of(folder).items() for table in _defined(module, file)}
 
 
 def include_once(folders: Iterable[Path]) -> None:
-    """Include the folders that this process has not included yet."""
+    """Include each folder that this process has not included yet."""
     for folder in folders:
         if folder.resolve() not in _FOLDERS:
             include(folder)
 
 
 def included_code(method: str) -> str:
-    """The source of a method of an included folder; "" for the project's."""
+    """The source code of a method from an included folder; "" for the project's methods."""
     file = _FILES.get(("METHODS", method))
     return file.read_text(encoding="utf-8") if file else ""
 
 
 def _modules_of(folder: Path) -> dict[Path, ModuleType]:
-    """The modules of a folder that define something, by file."""
+    """The modules in a folder that define something, by file."""
     if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))  # so that the modules can import each other
+        sys.path.append(str(folder.resolve()))  # the modules can import each other
     files = [file.resolve() for file in sorted(folder.glob("*.py")) if _may_define(file, _ANY)]
     return {file: _imported(file) for file in files}
 
@@ -117,7 +117,7 @@ def _imported(module: Path) -> ModuleType:
 
 
 def _claim(kind: str, name: str, file: Path, names: Collection[str]) -> None:
-    """Note which module defines a name; UserError if another one does."""
+    """Record which module defines a name; UserError if another one does."""
     if name in names and _FILES.get((kind, name)) != file:
         raise UserError(f"{file}: the id {name} is taken; give its {kind} another one")
     _FILES[kind, name] = file
@@ -142,7 +142,7 @@ def _add_method(new: object, file: Path) -> None:
 
 
 def benchmark(benchmark_id: str) -> Benchmark:
-    """The benchmark of that id; UserError if there is none."""
+    """The benchmark with that id; UserError if there is none."""
     tables = _INCLUDED if benchmark_id in _INCLUDED else _of_paper(_ROOT / benchmark_id.partition("-")[0])
     if benchmark_id not in tables:
         raise unknown("benchmark", benchmark_id, benchmark_ids())
@@ -151,7 +151,7 @@ def benchmark(benchmark_id: str) -> Benchmark:
 
 @cache
 def _of_paper(folder: Path) -> dict[str, Benchmark]:
-    """The benchmarks of a paper's folder, by id; UserError if an id does not begin with the folder's name."""
+    """The benchmarks in a paper's folder by id; UserError if an id does not begin with the folder's name."""
     benchmarks: dict[str, Benchmark] = {}
     for module in filter(_may_define, sorted(folder.glob("*.py"))):
         for table in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}"), module):
@@ -162,12 +162,12 @@ def _of_paper(folder: Path) -> dict[str, Benchmark]:
 
 
 def _may_define(module: Path, names: re.Pattern[str] = _TABLES) -> bool:
-    """Whether a module may define one of some names, by its text; whether it does, its attributes say."""
+    """Whether a module's text suggests that it defines one of the names; only its attributes are certain."""
     return names.search(module.read_text(encoding="utf-8")) is not None
 
 
 def _defined(module: ModuleType, file: Path) -> tuple[Benchmark, ...]:
-    """The benchmarks that a module defines, one as BENCHMARK or several as BENCHMARKS; UserError if one is not one."""
+    """The benchmarks in a module's BENCHMARK or BENCHMARKS; UserError if a value is not a Benchmark."""
     benchmarks = (*([module.BENCHMARK] if hasattr(module, "BENCHMARK") else []), *getattr(module, "BENCHMARKS", ()))
     for table in benchmarks:
         if not isinstance(table, Benchmark):
@@ -176,12 +176,12 @@ def _defined(module: ModuleType, file: Path) -> tuple[Benchmark, ...]:
 
 
 def folder_of(paper_id: str) -> Path:
-    """The folder of a paper, with its committed records."""
+    """A paper's folder, which has its committed records."""
     return _ROOT / paper_id
 
 
 def claims_of(paper_id: str) -> tuple[Claim, ...]:
-    """The claims of a paper, as its folder's claims.py states them; empty without that file."""
+    """The claims in claims.py of a paper's folder; empty without that file."""
     if not (_ROOT / paper_id / "claims.py").is_file():
         return ()
     claims: tuple[Claim, ...] = importlib.import_module(f"benchmarks.{paper_id}.claims").CLAIMS
@@ -189,7 +189,7 @@ def claims_of(paper_id: str) -> tuple[Claim, ...]:
 
 
 def scale_of(table: Benchmark, scale_id: str) -> Scale:
-    """The benchmark's scale of that id; UserError where there is none."""
+    """The benchmark's scale with that id; UserError if there is none."""
     scales = {scale.id: scale for scale in table.scales}
     if scale_id not in scales:
         raise unknown("scale", scale_id, scales)
@@ -197,7 +197,7 @@ def scale_of(table: Benchmark, scale_id: str) -> Scale:
 
 
 def with_backbone(scale: Scale, requested: str | None) -> Scale:
-    """The scale on another encoder, with a label that says so."""
+    """The scale with another encoder, which its label names."""
     if requested is None or backbone_name(requested) == scale.backbone:
         return scale
     from benchmarks.encoders.files import depth  # loads numpy
@@ -209,9 +209,9 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
 
 
 def rows_of(table: Benchmark, ids: Sequence[str], scale: Scale | None = None) -> list[Row]:
-    """The rows of those ids, or all; with a scale, those that exist at it.
+    """The rows with those ids, or all; with a scale, those that exist at it.
 
-    A row without training stands for the row whose answers it corrects.
+    A row without training selects the row whose answers it corrects.
     """
     rows = {row.id: table.row(row.corrects or row.id) for row in (*table.rows, *table.without_training)}
     named = {row.id: row for row in _named("method", rows, ids, scale)}
@@ -219,26 +219,26 @@ def rows_of(table: Benchmark, ids: Sequence[str], scale: Scale | None = None) ->
 
 
 def columns_of(table: Benchmark, tasks: Sequence[str], scale: Scale | None = None) -> list[Column]:
-    """The columns of those tasks, or all; with a scale, those that exist at it."""
+    """The columns for those tasks, or all; with a scale, those that exist at it."""
     columns = {column.task: column for column in table.columns}
     return _named("task", columns, tasks, scale) or list(table.columns if scale is None else table.columns_at(scale))
 
 
 def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale | None) -> list[T]:
-    """The items of these names; UserError where one is unknown or does not exist at the scale."""
+    """The items with these names; UserError if one is unknown or does not exist at the scale."""
     for name in names:
         if name not in items:
             raise unknown(kind, name, items)
         if scale is not None and scale.id not in items[name].scales:
             raise UserError(
-                f"{kind} {name!r}: expected a scale at which there is one, {', '.join(items[name].scales)}, found "
+                f"{kind} {name!r}: expected one of its scales, {', '.join(items[name].scales)}, found "
                 f"{scale.id}; leave it out, or choose another SCALE"
             )
     return [items[name] for name in names]
 
 
 def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
-    """The error for a name that is not among `names`, with the closest of them."""
+    """The error for a name outside `names`, with the closest match."""
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{hint}")

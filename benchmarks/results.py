@@ -1,4 +1,4 @@
-"""The result of a finished run: a JSON record, written atomically, from which reports compute everything."""
+"""The result of a finished run: a JSON record, written atomically, the basis of all reports."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from fedsim.files import parse_json, read_text, write_bytes
 from fedsim.strict import from_json, later, strict, to_plain
 
 SCHEMA = 1
-CHECKSUM = "sha256"  # of the record without this field, as canonical JSON
-ROUND = "round"  # what is measured of a round's aggregation, by fedsim.aggregation
-POOLED = "pooled"  # the evaluation on all clients' test examples together
-Scores = Mapping[str, Mapping[str, float | None]]  # evaluation -> metric -> score; None where it is undefined
+CHECKSUM = "sha256"  # of the record's canonical JSON without this field
+ROUND = "round"  # measurements of a round's aggregation, by fedsim.aggregation
+POOLED = "pooled"  # the evaluation on the union of all clients' test examples
+Scores = Mapping[str, Mapping[str, float | None]]  # evaluation -> metric -> score; None if undefined
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -35,34 +35,34 @@ class LedgerEntry(NamedTuple):
     kind: str
     values: Count
     bytes: Count
-    messages: Count = 1  # number of payloads; the first records have an entry for each
+    messages: Count = 1  # number of payloads; old records have an entry per payload
 
 
 def _absent(kind: Any) -> Any:
-    """A group that the JSON leaves out where it is empty, as the first records do."""
+    """A group that the JSON omits if it is empty, as in old records."""
     return Field(default_factory=kind, exclude_if=operator.not_)
 
 
 @strict(UserError)
 class RoundRecord:
-    """One round: losses, scores after aggregation, and the payload bytes that crossed the wire in it."""
+    """One round: losses, scores after aggregation, and payload bytes."""
 
     round: Annotated[int, Field(ge=1)]
     cohort: tuple[int, ...]
     train_loss: float | None
     client_losses: tuple[float, ...]
     scores: Scores  # means over clients
-    client_scores: tuple[Scores, ...]  # of each client, in client order
+    client_scores: tuple[Scores, ...]  # per client, in client order
     up_bytes: Count
     down_bytes: Count
-    pooled_scores: Scores = _absent(dict)  # on all clients' examples together
-    measured: Mapping[str, float | None] = _absent(dict)  # of the round's aggregation, by name
+    pooled_scores: Scores = _absent(dict)  # on the union of all clients' examples
+    measured: Mapping[str, float | None] = _absent(dict)  # about the round's aggregation, by name
 
     def score(self, name: str) -> float | None:
-        """A score: "test/f1" combined over clients, "test/f1@worst" of some of them, "pooled/f1", or TRAIN_LOSS; or a
-        number of the round's aggregation, such as "round/aggregation_error".
+        """A score by name: "test/f1" over clients, "test/f1@worst" for a client statistic, "pooled/f1", TRAIN_LOSS, or
+        a measurement of the aggregation, such as "round/aggregation_error".
 
-        None where it is undefined, where the round lacks its evaluation, or an old record lacks pooled scores;
+        None if it is undefined, or if the round lacks its evaluation, or an old record its pooled scores;
         KeyError for an unknown name.
         """
         if name == TRAIN_LOSS:
@@ -81,7 +81,7 @@ class RoundRecord:
 
     @property
     def of_clients(self) -> dict[str, dict[str, float | None]]:
-        """Evaluation -> "f1@worst" -> its score, for every number of clients that is no mean and is defined."""
+        """Evaluation -> "f1@worst" -> its score, for every defined client statistic other than the mean."""
         names = ((part, f"{name}@{of}") for part in self.scores for name in self.scores[part] for of in OF_CLIENTS)
         found: dict[str, dict[str, float | None]] = {}
         for part, name in names if len(self.client_scores) > 1 else ():
@@ -91,7 +91,7 @@ class RoundRecord:
 
 
 def chosen_round(scores: Sequence[Mapping[str, Mapping[str, float | None]]], by: str) -> int:
-    """The number of the first round that is best by a score ("validation/f1"); the last one for the score ""."""
+    """The number of the first round with the best score ("validation/f1"); the last round for the score ""."""
     if by:
         evaluation, name = by.split("/")
         values = [entry[evaluation][name] for entry in scores]
@@ -103,27 +103,27 @@ def chosen_round(scores: Sequence[Mapping[str, Mapping[str, float | None]]], by:
 
 @strict(UserError)
 class RunResult:
-    """The result of one run: its configuration, its inputs, its scores by round, and its cost."""
+    """The result of one run: its configuration, inputs, scores by round, and cost."""
 
     cell: RunConfig
     cell_id: str
     inputs: Mapping[str, JSON]  # {"data": {"digest", "origin", "examples", "skipped", …}, "backbone": {"digest", …}}
     partition: Mapping[str, JSON]  # partitions.PartitionReport.to_json()
-    clients: tuple[Mapping[str, JSON], ...]  # per client: {"client", "train", "test", …} numbers of examples
+    clients: tuple[Mapping[str, JSON], ...]  # per client: {"client", "train", "test", …} number of examples
     rounds: tuple[RoundRecord, ...]
-    sampling_errors: Scores  # of the chosen round's scores, from the finite test set
+    sampling_errors: Scores  # of the chosen round's scores, due to the finite test set
     setup_bytes: Count
     ledger: tuple[LedgerEntry, ...]
-    environment: Mapping[str, JSON]  # versions, device, precision, threads, git revision: never part of identity
+    environment: Mapping[str, JSON]  # versions, device, precision, threads, git revision; not part of the identity
     timing: Mapping[str, int | float]  # seconds and bytes, measured
     finished: str  # UTC, ISO 8601
-    chosen_by: str = later("")  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
-    # Texts that went through the model at once, where batches were cut: each part draws dropout anew.
+    chosen_by: str = later("")  # the score that chooses the round, "validation/f1"; "" for the last round
+    # Texts per forward pass, if batches were split: each part draws new dropout masks.
     micro_batch: int | None = later(None, ge=1)
-    predictions: Mapping[str, JSON] = _absent(dict)  # {"sha256"} of the file of benchmarks.predictions
-    diverged: Mapping[str, JSON] = _absent(dict)  # {"round", "reason"}: the result has only the rounds before that one
+    predictions: Mapping[str, JSON] = _absent(dict)  # {"sha256"} of the predictions file
+    diverged: Mapping[str, JSON] = _absent(dict)  # {"round", "reason"}: the result has only earlier rounds
     schema: int = SCHEMA
-    # The folder of the file and of its predictions; not in the JSON.
+    # The folder of the record and its predictions; not in the JSON.
     folder: Annotated[Path | None, Field(exclude=True)] = dataclasses.field(default=None, compare=False)
 
     def to_json(self) -> dict[str, JSON]:
@@ -133,12 +133,12 @@ class RunResult:
 
     @property
     def known_by(self) -> dict[str, str]:
-        """Input -> its digest, or the id of the earlier run that made it; see `Inputs.digests`."""
+        """Input -> its digest, or the id of the earlier run that produced it; see `Inputs.digests`."""
         return {name: entry.get("cell_id", entry["digest"]) for name, entry in self.inputs.items()}
 
     @property
     def outcome(self) -> dict[str, JSON]:
-        """The part that must not depend on machine, time and restarts."""
+        """The part that must be independent of machine, time and restarts."""
         value = json.loads(json.dumps(self.to_json()))
         for volatile in ("environment", "timing", "finished"):
             del value[volatile]
@@ -150,7 +150,7 @@ class RunResult:
         return tuple(entry.score(name) for entry in self.rounds)
 
     def score(self, name: str, at: str = "last") -> float | None:
-        """A score of `by_round` at the "last", "best" or "chosen" round; None where training diverged."""
+        """A score at the "last", "best" or "chosen" round; None if training diverged. name: as in `by_round`."""
         if self.diverged:
             return None
         values = self.by_round(name)
@@ -164,11 +164,11 @@ class RunResult:
         return chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
 
     def at_last_round(self) -> RunResult:
-        """The same run scored at its last round; sampling errors stay those of the chosen round."""
+        """The same run, scored at its last round; sampling errors remain those of the chosen round."""
         return dataclasses.replace(self, chosen_by="")
 
     def sampling_error(self, name: str) -> float | None:
-        """Standard error of the chosen round's score from the finite test set; None where unknown, 0 for TRAIN_LOSS."""
+        """Standard error of the chosen round's score due to the finite test set; None if unknown, 0 for TRAIN_LOSS."""
         if name == TRAIN_LOSS:
             return 0.0
         evaluation, measured = name.split("/")
@@ -176,32 +176,32 @@ class RunResult:
 
     @property
     def divergence(self) -> str:
-        """A phrase for when training diverged; "" where it did not."""
+        """A phrase that says in which round training diverged; "" if it did not."""
         return f"diverged in round {self.diverged['round']}" if self.diverged else ""
 
     @property
     def file_name(self) -> str:
-        """The name of the record's file."""
+        """The record's file name."""
         return f"{self.cell.label}-{self.cell_id}.json"
 
     @property
     def predictions_name(self) -> str:
-        """The name of the compressed file of predictions next to the record."""
+        """The file name of the compressed predictions next to the record."""
         return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
 
     def own_examples(self, evaluation: str) -> tuple[int, ...]:
-        """Examples of an evaluation that each client keeps back; 0 for a central set, and for what is measured."""
+        """Each client's held-out examples for an evaluation; 0 for a central set and for measurements."""
         has_none = evaluation == ROUND or evaluation in self._central
         return tuple(0 if has_none else int(client[evaluation]) for client in self.clients)
 
     def examples(self, evaluation: str) -> int:
-        """Examples of an evaluation on all clients together, or of the central set."""
+        """The number of an evaluation's examples over all clients, or in the central set."""
         central = self._central
         return int(central[evaluation]) if evaluation in central else sum(self.own_examples(evaluation))
 
     @property
     def _central(self) -> Mapping[str, int]:
-        """Sizes of the sets on which every client is scored; for tuning, the validation set is the test set."""
+        """Sizes of the sets that score every client; in tuning, the validation set is the test set."""
         sizes: Mapping[str, int] = self.inputs["data"].get("central", {})
         if self.cell.holdout == "test":
             return sizes
@@ -209,11 +209,11 @@ class RunResult:
 
 
 def result_from_json(value: Mapping[str, Any]) -> RunResult:
-    """The result that `to_json` wrote; raises KeyError or ValueError where it is not one."""
+    """The result from `to_json` output; KeyError or ValueError for other values."""
     if value["schema"] != SCHEMA:
         raise ValueError(f"record schema {value['schema']}, this version reads {SCHEMA}")
     record = from_json(RunResult, json.dumps(value))
-    # The first records identify an earlier run by the weights that it left.
+    # Old records identify an earlier run by its final weights.
     digests = {name: entry["digest"] for name, entry in record.inputs.items()}
     ids = [record.cell.cell_id(inputs) for inputs in (record.known_by, digests)]
     if record.cell_id not in ids:
@@ -236,12 +236,12 @@ def checksum(value: Mapping[str, JSON]) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text as UTF-8, atomically."""
+    """Write a text atomically, as UTF-8."""
     write_bytes(path, text.encode())
 
 
 def write_result(folder: Path, record: RunResult) -> Path:
-    """Write a record with its checksum into a folder; an existing record is never overwritten."""
+    """Write a record with its checksum to a folder; existing records are never overwritten."""
     path = folder / record.file_name
     if not path.exists():
         value = record.to_json()
@@ -251,13 +251,13 @@ def write_result(folder: Path, record: RunResult) -> Path:
 
 
 def read_result(path: Path) -> RunResult:
-    """The result in a file; raises UserError, which names the file, where it is damaged."""
+    """The result in a file; UserError with the file's name if it is damaged."""
     try:
         value = parse_json(read_text(path, "a record"), path, "a record")
         expected = value.pop(CHECKSUM, None)
         record = result_from_json(value)
         if checksum(value) != expected:
-            raise ValueError("its content does not have its checksum: it was changed after the run")
+            raise ValueError("its checksum does not match its content: it was changed after the run")
         return dataclasses.replace(record, folder=path.parent)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
@@ -267,13 +267,13 @@ def read_result(path: Path) -> RunResult:
 
 
 def read_results(folder: Path) -> Iterator[RunResult]:
-    """Every record of a folder, in the order of file names."""
+    """All records in a folder, ordered by file name."""
     for path in sorted(folder.glob("*.json")):
         yield read_result(path)
 
 
 def read_folders(folders: Iterable[Path]) -> list[RunResult]:
-    """The records of several folders, each cell once; UserError where a folder is missing."""
+    """The records in several folders, one per cell; UserError if a folder is missing."""
     records: dict[str, RunResult] = {}
     for folder in folders:
         if not folder.is_dir():
@@ -286,7 +286,7 @@ def read_folders(folders: Iterable[Path]) -> list[RunResult]:
     return list(records.values())
 
 
-# ---- bytes, with the earlier runs from which a run starts --------------------------------------------------------
+# ---- bytes, including earlier runs -------------------------------------------------------------------------------
 
 Find = Callable[[str, str], RunResult | None]  # (cell_id, spec_id) of a run -> its record
 
@@ -304,32 +304,32 @@ def stage_bytes(record: RunResult) -> RunBytes:
 
 
 def all_stages(record: RunResult, find: Find) -> list[RunResult] | None:
-    """A run after every earlier run from which it starts, the first one first.
+    """A run and all its earlier runs, in order of time.
 
     Args:
         record: The finished run.
-        find: Gives the record of an earlier run; see `among` and `in_folder`.
+        find: Returns the record of an earlier run; see `among` and `in_folder`.
 
     Returns:
-        The records, or None where that of an earlier run is missing.
+        The records, or None if an earlier run has no record.
     """
     initial = record.cell.initial
     if initial is None and "initial" not in record.inputs:
         return [record]
-    cell_id = record.inputs.get("initial", {}).get("cell_id", "")  # the first records lack it
+    cell_id = record.inputs.get("initial", {}).get("cell_id", "")  # old records lack it
     earlier = find(cell_id, initial.spec_id if initial else "")
     stages = all_stages(earlier, find) if earlier else None
     return [*stages, record] if stages else None
 
 
 def run_bytes(record: RunResult, find: Find) -> RunBytes | None:
-    """The bytes of a run and of every earlier run from which it starts; None where a record is missing."""
+    """The bytes of a run and all its earlier runs; None if a record is missing."""
     stages = all_stages(record, find)
     return RunBytes(*map(sum, zip(*map(stage_bytes, stages), strict=True))) if stages else None
 
 
 def among(records: Iterable[RunResult]) -> Find:
-    """Find earlier runs among records: by cell_id, or else by spec_id."""
+    """A function that finds earlier runs among records, by cell_id, or else by spec_id."""
     listed = list(records)
     by_id = {record.cell_id: record for record in listed}
     by_spec = {record.cell.spec_id: record for record in listed}
@@ -337,7 +337,7 @@ def among(records: Iterable[RunResult]) -> Find:
 
 
 def in_folder(folder: Path) -> Find:
-    """Find earlier runs by cell_id among the files of a folder of records."""
+    """A function that finds earlier runs by cell_id in a folder of records."""
 
     def find(cell_id: str, spec_id: str) -> RunResult | None:
         path = next(folder.glob(f"*-{cell_id}.json"), None) if cell_id else None

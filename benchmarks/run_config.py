@@ -1,4 +1,4 @@
-"""The configuration of one run: with data and weights it decides the result, and so the run's identity."""
+"""The configuration of one run: with data and weights it determines the result, and thus the run's identity."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from fedsim.strict import from_json, later, strict, to_plain
 from fedsim.train_config import TrainConfig as TrainConfig
 
 JSON = Any
-# Raised whenever the engine's arithmetic changes: results of other versions belong to other configurations.
+# Increased whenever the engine's arithmetic changes: other versions have other configurations.
 # 1: the transformers library's layers. 2: layers over packed tokens with their own dropout, and measured precision.
 ENGINE_VERSION = 2
-VALIDATION = "validation"  # the evaluation by which a round is chosen
-# Names of scales, tasks and algorithms: they enter file names, and records may come from other machines.
+VALIDATION = "validation"  # the evaluation that chooses a round
+# Names of scales, tasks and algorithms enter file names, and records may come from other machines.
 NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
 
 
 def canonical_json(value: JSON) -> str:
-    """The only JSON text of a value: sorted keys, no spaces, no NaN."""
+    """The canonical JSON text of a value: sorted keys, no spaces, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -37,7 +37,7 @@ def digest(value: JSON, length: int = 16) -> str:
 
 def _require_name(value: str) -> str:
     if not NAME.fullmatch(value):
-        raise ValueError("a name of at most 64 letters, digits, '_', '.' and '-', as it enters file names")
+        raise ValueError("a name with at most 64 letters, digits, '_', '.' and '-', as it enters file names")
     return value
 
 
@@ -47,7 +47,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 @strict(UserError)
 class RunConfig:
-    """One run."""
+    """The configuration of one run."""
 
     scale: Name
     task: Name
@@ -57,40 +57,40 @@ class RunConfig:
     clients: Annotated[int, Field(gt=0)]
     partition: Mapping[str, JSON]  # as `partitions.from_description` reads it
     algorithm: Name
-    options: Mapping[str, JSON]  # the algorithm's
+    options: Mapping[str, JSON]  # of the algorithm
     training: TrainConfig
     seed: Seed
     codec: str = "fp32"
     test_share: float = Field(default=0.2, ge=0, lt=1)  # of each client's examples
-    holdout: Literal["test", "validation"] = "test"  # the scored set; for tuning a share of the training part
+    holdout: Literal["test", "validation"] = "test"  # scored; "validation", for tuning, is a share of the training part
     engine_version: int = ENGINE_VERSION
-    head: str = later("pooled")  # on the encoder: a name of fedsim.models.heads
-    validation_share: float = later(0.0, ge=0, lt=1)  # of a client's training part, to choose a round by
-    data_seed: Seed | None = later(None)  # which client holds which examples; None: `seed`
-    grouped: bool = later(False)  # no first text is both trained on and held back
-    central_share: float = later(1.0, gt=0, le=1)  # of each central set, a random part that is scored
-    initial: RunConfig | None = later(None)  # the run from whose outcome the model starts
-    independent: bool = later(False)  # clients are scored on the next client's test examples too, of other label shares
-    adapter: Adapter = later(None)  # trained in place of the encoder's own parameters
+    head: str = later("pooled")  # a name in fedsim.models.heads
+    validation_share: float = later(0.0, ge=0, lt=1)  # of a client's training part, to choose a round
+    data_seed: Seed | None = later(None)  # for the split over clients; None: `seed`
+    grouped: bool = later(False)  # no first text is both trained on and held out
+    central_share: float = later(1.0, gt=0, le=1)  # the random share of each central set that is scored
+    initial: RunConfig | None = later(None)  # the earlier run, whose outcome initialises the model
+    independent: bool = later(False)  # also score clients on the next client's test examples (other label shares)
+    adapter: Adapter = later(None)  # trained instead of the encoder's parameters
 
     def to_json(self) -> dict[str, JSON]:
-        """The configuration as plain JSON values, without later fields that have their default."""
+        """The configuration as plain JSON values, without later fields at their default."""
         value: dict[str, JSON] = json.loads(canonical_json(to_plain(self)))
         return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> RunConfig:
-        """The configuration that `to_json` wrote; raises ValueError where it is not one."""
+        """The configuration from `to_json` output; ValueError for other values."""
         return from_json(cls, json.dumps(value))
 
     @cached_property  # reports compare every record's spec_id and place_id
     def spec_id(self) -> str:
-        """Identity of the definition without the inputs' digests, on which reports join."""
+        """Identity of the definition without the inputs' digests; reports join on it."""
         return digest(to_plain(self))
 
     @cached_property
     def definition_id(self) -> str:
-        """Identity of the definition without the engine's version, by which reports find older records."""
+        """Identity of the definition without the engine's version; finds older records for reports."""
         return digest(_without(to_plain(self), ("engine_version",)))
 
     @property
@@ -104,7 +104,7 @@ class RunConfig:
 
     @property
     def cohort_size(self) -> int:
-        """The number of clients in a round, as in `fedsim.engine.drawn_places`."""
+        """The number of clients per round, as in `fedsim.engine.drawn_places`."""
         return max(1, int(self.training.participation * self.clients + 0.5))
 
     @property
@@ -114,7 +114,7 @@ class RunConfig:
 
 
 def _without(config: Mapping[str, JSON], names: Collection[str]) -> dict[str, JSON]:
-    """A configuration's plain fields without these names, in the earlier run's too."""
+    """A configuration's plain fields without these names, also in its earlier runs."""
     kept = {name: value for name, value in config.items() if name not in names}
     if earlier := config.get("initial"):
         kept["initial"] = _without(earlier, names)

@@ -1,4 +1,4 @@
-"""A chosen part of a benchmark: its rows, tasks and seeds at one scale, and what has been run of it."""
+"""A selected part of a benchmark: its rows, tasks and seeds at one scale, and its finished cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CELL = '"cell": '
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen part of a benchmark."""
+    """The selected part of a benchmark."""
 
     benchmark: Benchmark
     scale: Scale
@@ -37,15 +37,15 @@ class Selection:
         return f"{self.benchmark.id} @ {self.scale.id}"
 
     def cells(self) -> list[tuple[Row, Column, RunConfig]]:
-        """The chosen cells."""
+        """The selected cells."""
         return self.benchmark.cells(self.scale, self.seeds, self.rows, self.columns)
 
     def runs(self) -> list[RunConfig]:
-        """The configurations of the chosen cells, each once."""
+        """The distinct configurations of the selected cells."""
         return list({cell.spec_id: cell for _, _, cell in self.cells()}.values())
 
     def names(self) -> dict[str, str]:
-        """spec_id -> a name for the cell in messages, also of the earlier runs that it begins from."""
+        """spec_id -> a name in messages, for cells and their earlier runs."""
         names: dict[str, str] = {}
         for row, column, cell in self.cells():
             for stage in earlier_stages(cell):
@@ -55,7 +55,7 @@ class Selection:
         return names
 
     def stages(self) -> dict[str, list[RunConfig]]:
-        """The earlier runs that are not chosen themselves: a description -> the run of each seed."""
+        """The earlier runs outside the selection: description -> the run of each seed."""
         runs, by_text = self.runs(), dict[str, list[RunConfig]]()
         chosen = {run.spec_id for run in runs}
         for stage in {stage.spec_id: stage for run in runs for stage in earlier_stages(run)}.values():
@@ -65,7 +65,7 @@ class Selection:
         return by_text
 
     def failed(self, failures: Sequence[CellFailed]) -> str:
-        """One message for all failures: each distinct reason once, with the cells that failed for it."""
+        """One message for all failures: each distinct reason with its failed cells."""
         reasons: dict[str, list[str]] = {}
         names, count = self.names(), len(self.runs())
         for failure in failures:
@@ -75,27 +75,27 @@ class Selection:
             return next(iter(reasons))
         lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
         rest = "; the others are finished" if failed < count else ""
-        return f"{failed} of {count} cells could not be computed{rest}. " + "\n".join(lines)
+        return f"{failed} of {count} cells failed{rest}. " + "\n".join(lines)
 
     @property
     def sweep_file(self) -> Path:
-        """Where a results folder keeps the sweeps of this benchmark and scale."""
+        """The path, in a results folder, of the sweeps for this benchmark and scale."""
         return self._sweep_file(self.benchmark.id)
 
     def _sweep_file(self, table: str) -> Path:
         return Path("sweeps", f"{table}-{self.scale.id}.json")
 
     def tuned(self, results_dir: Path) -> dict[tuple[str, str], dict[str, object]]:
-        """(task, row) -> the best values of the sweeps in a results folder, under the same changes and encoder."""
+        """(task, row) -> the best values from the sweeps in a results folder with the same changes and encoder."""
         labels = {column.task: self.benchmark.label(self.scale, [column]) for column in self.columns}
         rows = {id for row in self.benchmark.rows for id in (row.id, row.tuned_as)}
         best: dict[tuple[str, str], Values] = {}
-        for table in (self.benchmark.swept_as, self.benchmark.id):  # its own sweep counts before the other table's
+        for table in (self.benchmark.swept_as, self.benchmark.id):  # its own sweep overrides the other table's
             best |= best_values(read_sweep(results_dir / self._sweep_file(table)), labels)
         return {place: dict(values) for place, values in best.items() if place[1] in rows}
 
     def with_sweep(self, results_dir: Path) -> Selection:
-        """The selection with the best values of its sweeps as the rows' settings; UserError without a sweep."""
+        """The selection with its rows set to its sweeps' best values; UserError without a sweep."""
         swept = self.tuned(results_dir)
         if not swept:
             raise UserError(
@@ -110,7 +110,7 @@ class Selection:
 
 
 def tables_of(name: str) -> list[str]:
-    """The ids of a paper's tables, or the name itself if it is not a paper."""
+    """The ids of a paper's tables, or the name itself if it is not a paper's."""
     return ids_of(name) or [name]
 
 
@@ -123,15 +123,15 @@ def part_of(
     changes: Sequence[str] = (),
     backbone: str | None = None,
 ) -> Selection:
-    """A part of a benchmark by ids; UserError names the ids that exist.
+    """Select a part of a benchmark by ids; UserError for unknown ids, with the valid ones.
 
     Args:
         table: A table or figure, or its id.
         scale: One of its scales.
         methods: Ids of rows; empty for all.
         tasks: Ids of tasks; empty for all.
-        seeds: The seeds themselves.
-        changes: "field=value" texts, as `--set` takes them.
+        seeds: The seeds.
+        changes: "field=value" texts, as in `--set`.
         backbone: A folder or hub name that replaces the scale's encoder.
     """
     changed = with_settings(table if isinstance(table, Benchmark) else benchmark(table), changes)
@@ -140,7 +140,7 @@ def part_of(
 
 
 def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
-    """The benchmark with "field=value" applied to every run, and scale labels that say so."""
+    """The benchmark with "field=value" applied to every run and shown in scale labels."""
     if not assignments:
         return benchmark
     changes = [read_assignment(assignment) for assignment in assignments]
@@ -156,23 +156,23 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
 
 
 class FinishedCells:
-    """The cells of one scale that have a record. It compares definitions only, so that `list` answers at once."""
+    """The recorded cells of one scale. It compares only definitions, so that `list` is fast."""
 
     def __init__(self, cells: Iterable[RunConfig], scale: str) -> None:
-        """cells: of any scale."""
+        """cells: recorded cells of any scale."""
         cells = [cell for cell in cells if cell.scale == scale]
         self._places = {cell.place_id for cell in cells}
         self._methods = {(cell.task, cell.algorithm) for cell in cells}
 
     def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
-        """How many cells of the paper's columns have a record of any seed, and how many there are."""
+        """The number of cells in the paper's columns with a record of any seed, and of all such cells."""
         columns = [column for column in table.columns_at(scale) if table.counts(column)]
         return self.run(table, scale, columns), len(table.rows_at(scale)) * len(columns)
 
     def places(self, table: Benchmark, scale: Scale) -> dict[str, bool]:
-        """Each cell and whether it has a record of any seed; a cell that several tables show has one key.
+        """Each cell and whether it has a record of any seed; a cell in several tables has one key.
 
-        Of the paper's columns, also those that the scale lacks, or of all columns of a study.
+        It covers the paper's columns, even those that the scale lacks, or all columns of a study.
         """
         printed = [column for column in table.columns if SCALES[-1] in column.scales] if table.is_printed else []
         places = {}
@@ -184,18 +184,18 @@ class FinishedCells:
         return places
 
     def run(self, table: Benchmark, scale: Scale, columns: Iterable[Column]) -> int:
-        """How many cells of these columns have a record of any seed."""
+        """The number of cells in these columns with a record of any seed."""
         places = [(row, column) for row in table.rows_at(scale) for column in columns]
         return sum(self._is_run(table, scale, *place) for place in places)
 
     def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
-        # A cell is built only where a record has its task and method, as building it takes time.
+        # Building cells is slow, so build only those with a record of the same task and method.
         is_likely = (column.task, row.algorithm) in self._methods
         return is_likely and table.cell(row, column, scale, 0).place_id in self._places
 
 
 def recorded_cells(folders: Iterable[Path]) -> list[RunConfig]:
-    """The cells of all records in folders, each once."""
+    """The distinct cells of all records in folders."""
     return list(glimpses(folders, _cell))
 
 

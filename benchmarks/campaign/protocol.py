@@ -1,4 +1,4 @@
-"""The evidence campaign as the judge reads it: its steps, its committed results, and what is still to be run."""
+"""The evidence campaign for the judge: its steps, committed results and remaining runs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from benchmarks.sweeps.tuning import read_sweep
 
 RESULTS = Path(__file__).with_name("results")
 ROOT = RESULTS.parents[1]  # of the papers' folders
-TABLES = sorted({path.parent for path in ROOT.glob("*/campaign/*.py")})  # folders of papers, in no list of benchmarks
+TABLES = sorted({path.parent for path in ROOT.glob("*/campaign/*.py")})  # in papers' folders, but not listed
 SCALE = "lite"
 
 
 class Step(NamedTuple):
-    """Some commands of `python -m benchmarks`, in order. number: as other texts name it; the order is another one."""
+    """Ordered commands of `python -m benchmarks`. number: a fixed name, independent of the order."""
 
     title: str
     commands: Sequence[str]
@@ -44,10 +44,9 @@ def steps() -> list[Step]:
 
 @dataclass(frozen=True)
 class Campaign:
-    """The campaign with the results that one folder holds.
+    """The campaign with one folder's results.
 
-    steps: number -> the runs of that step. benchmarks: its tables by id, at its scale alone, with the settings that
-    sweeps chose.
+    steps: number -> the step's runs. benchmarks: its tables by id, only at its scale, with tuned settings.
     """
 
     steps: Mapping[int, Sequence[RunConfig]]
@@ -60,7 +59,7 @@ class Campaign:
         return self.benchmarks[name] if name in self.benchmarks else _tuned(benchmark(name), self.results)
 
     def missing(self, steps: Sequence[int]) -> str:
-        """Which of these steps are not finished, with their counts; "" if all are, so that numbers may be looked at."""
+        """The unfinished ones of these steps, with counts; "" if all are finished, so that results may be read."""
         finished = {record.cell.spec_id for record in self.records}
         texts = []
         for number in steps:
@@ -71,7 +70,7 @@ class Campaign:
         return ", ".join(texts)
 
     def resolved(self, decisive: Decisive) -> tuple[Better | AverageBetter, ...]:
-        """The relations of decisive comparisons, with the row that validation data chose where they leave it open."""
+        """The relations of decisive comparisons; open rows are filled by validation data."""
         if not decisive.best_of:
             return decisive.relations
         (task,) = decisive.seeds
@@ -79,7 +78,7 @@ class Campaign:
         return tuple(replace(relation, rows=(row,)) for relation in decisive.relations)
 
     def _best_on_validation(self, rows: Sequence[At], task: str) -> At:
-        """The row whose sweep found the best mean score on validation data."""
+        """The row whose sweep has the best mean score on validation data."""
         table = rows[0].benchmark
         entries = read_sweep(self.results / "sweeps" / f"{table}-{SCALE}.json")
         by_row = {entry["method"]: entry for entry in entries if entry["task"] == task and entry["best"]}
@@ -95,7 +94,7 @@ class Campaign:
 
 @cache
 def campaign(results: Path = RESULTS) -> Campaign:
-    """The campaign and its results in a folder that is laid out as a results folder."""
+    """The campaign with its results in a results folder."""
     defined = {name: table for folder in TABLES for name, table in tables_in(folder).items()}
     runs: dict[int, list[RunConfig]] = {}
     tables: dict[str, Benchmark] = {}
@@ -110,9 +109,9 @@ def campaign(results: Path = RESULTS) -> Campaign:
 
 
 def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) -> Selection:
-    """What one `run` of a step computes; with the definition's settings until a sweep has chosen others.
+    """The selection of a `run` command in a step, with the definition's settings until a sweep has chosen others.
 
-    defined: the campaign's tables, by id. No other list of tables has them.
+    defined: the campaign's tables by id; no other list has them.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("id")
@@ -134,7 +133,7 @@ def _tuned(table: Benchmark, results: Path) -> Benchmark:
 
 
 def _swept(chosen: Selection, results: Path) -> Selection:
-    """With the settings that the sweeps in a results folder chose; with the definition's where none is finished."""
+    """The selection with the sweeps' settings from a results folder; the definition's without a finished sweep."""
     return chosen.with_sweep(results) if chosen.tuned(results) else chosen
 
 
@@ -144,7 +143,7 @@ def _range(text: str) -> range:
 
 
 def decisive_of(paper: str) -> tuple[Decisive, ...]:
-    """The decisive comparisons of a paper's claims, as its folder's decisive.py states them; () without that file."""
+    """The decisive comparisons for a paper's claims, from decisive.py in its folder; () without that file."""
     if not (ROOT / paper / "decisive.py").is_file():
         return ()
     comparisons: tuple[Decisive, ...] = importlib.import_module(f"benchmarks.{paper}.decisive").DECISIVE
@@ -152,7 +151,7 @@ def decisive_of(paper: str) -> tuple[Decisive, ...]:
 
 
 def study_of(paper: str) -> Study | None:
-    """The study that a paper's folder states in decisive.py; None without one."""
+    """The study in decisive.py of a paper's folder; None without one."""
     if not (ROOT / paper / "decisive.py").is_file():
         return None
     study: Study | None = getattr(importlib.import_module(f"benchmarks.{paper}.decisive"), "STUDY", None)

@@ -16,11 +16,11 @@ from reports.evidence.scores import PROTOCOL
 
 
 def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
-    """Name of a block of the study's document -> its text.
+    """Block name in the study's document -> its text.
 
     Args:
         study: The study.
-        records: The committed ones of the papers, which have the earlier runs and the reference rows.
+        records: The papers' committed records, with the earlier runs and the reference rows.
     """
     known, primary = campaign(), study.primary
     fresh = known.benchmarks[primary.relations[0].rows[0].benchmark]
@@ -54,7 +54,7 @@ def _evidence(
     study: Study,
     missing: str = "",
 ) -> Evidence:
-    """Runs of a table, scored by accuracy on each task; kept answers give it where a run did not record it."""
+    """A table's runs, scored by accuracy per task; stored answers give it if a run did not record it."""
     columns = (
         replace(column, scores=(ACCURACY,), averaged=ACCURACY, primary="", beside=())
         for task in seeds

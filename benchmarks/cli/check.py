@@ -1,4 +1,4 @@
-"""The command `check`: does a method of a user's file keep the promises that every method of the project keeps?"""
+"""The command `check`: test whether the methods in a user's file meet the requirements on every method."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from fedsim.engine import Run, run_federation
 from fedsim.wire import Channel, Params
 
 TABLE, ROW, ROUNDS = "fedpeft-scores", "fedit", 4
-TOLERANCE = 1e-6  # of weights, which a mean of one client's or a product of factors may round
+TOLERANCE = 1e-6  # for weights: averaging one client or multiplying factors may round them
 
 
 def check_command(args: argparse.Namespace) -> int:
-    """Check every method of a file. Nothing is recorded. UserError if a promise is broken."""
+    """Check every method in a file and record nothing. UserError if a check fails."""
     quiet_libraries()
     broken = 0
     for method in include_file(args.file):
@@ -41,19 +41,19 @@ def check_command(args: argparse.Namespace) -> int:
                 broken += bool(problem)
                 print(f"  {'FAILED' if problem else 'ok    '} {name}{f': {problem}' if problem else ''}", flush=True)
     if broken:
-        raise UserError(f"{args.file}: {broken} checks failed; see above")
+        raise UserError(f"{args.file}: {broken} checks failed, see above")
     return 0
 
 
 def _problem(check: Callable[[], str]) -> str:
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 - the others are checked, too
+    except Exception as error:  # noqa: BLE001 - other checks still run
         return f"{type(error).__name__}: {error}"
 
 
 class _Checks:
-    """The checks of a method; each returns what is wrong, or ""."""
+    """The checks of a method; each returns the problem, or ""."""
 
     def __init__(self, method: FunctionType, folder: Path) -> None:
         table = benchmark(TABLE)
@@ -70,7 +70,7 @@ class _Checks:
         }
 
     def run(self, cell: RunConfig, clients: int = 3, **engine: Any) -> Run:
-        """Run a configuration on its first clients."""
+        """Run a configuration with its first clients."""
         inputs = load_inputs(cell, self.options)
         federation = build_federation(cell, inputs, self.options)
         chosen = build_clients(cell, inputs, self.options)[0][:clients]
@@ -93,7 +93,7 @@ class _Checks:
         return ""
 
     def resumed(self) -> str:
-        """Compare a run with one that is stopped after each round."""
+        """Compare a run with one that stops and resumes after each round."""
         cell = replace(self.cell, training=replace(self.cell.training, participation=0.67))
         whole = self.run(cell)
         for rounds in range(1, ROUNDS + 1):
@@ -106,7 +106,7 @@ class _Checks:
         return f"expected the same bits, found others in {different[0]}" if different else ""
 
     def one_client(self) -> str:
-        """Compare a round of one client with central training of the parameters that the method trains in it."""
+        """Compare a one-client round with central training of the same parameters."""
         cell = replace(self.cell, clients=1, partition={"scheme": "equal"})
         inputs = load_inputs(cell, self.options)
         (client,), _ = build_clients(cell, inputs, self.options)
@@ -125,7 +125,7 @@ class _Checks:
 
 
 def _different(expected: Params, actual: Params, tolerance: float) -> list[str]:
-    """The names whose tensors are missing on one side or differ by more than the tolerance."""
+    """The names of tensors that are missing on one side or differ by more than the tolerance."""
     odd = sorted(expected.keys() ^ actual.keys())
     both = sorted(expected.keys() & actual.keys())
     return odd + [name for name in both if not torch.allclose(expected[name], actual[name], rtol=0, atol=tolerance)]

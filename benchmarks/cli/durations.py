@@ -1,4 +1,4 @@
-"""The command `time`: how long recorded runs would take on a stated network and device."""
+"""The command `time`: estimate the time of recorded runs on a given network and device."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from reports.evidence.traffic import turns_of
 from reports.pages.text import human_seconds
 
 _HEADINGS = ("Task", "Method", "Seeds", "Rounds", "Time", "Per round", "Network's share")
-NAMED = 6  # cells in a note, at most
-_ENDLESS = 1e30  # operations a second of a device that takes no time
+NAMED = 6  # most cells in a note
+_ENDLESS = 1e30  # operations per second of an infinitely fast device
 
 
 def time_command(args: argparse.Namespace) -> int:
-    """Print how long each recorded run would take."""
+    """Print the estimated time of each recorded run."""
     keep_in(args.results_dir)
     chosen, at = selection(args), deployment_of(args)
     request = request_for(chosen.benchmark, chosen.scale, known_records(args, [chosen.benchmark]))
@@ -55,7 +55,7 @@ def time_command(args: argparse.Namespace) -> int:
 
 
 def deployment_of(args: argparse.Namespace, codec: str = "fp32") -> Deployment:
-    """The deployment that the arguments describe, of a run with a codec; UserError for an unknown preset."""
+    """The deployment that the arguments describe, for a run with a codec; UserError for an unknown preset."""
     return Deployment(
         preset("network", NETWORKS, args.network),
         preset("device", DEVICES, args.device),
@@ -68,13 +68,13 @@ def deployment_of(args: argparse.Namespace, codec: str = "fp32") -> Deployment:
 
 
 def _runs(request: Request, row: Row, column: Column) -> list[list[RunResult]]:
-    """A cell's runs, each after its earlier runs; without those whose earlier runs have no record."""
+    """A cell's runs, each preceded by its earlier runs; runs with unrecorded earlier runs are left out."""
     stages = (all_stages(record, request.find) for record in request.records_of(row, column))
     return [each for each in stages if each]
 
 
 def _line(runs: Sequence[Sequence[RunResult]], args: argparse.Namespace) -> tuple[str, ...] | None:
-    """The mean over seeds as texts; None where the operations of a method are unknown."""
+    """The mean over seeds as strings; None if a method's operations are unknown."""
     seconds, transfer, rounds = list[float](), list[float](), list[int]()
     for stage in (stage for stages in runs for stage in stages):
         work, at = derive_work(stage.cell), deployment_of(args, stage.cell.codec)
@@ -90,15 +90,15 @@ def _line(runs: Sequence[Sequence[RunResult]], args: argparse.Namespace) -> tupl
 
 
 def _notes(at: Deployment, left_out: Sequence[str], chosen: Selection) -> Iterator[str]:
-    """What the times are of, and what is left out."""
+    """What the times include, and which cells are left out."""
     clients = "at the same time" if at.parallel else "one after the other"
     late = f"; {at.stragglers:.0%} of clients take {at.slowdown:g} times as long" if at.stragglers else ""
     yield f"Clients {clients}{late}; {at.wire.name}. Network: {at.network.source}. Device: {at.device.source}."
     yield (
-        f"Whole runs with their earlier ones, mean over seeds, without the one-time model; texts at their full length, "
-        f"{at.utilisation:.0%} of the device's peak, at the server {at.server.name}; each message waits half a round "
+        f"Mean over seeds of whole runs with their earlier runs, without the one-time model; full-length texts, "
+        f"{at.utilisation:.0%} of the device's peak, server {at.server.name}; each message waits half a round "
         "trip."
     )
     if left_out:
         named = ", ".join(left_out[:NAMED]) + (f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else "")
-        yield f"Without a record at scale {chosen.scale.id}, or without training by batches: {named}."
+        yield f"No record at scale {chosen.scale.id}, or no training by batches: {named}."

@@ -16,7 +16,7 @@ _WIDTH, _WIDE = 80, 110
 
 
 def list_command(args: argparse.Namespace) -> int:
-    """Print a line for each benchmark, with its finished cells."""
+    """Print a line per benchmark, with its number of finished cells."""
     if args.ids:
         print("\n".join(benchmark_ids()))
         return 0
@@ -33,8 +33,8 @@ def list_command(args: argparse.Namespace) -> int:
     published = [table for table in tables if table.is_printed]
     studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})
     print(f"\n{len(published)} tables and figures of {with_tables} papers, and {studies} additional studies")
-    print(f"Numbers: cells with a record, of all cells, at scale {args.scale} (see --scale)")
-    print("Whole titles, methods and tasks: `show ID`")
+    print(f"Numbers: recorded and all cells at scale {args.scale} (see --scale)")
+    print("Full titles, methods and tasks: `show ID`")
     return 0
 
 
@@ -45,18 +45,18 @@ def show_command(args: argparse.Namespace) -> int:
     for row in (*table.rows, *table.without_training):
         facts = [table.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm"]
         facts += [f"begins from {row.begins}"] if row.begins else []
-        facts += [f"needs no run but {row.corrects}'s"] if row.corrects else []
+        facts += [f"needs only the runs of {row.corrects}"] if row.corrects else []
         facts += [f"on {row.backbone}"] if row.backbone else []
         text = ", ".join((f"{row.name}: {row.algorithm}", *facts))
         print(f"  {row.id:18} {text}{'' if row.printed else ' (not in the paper)'}{_only_at(table, row.scales)}")
         if row.note:
             print(f"  {'':18} {row.note}")
     if table.closed_forms:
-        print("\nEquations of cost")
+        print("\nCost equations")
         for row_id, form in table.closed_forms.items():
             print(f"  {row_id:22} equation {form.equation}: {form.text}")
     if table.costing:
-        print(f"\nFormulas of a client's computation, relative to {table.costing.baseline}")
+        print(f"\nFormulas for a client's computation, relative to {table.costing.baseline}")
         _print_wrapped((f"{name:22} {work.text}" for name, work in table.costing.forms.items()), "  ", 25)
     print("\nTasks")
     for column in table.columns:
@@ -71,7 +71,7 @@ def show_command(args: argparse.Namespace) -> int:
     encoders = dict.fromkeys(cell.backbone for scale in scales for _, _, cell in table.cells(scale, [0]))
     print(f"\nEncoders\n  {', '.join(encoders)}")
     _print_wrapped(dict.fromkeys(filter(None, map(note_of, encoders))), "  ", 2)
-    print("\nSettings, by --set name=value")
+    print("\nSettings (change them with --set name=value)")
     _print_wrapped([", ".join(changeable(table.base(table.rows[0], table.columns[0], table.scales[0], 0)))], "  ", 2)
     deviations = [(deviation.text, _scales(table, deviation.scales)) for deviation in table.deviations]
     if any(scales for _, scales in deviations):
@@ -82,7 +82,7 @@ def show_command(args: argparse.Namespace) -> int:
 
 
 def _before_training(table: Benchmark, scale: Scale, requested: str | None) -> Iterator[str]:
-    """What a scale's runs start from besides the encoder's files."""
+    """What a scale's runs start from, besides the encoder's files."""
     head = table.base(table.rows[0], table.columns[0], scale, 0).head
     drawn = KNOWN[scale.backbone].drawn(head) if scale.backbone in KNOWN else ""
     if requested and scale.backbone not in KNOWN:
@@ -90,7 +90,7 @@ def _before_training(table: Benchmark, scale: Scale, requested: str | None) -> I
 
         drawn = ", ".join(drawn_parts(locate(requested), head))
     if drawn:
-        yield f"drawn at random: {drawn}"
+        yield f"randomly initialised: {drawn}"
     for stage in Selection(table, scale, table.rows_at(scale), table.columns_at(scale), [0]).stages():
         yield f"first, once: {stage}"
 
@@ -105,6 +105,6 @@ def _scales(table: Benchmark, scales: Sequence[str]) -> list[str]:
 
 
 def _only_at(table: Benchmark, scales: Sequence[str]) -> str:
-    """The scales of a row or task that not all of the benchmark's scales have."""
+    """The scales of a row or task, if it lacks some of the benchmark's scales."""
     at = _scales(table, scales)
     return "" if len(at) == len(table.scales) else f" (at {', '.join(at)})"

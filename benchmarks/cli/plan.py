@@ -1,4 +1,4 @@
-"""The command `plan`: what a run would send, derived from shapes, or with `--claims` what each claim still needs."""
+"""The command `plan`: the bytes of a run, derived from shapes, or with `--claims` what each claim still needs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BYTES = (
 
 
 def plan_command(args: argparse.Namespace) -> int:
-    """Show what would run, or what claims still need."""
+    """Show the runs of a selection, or what claims still need."""
     keep_in(args.results_dir)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # no process is forked
     if args.claims:
@@ -73,9 +73,8 @@ def plan_command(args: argparse.Namespace) -> int:
 def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) -> dict[str, Any]:
     """The plan of a selection as JSON values.
 
-    `rows` has the bytes of one seed with the earlier runs from which it starts (`_stage` is without them), and by round
-    those of the stage that sends most; `sum` has those of all distinct cells and earlier runs. null is unknown, for the
-    row's `reason`.
+    `rows` has the bytes of one seed with its earlier runs (`_stage` is without them); bytes per round are those of the
+    stage that sends most. `sum` counts all distinct cells and earlier runs. null is unknown; `reason` says why.
     """
     cells, seeds, unique = chosen.cells(), len(chosen.seeds), {run.spec_id: run for run in chosen.runs()}
     rows = list[dict[str, Any]]()
@@ -85,7 +84,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
             line, stages[row.id, column.task] = _planned_row(chosen, cell, args)
             rows.append({"task": column.task, "method": row.id, **line})
     distinct = {row["cell"]: row for row in rows}
-    sent = {  # spec_id -> its own bytes: an earlier run of several rows or seeds counts once
+    sent = {  # spec_id -> bytes: an earlier run that rows or seeds share counts once
         stage.spec_id: sizes
         for row, column, cell in cells
         for stage, sizes in zip([*earlier_stages(cell), cell], stages[row.id, column.task], strict=False)
@@ -118,7 +117,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
 def _planned_row(
     chosen: Selection, cell: RunConfig, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[dict[str, int]]]:
-    """A cell's line of the plan, and the bytes of each of its stages, the first one first; empty if unknown."""
+    """A cell's line in the plan, and the bytes of each of its stages, in order; empty if unknown."""
     chain = [*earlier_stages(cell), cell]
     wires, texts, reason = list[WirePlan](), list[Counted](), None
     try:
@@ -126,7 +125,7 @@ def _planned_row(
             wire, of_stage = wire_of(stage, args)
             wires.append(wire)
             texts += [of_stage] if of_stage else []
-    except UserError as error:  # bytes depend on examples that are not here, or on their texts
+    except UserError as error:  # bytes depend on missing examples, or on their texts
         wires, texts, reason = [], [], str(error)
     totals = ((wire.total.up_bytes, wire.total.down_bytes, wire.setup_bytes) for wire in wires)
     stages = [dict(zip(_WAYS, sizes, strict=True)) for sizes in totals]
@@ -157,18 +156,18 @@ def _planned_row(
 
 
 def _seconds(cells: list[RunConfig], finished: Completed, timings: Timings) -> list[float | None]:
-    """Seconds of each unfinished cell and each run before it, by records of similar cells; None without any."""
+    """Seconds of each unfinished cell and its earlier runs, from records of similar cells; None without any."""
     needed = {before.spec_id for cell in cells for before in chain_of(cell, finished)[:-1]}
     staged = (cell for stage in by_stage(cells, finished) for cell in stage)
     return [timings.seconds(cell) for cell in staged if not finished(cell, cell.spec_id in needed)]
 
 
 def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counted | None]:
-    """What a cell's rounds send, and the counted texts if the bytes depend on them.
+    """The bytes of a cell's rounds, and the counted texts if the bytes depend on them.
 
-    UserError if they depend on examples and there are no data, or on the texts themselves.
+    UserError if they depend on examples without data, or on the texts themselves.
     """
-    # A row may have another encoder than BACKBONE.
+    # A row's encoder may differ from BACKBONE.
     backbone = args.backbone if args.backbone and backbone_name(args.backbone) == cell.backbone else None
     if backbone is None and (wire := plan_of(cell)) is not None:
         return wire, None
@@ -178,8 +177,8 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
         except DependsOnTextsError:
             if cell.source != "generated" and args.data_dir is None:
                 raise UserError(
-                    "bytes that depend on the number of examples: name the folder of the data with --data-dir (or "
-                    "DATA_DIR), and they are counted"
+                    "its bytes depend on the number of examples: name the data folder with --data-dir (or "
+                    "DATA_DIR) to count them"
                 ) from None
     texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
     wire = plan_of(cell, texts.examples) if backbone is None else None
@@ -193,7 +192,7 @@ def _derived(cell: RunConfig, backbone: str | None, examples: Sequence[int] | No
 
 
 def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunResult]:
-    """The records of the results folder, and the committed ones of the papers."""
+    """The records in the results folder, and the papers' committed records."""
     folders = {folder_of(table.paper.id) / "records" for table in tables} | {args.results_dir / "records"}
     return read_folders(folder for folder in sorted(folders) if folder.is_dir())
 
@@ -202,7 +201,7 @@ def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list
 
 
 def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
-    """A line for each method and the tasks on which it sends the same; methods that send nothing are left out."""
+    """A line per method and tasks with the same bytes; methods that send nothing are left out."""
     unique = "" if plan["cells"] == plan["unique_cells"] else f", {plan['unique_cells']} unique"
     count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} finished"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
@@ -234,13 +233,13 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
 
 
 def _texts(chosen: Selection, sizes: Sequence[float]) -> list[str]:
-    """Sizes of one column in one unit; "–" for an unknown one."""
+    """The sizes of a column in one unit; "–" for an unknown size."""
     texts = iter(in_one_unit([size for size in sizes if size == size], chosen.benchmark.paper.gigabyte))
     return [next(texts) if size == size else "–" for size in sizes]
 
 
 def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iterator[str]:
-    """What the table leaves out or does not explain: units, earlier runs, examples, rounds that differ."""
+    """Notes on the table: units, earlier runs, examples, rounds that differ."""
     rows, methods = plan["rows"], {row.id: row.name for row in chosen.rows}
     names = {column.task: column.name for column in chosen.columns}
     notes: dict[str, list[str]] = {}
@@ -250,16 +249,14 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
             notes.setdefault(f"No bytes, as {row['reason']}", []).append(method)
         elif not row["up_bytes"] + row["down_bytes"]:
             size = human_bytes(row["setup_bytes"], chosen.benchmark.paper.gigabyte)
-            notes.setdefault(f"Nothing is sent{f' but {size} one-time' if row['setup_bytes'] else ''}", []).append(
-                method
-            )
+            notes.setdefault(f"Sends nothing{f' but {size} one-time' if row['setup_bytes'] else ''}", []).append(method)
         if examples is not None:
             sample = f", by a 5 % sample: ± {row['counted_error']:.1%}" if row["counted_error"] else ""
             notes.setdefault(f"Counted on {task}'s {examples:,} training examples{sample}", []).append(method)
         for other in row["stand_ins"]:
-            notes.setdefault(f"Not the published data, and never compared with the paper: {other}", []).append(task)
+            notes.setdefault(f"Replaces the published data, never compared with the paper: {other}", []).append(task)
         if row["equal_rounds"] is False:
-            notes.setdefault(f"A round is the mean of rounds that differ, {task}", []).append(method)
+            notes.setdefault(f"Per round is the mean of rounds that differ, {task}", []).append(method)
     defined = chosen.benchmark.scale(chosen.scale.id)
     depths = dict.fromkeys(column.at(chosen.scale, defined).depth for column in chosen.columns)
     for method_row, (option, unit) in product(chosen.rows, chosen.benchmark.units.items()):
@@ -272,24 +269,24 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     yield from (f"{text}: {', '.join(dict.fromkeys(of))}." for text, of in notes.items())
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
-        yield "All rounds include the earlier run from which a run starts; per round is the stage that sends most."
-    yield "One-time: the pre-trained model, sent to every client before the first round; the paper leaves it out."
+        yield "All rounds include a run's earlier runs; per round is for the stage that sends most."
+    yield "One-time: the pre-trained model, sent to each client before round 1; the paper leaves it out."
 
 
 # ---- claims ------------------------------------------------------------------------------------------------------
 
 _CLAIM_HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡")
 _CLAIM_NOTES = """\
-Verdicts hold for a number of seeds that is fixed before the results are seen (docs/statistics.md).
-* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.
-‡ needed to decide the claim, projected from the effect and spread of the runs so far ("none": more than 100)."""
+Fix the number of seeds before you see results: verdicts assume this (docs/statistics.md).
+* One process, from the mean of records of the same row and task, or method and task; ? is unknown.
+‡ Needed to decide the claim, projected from the effect and spread so far ("none": more than 100)."""
 
 
 def show_needs(args: argparse.Namespace) -> int:
-    """Print, claim by claim, the cells without a record, then the commands that compute them."""
+    """Print the unrecorded cells of each claim, then the commands that compute them."""
     claims = claims_of(args.id)
     if not claims:
-        raise UserError(f"{args.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
+        raise UserError(f"expected a paper with claims, such as fedsplitbert, found {args.id}")
     tables = benchmarks_of(args.id)
     scale = scale_of(next(table for table in tables.values() if table.paper.id == args.id), args.scale or "lite")
     records = known_records(args, tables.values())
@@ -315,9 +312,9 @@ def show_needs(args: argparse.Namespace) -> int:
 
 
 def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
-    """Use a stand-in for each task without records whose data are missing from the data directory.
+    """Use a stand-in for each task that has no records and no data in the data directory.
 
-    Without a data directory the hub may have all data, so nothing is replaced.
+    Without a data directory the hub may have all data, so no task is replaced.
     """
     if args.data_dir is None:
         return runs
@@ -335,11 +332,11 @@ def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
 
 
 def commands(missing: Iterable[Missing], scale: str) -> list[str]:
-    """Make commands for missing cells: one for each benchmark, number of seeds, and tasks with the same rows."""
+    """The make commands for missing cells: one per benchmark, number of seeds, and tasks with the same rows."""
     entries = [(each.at.benchmark, each.task, each.at.row, each.seeds) for each in missing]
     frame = pd.DataFrame(entries, columns=["table", "task", "row", "seeds"])
     for keys, merged, merge in (
-        (["table", "task", "row"], "seeds", "max"),  # the most that a claim asks for
+        (["table", "task", "row"], "seeds", "max"),  # the most that any claim needs
         (["table", "task", "seeds"], "row", lambda names: ",".join(sorted(names))),
         (["table", "seeds", "row"], "task", ",".join),
     ):

@@ -1,4 +1,4 @@
-"""The display of running cells: how many are finished, the round of each running one, and the time left."""
+"""The progress display: finished cells, the round of each running cell, and the time left."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from benchmarks.running.timings import Timings
 from benchmarks.tasks import task
 from reports.pages.text import human_seconds
 
-FIRST_PAUSE, LONGEST_PAUSE = 60.0, 960.0  # seconds between two lines in a file; each pause is twice the last one
+FIRST_PAUSE, LONGEST_PAUSE = 60.0, 960.0  # seconds between two lines in a file; each pause doubles the last
 NO_TIMINGS = Timings()
-START_UP = 60.0  # recorded seconds after which this machine's own pace counts as much as the records' pace
+START_UP = 60.0  # recorded seconds after which this machine's pace and the records' pace have equal weight
 
 
 def warn(message: str) -> None:
@@ -30,7 +30,7 @@ def warn(message: str) -> None:
 
 
 class ProgressDisplay:
-    """A sink of events: live bars in a terminal; elsewhere a line now and then. Every finished cell goes to a log."""
+    """A listener for events: live bars in a terminal, otherwise occasional lines; finished cells go to a log."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class ProgressDisplay:
         timings: Timings = NO_TIMINGS,
         log: Path | None = None,
     ) -> None:
-        """Show a title and the progress of cells.
+        """Show a title and the cells' progress.
 
-        names: spec_id -> a cell's name. log: a file for finished cells; without it the console has a line for each.
+        names: spec_id -> a cell's name. log: a file for finished cells; without it each prints a line.
         """
         self.console = console or Console(stderr=True)
         self.names, self.log, self.count = names, log, len(cells)
@@ -52,7 +52,7 @@ class ProgressDisplay:
         self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=self.console)
         self.total = self.bars.add_task(title, total=len(cells), note="")
         self.running: dict[str, tuple[TaskID, RunConfig]] = {}
-        self.messages: set[str] = set()  # notes and reasons that were printed
+        self.messages: set[str] = set()  # printed notes and reasons
         self.done = 0
         self.pause, self.printed = FIRST_PAUSE, time.monotonic()
 
@@ -71,7 +71,7 @@ class ProgressDisplay:
             case events.CellStarted(cell, cell_id, finished, examples, note):
                 if self._is_new(note):
                     self._print(note)
-                self._stop(cell_id)  # of a worker that died; another one resumes it
+                self._stop(cell_id)  # its worker died; another one resumes it
                 total, done = sum(examples), sum(examples[: len(finished)])
                 bar = self.bars.add_task(f"  {self._name(cell)}", total=total, completed=done, note="")
                 self.running[cell_id] = bar, cell
@@ -115,7 +115,7 @@ class ProgressDisplay:
             self._stop(cell_id)
         line = f"[{self.done}/{self.count}] {self._name(cell)}: {result}"
         if self.log is not None:
-            with suppress(OSError):  # a full disk is reported where a result is lost
+            with suppress(OSError):  # saving results reports a full disk
                 self.log.parent.mkdir(parents=True, exist_ok=True)
                 with self.log.open("a", encoding="utf-8") as file:
                     file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
@@ -124,7 +124,7 @@ class ProgressDisplay:
         self._update()
 
     def _update(self) -> None:
-        """Show the estimate: next to the bar, or now and then as a line."""
+        """Show the estimate next to the bar, or in occasional lines."""
         self.bars.update(self.total, completed=self.done, note=str(self.time_left))
         if not self.console.is_terminal and time.monotonic() - self.printed >= self.pause:
             self._print(f"[{self.done}/{self.count}] {self.time_left}".rstrip())
@@ -139,7 +139,7 @@ class ProgressDisplay:
 
 
 def _result(record: RunResult) -> str:
-    """A finished cell's scores at the round that its table shows, and its duration."""
+    """A finished cell's scores at the round that its table shows, and its time."""
     if record.diverged:
         return f"{record.divergence}: {record.diverged['reason']}"
     scores = record.rounds[record.chosen_round - 1].scores
@@ -152,10 +152,10 @@ def _result(record: RunResult) -> str:
 
 
 class TimeLeft:
-    """The time that cells still take: the work left, divided by the speed so far.
+    """The time left: the remaining work, divided by the speed so far.
 
-    A run's work is that of `Timings.work`. With records, the first minute of work also counts as if it went at their
-    pace, as loading libraries can take longer than a cell. Without records, cells that train nothing say nothing.
+    `Timings.work` gives a run's work. With records, the speed includes one minute at the records' pace, as loading
+    libraries can take longer than a cell. Without records, cells that train nothing do not count.
     """
 
     def __init__(self, cells: Sequence[RunConfig], timings: Timings) -> None:
@@ -166,22 +166,22 @@ class TimeLeft:
         self.started: float | None = None
 
     def start(self, cell: RunConfig, share: float) -> None:
-        """A run begins, or resumes after a share of its training."""
+        """Count a run that begins, or resumes after a share of its training."""
         self.started = time.monotonic() if self.started is None else self.started
         self.left[cell.spec_id] = self.work.get(cell.spec_id, 0.0) * (1 - share)
 
     def train(self, cell: RunConfig, share: float) -> None:
-        """A run has completed a share of its training."""
+        """Count a completed share of a run's training."""
         left = self.work.get(cell.spec_id, 0.0) * (1 - share)
         self.done += self.left.get(cell.spec_id, left) - left
         self.left[cell.spec_id] = left
 
     def end(self, cell: RunConfig) -> None:
-        """A run ended, failed, or was finished before."""
+        """Count a run that ended, failed, or was already finished."""
         self.left.pop(cell.spec_id, None)
 
     def seconds(self) -> float | None:
-        """Seconds left; None before any training, and without records before a two-hundredth of the work."""
+        """Seconds left; None before any training or, without records, before 0.5 % of the work."""
         least = 0.0 if self.start_up else sum(self.work.values()) / 200
         if self.started is None or not self.done or self.done < least:
             return None

@@ -1,4 +1,4 @@
-"""The command `rehearse`: a step of each method and model of the paper scale, on random texts on a CPU."""
+"""The command `rehearse`: one step per method and model at paper scale, on random texts on a CPU."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
 PAPER = SCALES[-1]
-TEXTS = 2  # of a batch
-SPECIAL = 5  # the first ids of a vocabulary, which are no words
+TEXTS = 2  # per batch
+SPECIAL = 5  # the first ids of a vocabulary are special tokens
 
 
 def random_texts(tokens: int, words: int, objective: Objective, classes: int) -> Examples:
-    """Texts of random words, each with a random label, or a target for each token where the data have them."""
+    """Texts of random words, each with a random label, or with a target per token if the task has those."""
     rng, size = np.random.default_rng(0), TEXTS * tokens
     ids = rng.integers(SPECIAL, words, size).astype(np.int32)
     labels = rng.integers(0, classes, TEXTS).astype(np.float32 if isinstance(objective, Regression) else np.int64)
@@ -46,14 +46,14 @@ def random_texts(tokens: int, words: int, objective: Objective, classes: int) ->
 
 
 def rehearse_command(args: argparse.Namespace) -> int:
-    """Take one optimisation step with each distinct method and model. Nothing is recorded."""
+    """Take one optimisation step per distinct method and model, and record nothing."""
     print(f"One step on {TEXTS} texts of random words, at the papers' shapes; nothing is recorded.")
     failed = list[str]()
     for place, cell in distinct(args.id):
         started, located = time.perf_counter(), _located(cell)
         try:
             outcome = f"loss {step(cell, located):.3g}"
-        except Exception as error:  # noqa: BLE001 - the others are rehearsed, too
+        except Exception as error:  # noqa: BLE001 - other rehearsals still run
             outcome = f"failed: {type(error).__name__}: {error}"
             failed.append(place)
         weights = "checkpoint" if located and located.folder else "random weights"
@@ -65,9 +65,9 @@ def rehearse_command(args: argparse.Namespace) -> int:
 
 
 def distinct(ids: list[str]) -> Iterator[tuple[str, RunConfig]]:
-    """A run of each distinct method and model at the paper scale, and the table that has it first.
+    """A run per distinct method and model at paper scale, and the first table that has it.
 
-    Numbers among a method's options, such as a critical layer, do not make it another method.
+    Options that are numbers, such as a critical layer, do not distinguish methods.
     """
     seen = set[str]()
     for name in [table for each in ids for table in tables_of(each)] or benchmark_ids():
@@ -86,7 +86,7 @@ def distinct(ids: list[str]) -> Iterator[tuple[str, RunConfig]]:
 
 
 def _located(cell: RunConfig) -> Located | None:
-    """The encoder's files, if they are on this machine."""
+    """The encoder's files, if this machine has them."""
     try:
         return locate(cell.backbone, local_only=True)
     except UserError:
@@ -110,5 +110,5 @@ def step(cell: RunConfig, located: Located | None) -> float:
     state, metrics = algorithm.round(state, clients[:1], channel)
     answers = algorithm.predict(state, clients[0], texts)
     if not np.isfinite(answers).all():
-        raise UserError(f"{cell.label}: expected finite answers, found others")
+        raise UserError(f"{cell.label}: expected finite outputs, found others")
     return float("nan") if metrics.train_loss is None else metrics.train_loss

@@ -43,19 +43,21 @@ from reports.pages import files
 from reports.pages.render import print_page
 from reports.sweeps import SECTION
 
-Drawing = tuple[Callable[..., Any], Mapping[Path, str]]  # a figure, and path -> kind
-_drawings: list[Drawing] = []  # in a process that draws some of them
+Drawing = tuple[Callable[..., Any], Mapping[Path, str]]  # draws a figure; path -> kind
+_drawings: list[Drawing] = []  # set before the fork of the processes that draw
 
 
 def report_command(args: argparse.Namespace) -> int:
-    """Show what has been run of some benchmarks or papers, or of all, at each scale that has records."""
+    """Show the results of the given benchmarks or papers (default: all), at each scale with records."""
     folders = _with_committed(args.records) or [args.results_dir / "records"]
     records, results_dir = read_folders(folders), args.results_dir
     require_writable(results_dir)
     keep_in(results_dir)
     chosen = _with_records(_ids(args.id), args.scale, records, partial(selection, args))
     if not chosen:
-        raise UserError(f"no record in {', '.join(map(str, folders))} belongs to what was asked for: run it first")
+        raise UserError(
+            f"expected records in {', '.join(map(str, folders))}, found none of these tables: run them first"
+        )
     drawings: list[Drawing] = []
     pages, pictures = [], {}  # pictures: benchmark id -> path
     for part in chosen:
@@ -84,7 +86,7 @@ def report_command(args: argparse.Namespace) -> int:
 
 
 def _with_committed(folders: Sequence[Path]) -> list[Path]:
-    """Folders of records; with a paper's committed one also the other papers', which hold cells of its tables."""
+    """Folders of records; a paper's committed folder adds the other papers', which have cells of its tables."""
     committed = [folder_of(paper) / "records" for paper in tables_by_paper()]
     named = {folder.resolve() for folder in folders}
     shared = [folder for folder in committed if folder.is_dir()] if named & {*committed} else []
@@ -92,7 +94,7 @@ def _with_committed(folders: Sequence[Path]) -> list[Path]:
 
 
 def _draw_all(drawings: Sequence[Drawing]) -> None:
-    """Write figures, in parallel where processes can be forked: they have the records in memory."""
+    """Write figures, in parallel if processes can be forked, as these share the records in memory."""
     workers = min(len(drawings), available_cores())
     if sys.platform != "linux" or workers < 2:
         for drawing in drawings:
@@ -107,17 +109,17 @@ def _draw(number: int) -> None:
 
 
 def _ids(names: Sequence[str]) -> list[str]:
-    """The ids of the benchmarks that names of benchmarks or papers mean, each once; no names mean all."""
+    """The distinct benchmark ids for names of benchmarks or papers; no names mean all."""
     return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
 def _with_records(
     ids: Sequence[str], scale: str | None, records: Sequence[RunResult], choose: Callable[[str, str], Selection]
 ) -> list[Selection]:
-    """Each benchmark, at each scale that has some of the records, as a table's id and a scale choose it.
+    """Select each benchmark at each scale that has records.
 
-    Benchmarks without the named scale are skipped, unless none of them has it. A table of closed forms needs no run:
-    shapes give its sizes wherever its paper has a record. One that needs nothing else is shown at a named scale.
+    Benchmarks without the named scale are skipped, unless none has it. A table of closed forms needs no run: it is
+    selected if its paper has a record or, if it needs no measurement at all, at a named scale.
     """
     at = {record.cell.scale for record in records}
     places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
@@ -141,7 +143,7 @@ def _with_records(
 
 
 def _claims(paper: Paper, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
-    """Judge a paper's claims at a scale and write them. prints: each of them."""
+    """Judge a paper's claims at a scale and write them. prints: also print each claim."""
     if judgements := judged(paper.id, at, records):
         path = folder / f"claims-{at.id}.md"
         write_text(path, claims_markdown(judgements))
@@ -152,7 +154,7 @@ def _claims(paper: Paper, at: Scale, records: Sequence[RunResult], folder: Path,
 
 
 def _audit(paper: Paper, records: Sequence[RunResult], folder: Path) -> Sequence[Finding]:
-    """Check a paper's published numbers against each other and write the findings; () without an audit."""
+    """Check the consistency of a paper's published numbers and write the findings; () without an audit."""
     if findings := audited(paper.id, records):
         write_text(folder / "audit.md", audit_markdown(findings))
         print(f"{paper.name}, {audit_summary(findings)} {folder / 'audit.md'}")
@@ -160,7 +162,7 @@ def _audit(paper: Paper, records: Sequence[RunResult], folder: Path) -> Sequence
 
 
 def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
-    """The sections of the committed sweeps of these benchmarks, at one scale or at all."""
+    """The sections of these benchmarks' committed sweeps, at one scale or all."""
     folders = [
         folder_of(table.paper.id) / "sweeps" / table.id / at.id
         for table in map(benchmark, ids)
@@ -171,9 +173,9 @@ def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
 
 
 def import_command(args: argparse.Namespace) -> int:
-    """Add the records of a folder with their predictions, each checked, and update MLflow.
+    """Check the records and predictions in a folder, add them, and update MLflow.
 
-    A record without its predictions is added and named; a later import can add them.
+    Records without predictions are added and listed; a later import can add the predictions.
     """
     records, options = read_folders([args.folder]), api.settings(**machine(args))
     alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
@@ -182,13 +184,13 @@ def import_command(args: argparse.Namespace) -> int:
         copy_predictions(args.folder, record, options.records_dir)
         write_result(options.records_dir, record)
     new = sum(record.file_name not in before for record in records)
-    print(f"{new} records imported, {len(records) - new} were present already")
+    print(f"{new} records imported, {len(records) - new} already present")
     if alone:
-        print(f"imported without predictions, which {args.folder} lacks: {', '.join(alone)}")
+        print(f"imported without predictions, as {args.folder} lacks them: {', '.join(alone)}")
     for part in _with_records(benchmark_ids(), None, records, part_of):
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
         ids = {run.definition_id for run in runs}
-        with open_mirror(part, options, warn) as mirror:  # earlier runs come first, as later ones link to them
+        with open_mirror(part, options, warn) as mirror:  # earlier runs first, as later ones link to them
             mirror.sync([record for of in (stages, ids) for record in records if record.cell.definition_id in of])
     return 0

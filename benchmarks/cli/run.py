@@ -25,7 +25,7 @@ from benchmarks.selection import Selection, tables_of
 
 
 def run_command(args: argparse.Namespace) -> int:
-    """Compute the unfinished runs, show the results and write the table; for a paper, table by table."""
+    """Compute unfinished runs, show the results and write the table; a paper's tables run one by one."""
     tables = tables_of(args.id)
     if tables == [args.id]:
         _run_table(args)
@@ -45,14 +45,14 @@ def run_command(args: argparse.Namespace) -> int:
 
 
 def _run_table(args: argparse.Namespace) -> None:
-    """Run a selection, and the earlier runs that its cells begin from, with progress and tracking; show the results."""
+    """Run a selection and its cells' earlier runs, with progress and tracking, and show the results."""
     chosen = selection(args)
     options = api.settings(**machine(args), cells=len(chosen.runs()))
     if not args.tasks:
         chosen = with_stand_ins(chosen, options)
     records: list[RunResult] = []
     completed = Completed(options)
-    require_inputs(chosen.runs(), options, completed)  # before MLflow and torch are loaded
+    require_inputs(chosen.runs(), options, completed)  # before loading MLflow and torch
     problem: UserError | None = None
     with ExitStack() as stack:
         mirror = None if args.no_tracking else stack.enter_context(open_mirror(chosen, options, warn))
@@ -60,7 +60,7 @@ def _run_table(args: argparse.Namespace) -> None:
 
             def tell(event: Event) -> None:
                 if isinstance(event, CellFinished):
-                    records.append(replace(event.record, folder=options.records_dir))  # next to its answers
+                    records.append(replace(event.record, folder=options.records_dir))  # next to its predictions
                 display(event)
                 if mirror:
                     mirror(event)
@@ -79,7 +79,7 @@ def _run_table(args: argparse.Namespace) -> None:
 
 
 def _display(chosen: Selection, options: RunOptions, completed: Completed) -> ProgressDisplay:
-    """The progress of a selection's cells and earlier runs, with an estimate from records of similar cells."""
+    """The progress display for a selection's cells and earlier runs; records of similar cells give its estimate."""
     jobs = list(chain(*staged_jobs(chosen.runs(), chosen.benchmark.keeps_weights, completed)))
     again = {job.cell.spec_id for job in jobs if job.needs_weights and not completed(job.cell, with_weights=True)}
     here = list(taken_in([options.records_dir]))
@@ -90,7 +90,7 @@ def _display(chosen: Selection, options: RunOptions, completed: Completed) -> Pr
 
 
 def with_stand_ins(chosen: Selection, options: RunOptions) -> Selection:
-    """The selection with stand-ins only in place of tasks whose data are missing."""
+    """The selection with stand-ins only for tasks without data."""
     tasks = {column.task for column in chosen.columns}
     left_out = []
     for stand_in in (column for column in chosen.columns if column.instead_of in tasks):

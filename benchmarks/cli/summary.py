@@ -1,4 +1,4 @@
-"""The end of a run: its scores as one matrix, what they are worth, the bytes sent, and the files of the whole table."""
+"""The summary after a run: a matrix of scores, their evidence, bytes, and the files of the whole table."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from reports.pages.page import Page
 from reports.pages.render import print_page
 from reports.pages.text import NOTHING, in_one_unit, number, row_name
 
-REFERENCES = ("local-majority", "fedavg")  # rows that a run is shown with, where they have records
-WIDTH = 150  # characters of the summary in a file: nine tasks with one seed
-_LONGEST_NAME = 36  # characters of a method in the matrix
+REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
+WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
+_LONGEST_NAME = 36  # characters of a method's name in the matrix
 _ROUNDS = {"chosen": "at the round chosen on validation data", "last": "at the last round", "best": "at the best round"}
 
 
 def show_run(
     chosen: Selection, records: Sequence[RunResult], every: Sequence[RunResult], results_dir: Path, notes: bool
 ) -> list[Path]:
-    """Print the results of a run, and write the whole table; returns its files.
+    """Print a run's results and write the whole table; returns its files.
 
     every: all records, for the table and for reference rows of the same tasks and seeds.
     """
@@ -62,9 +62,9 @@ def write_table(
     score_at: str = "chosen",
     draw: Any = files.draw,
 ) -> tuple[Page, Path, list[Path]]:
-    """Write the files of the whole table of a selection; returns its page, the folder and the files.
+    """Write the whole table of a selection; returns its page, the folder and the files.
 
-    Changed settings have a separate folder. draw: writes the plots, or collects them for later.
+    Changed settings get a separate folder. draw: writes the plots, or collects them for later.
     """
     scale = chosen.scale
     whole = replace(chosen, rows=chosen.benchmark.rows_at(scale), columns=chosen.benchmark.columns_at(scale))
@@ -75,9 +75,9 @@ def write_table(
 
 
 def summary(page: Page, width: int | None = None) -> list[str]:
-    """A heading, each method's score on each task, what the scores are worth, and bytes.
+    """A heading, each method's score per task, notes on the evidence, and bytes.
 
-    width: of the matrix; None for the terminal's.
+    width: characters per line of the matrix; None for the terminal's width.
     """
     request, console = page.request, Console()
     width = width or (console.width if console.is_terminal else WIDTH)
@@ -96,7 +96,7 @@ def summary(page: Page, width: int | None = None) -> list[str]:
 
 
 def _matrix(page: Page, width: int) -> Iterator[str]:
-    """Methods as lines, tasks as columns, without those that have no score; several blocks if one is too wide."""
+    """Methods as lines and tasks as columns, without empty ones; several blocks if one is too wide."""
     request = page.request
     values = {
         (row.id, column.task): _values(request, row, column) for row in request.rows for column in request.columns
@@ -106,20 +106,20 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
     counts = sorted({len(values[row.id, column.task]) for row in rows for column in columns} - {0})
     what = "Score" if counts == [1] else "Mean ± standard deviation"
     seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}" if counts else "no seed"
-    yield f"{what} of {seeds}, {_ROUNDS[request.scored_at]}; † marks methods that are not in the paper."
+    yield f"{what} of {seeds}, {_ROUNDS[request.scored_at]}; † marks methods that the paper lacks."
     texts = [["", *(row_name(row)[:_LONGEST_NAME] for row in rows)]]
     for column in columns:
         heading = f"{column.name} {score_label(column, column.averaged)}"
         texts.append([heading, *(_cell(values[row.id, column.task], len(counts) > 1) for row in rows)])
     if len(request.columns) > 1 and "ours" in (frame := page.frame()):
         frame = frame[(frame["column"] == AVERAGE) & frame["ours"].notna()]
-        averages = dict(zip(frame["row"], frame["ours"], strict=True))  # over tasks, by the paper's rule
+        averages = dict(zip(frame["row"], frame["ours"], strict=True))  # over tasks, by the paper's definition
         texts += [["Average", *(number(averages.get(row.id)) for row in rows)]] if averages else []
     yield from _in_columns(texts, width)
 
 
 def _in_columns(columns: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """Lines of texts: the first column to the left, the others to the right, in several blocks if they are too wide."""
+    """Lines with the first column left-aligned, the others right-aligned; several blocks if they are too wide."""
     names, *blocks = [[f"{text:{max(map(len, column))}}" for text in column] for column in columns]
     lines = names
     for block in ([f"  {text.strip():>{len(text)}}" for text in block] for block in blocks):
@@ -131,7 +131,7 @@ def _in_columns(columns: Sequence[Sequence[str]], width: int) -> Iterator[str]:
 
 
 def _gains(page: Page, width: int) -> Iterator[str]:
-    """The quantity of a table of bytes: how many times fewer a method sends than its baselines, as measured."""
+    """The measured gains in a table of bytes: a baseline's bytes divided by a method's."""
     frame = page.frame()
     if "gain" not in set(frame.get("quantity", ())):
         return
@@ -140,7 +140,7 @@ def _gains(page: Page, width: int) -> Iterator[str]:
     if gains.empty:
         return
     rows, by = page.request.benchmark.row, "over" if "over" in gains else "task"
-    yield "Gain: the bytes of the baseline divided by those of the method."
+    yield "Gain: the baseline's bytes divided by the method's."
     texts = [["", *(row_name(rows(name))[:_LONGEST_NAME] for name in gains["row"].unique())]]
     for name in gains[by].unique():
         values = gains[gains[by] == name].set_index("row")["value"]
@@ -150,7 +150,7 @@ def _gains(page: Page, width: int) -> Iterator[str]:
 
 
 def _values(request: Request, row: Row, column: Column) -> tuple[float, ...]:
-    """The defined values of the headline score, one a seed, in the metric's unit."""
+    """The defined values of the headline score, one per seed, in the metric's unit."""
     return known(scores_of(request.records_of(row, column), column.averaged).at(request.score_at))
 
 
@@ -163,20 +163,20 @@ def _cell(values: Sequence[float], with_count: bool) -> str:
 
 
 def _worth(request: Request) -> Iterator[str]:
-    """Why the scores are no evidence of an ordering of methods, where they are not."""
+    """Why the scores are no evidence for an ordering of methods, if so."""
     if request.scale.id == "demo":
-        yield "Generated data: the scores say nothing about the methods."
+        yield "Generated data: scores are no evidence about methods."
     if {len(selection.records) for selection in request.selections.values()} - {0} == {1}:
         yield "1 seed: no ordering."
     for column in request.columns:
         gate = gates(request).get(column.task)
         if gate and gate.is_shut:
-            yield f"Not evidence of an ordering on {column.name}: {gate.why}."
+            yield f"No evidence for an ordering on {column.name}: {gate.why}."
 
 
 def _sent(request: Request) -> Iterator[str]:
-    """Bytes of a round by method, as the paper counts them, in one unit; then those of all runs."""
-    benchmark, runs, sent = request.benchmark, dict[str, RunBytes](), []  # runs: each of them once, with earlier ones
+    """Each method's bytes per round, as the paper counts them, in one unit; then the bytes of all runs."""
+    benchmark, runs, sent = request.benchmark, dict[str, RunBytes](), []  # runs: distinct, with earlier runs
     for row in request.rows:
         cells = [(column, request.records_of(row, column)) for column in request.columns]
         every = (measured_cost(benchmark, column, records, request.find) for column, records in cells)

@@ -1,4 +1,4 @@
-"""The command `sweep`: tune settings on validation data. Missing inputs are named before torch is loaded."""
+"""The command `sweep`: tune settings on validation data. It reports missing inputs before it loads torch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from benchmarks.sweeps.tuning import read_sweep
 
 
 def sweep_command(args: argparse.Namespace) -> int:
-    """Try settings on validation data, show and write the outcome, and how to run the table with the best."""
+    """Try settings on validation data, write the outcome, and print the command that uses the best values."""
     chosen = selection(args)
     search = chosen.benchmark.search(chosen.scale)
     if args.adopt and (search.chosen is None or args.grid):
-        why = "takes what the definition tunes, without --grid" if args.grid else "reads no choices"
+        why = "is for the definition's grid, without --grid" if args.grid else "has no file for choices"
         raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
     options = api.settings(**machine(args))
     rows = [row for row in chosen.rows if args.grid or row.id in search.grids]
     require_inputs(replace(chosen, rows=rows).runs() if rows else [], options, lambda cell, with_weights: False)
-    read_sweep(options.results_dir / chosen.sweep_file)  # a damaged file ends the command before hours of training
+    read_sweep(options.results_dir / chosen.sweep_file)  # fail on a damaged file now, not after hours of training
     from benchmarks.cli.trials import tune  # loads torch, Optuna and MLflow
 
     tune(chosen, options, args, f"The table with the best values:\n  {_command(args)}")

@@ -1,4 +1,4 @@
-"""The table that MLflow shows: its definition, the names of its runs, and the published values."""
+"""A table for MLflow: its definition, run names and published values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Cells = Sequence[tuple[Row, Column, RunConfig]]
 
 
 def open_mirror(chosen: Selection, options: RunOptions, warn: Callable[[str], None], trials: Cells = ()) -> closing:
-    """A context with the listener that shows a selection in MLflow: a run for its table, and one below it a cell.
+    """A context with a listener that logs a selection to MLflow: a parent run for the table, a child per cell.
 
-    trials: of a sweep, each as a row; empty for a table.
+    trials: the trials of a sweep, as rows; empty for a table.
     """
     from benchmarks.tracking.mirror import Mirror  # loads MLflow, which takes seconds
 
@@ -35,7 +35,7 @@ def open_mirror(chosen: Selection, options: RunOptions, warn: Callable[[str], No
 
 
 def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) -> Table:
-    """The whole table of which a selection is a part, or the trials of a sweep."""
+    """The whole table of a selection, or a sweep's trials."""
 
     def may_be_compared(record: RunResult) -> bool:
         return record.cell.holdout == "test" and is_comparable(chosen.scale, [record])
@@ -48,8 +48,8 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) ->
     command = _command(chosen, options, "sweep" if trials else "run")
     convention = (
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink`, `bytes/downlink` and MB are "
-        "sums over rounds and clients, with all earlier runs from which a run begins; `_stage` leaves these out. "
-        "Methods marked † are in no paper. The menu *Views* has each table and task, and its curves."
+        "sums over rounds and clients, including earlier runs; `_stage` excludes these. "
+        "The paper lacks methods marked †. The menu *Views* has each table and task, with curves."
     )
     return Table(
         id=f"{slug}-changed-{digest(scale.label, 8)}" if changes else slug,
@@ -68,7 +68,7 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) ->
 
 
 def _command(chosen: Selection, options: RunOptions, command: str) -> list[str]:
-    """The arguments of the command that repeats a table, or a sweep of it."""
+    """The arguments of the command that repeats a table or its sweep."""
     changes = (f"{k}={v if isinstance(v, str) else canonical_json(v)}" for k, v in chosen.benchmark.overrides)
     return [
         *("python", "-m", "benchmarks", command, chosen.benchmark.id, "--scale", chosen.scale.id),
@@ -81,12 +81,12 @@ def _command(chosen: Selection, options: RunOptions, command: str) -> list[str]:
 
 
 def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, TableCell]:
-    """definition_id of a run -> how the table shows it: all runs of the table, whatever part of it is chosen."""
+    """definition_id of a run -> how the table shows it, for all runs of the table, selected or not."""
     benchmark, scale = chosen.benchmark, chosen.scale
     cells = list(trials)
     every = product(benchmark.rows_at(scale), benchmark.columns_at(scale), chosen.seeds)
     for row, column, seed in () if trials else every:
-        with suppress(UserError):  # settings that other methods do not have
+        with suppress(UserError):  # settings that other methods lack
             cells.append((row, column, benchmark.cell(row, column, scale, seed)))
     places: dict[str, list[tuple[Row, Column, RunConfig]]] = {}
     for place in cells:

@@ -1,4 +1,4 @@
-"""The trials of a sweep: what is tried, the progress, and the table and pictures of the outcome."""
+"""The trials of a sweep: plan them, run them, and write tables and figures."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from reports.sweeps import Result, figure, trials_frame
 
 
 def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_command: str) -> None:
-    """Run what is left of a sweep, show the outcome and write its files.
+    """Run the remaining trials of a sweep, show the outcome and write its files.
 
     Args:
         chosen: The part of the benchmark.
-        options: Where results are.
+        options: The folders and the machine.
         args: The arguments of the sweep.
-        next_command: A text with the command that uses the outcome.
+        next_command: How to use the outcome, printed at the end.
 
     Raises:
         UserError: The arguments do not fit, or a study has no best trial.
     """
     tunings = _planned(chosen, options, args)
     if left := [row.name for row in chosen.rows if row not in [tuning.row for tuning in tunings]]:
-        print(f"Left out, as the sweep tunes nothing in them: {', '.join(left)}.")
+        print(f"Left out, as the sweep tunes none of their settings: {', '.join(left)}.")
     studies = [TunedStudy(tuning, options.results_dir) for tuning in tunings]
     problem = _run(chosen, studies, options)
     results = [result_of(study) for study in studies]
@@ -59,15 +59,15 @@ def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_
         _show_in_mlflow(chosen, studies, options, files)
     _print_sweep(chosen, results)
     print(f"Written to {' and '.join(map(str, paths))}. {next_command}")
-    print(f"Of every sweep of {chosen.title} so far:", *files, sep="\n  ")
+    print(f"Files for all sweeps of {chosen.title} so far:", *files, sep="\n  ")
     if undecided := [" · ".join(names_of(result, chosen.benchmark)) for result in results if result["best"] is None]:
-        raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
+        raise UserError(f"no best trial for {', '.join(undecided)}: {problem or 'every score is undefined'}")
     if problem:
         warn(problem)
 
 
 def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -> list[Tuning]:
-    """What is tried of each task and method; UserError if the arguments do not fit."""
+    """The trials per task and method; UserError if the arguments do not fit."""
     benchmark, scale, search = chosen.benchmark, chosen.scale, chosen.benchmark.search(chosen.scale)
     given = read_grid(args.grid)
     if (args.seeds != range(1) or args.seed is not None) and search.seeds:
@@ -76,11 +76,9 @@ def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -
     for name in (assignment.partition("=")[0] for assignment in args.set):
         for tuned in (*{field for space in tried.values() for field in space}, "holdout"):
             if f"{tuned}.".startswith(f"{name}.") or f"{name}.".startswith(f"{tuned}."):
-                raise UserError(
-                    f"--set {name}: this sweep decides {tuned} itself; leave it out, or choose other METHODS"
-                )
+                raise UserError(f"--set {name}: this sweep tunes {tuned}; leave it out, or choose other METHODS")
     seeds = search.seeds or tuple(chosen.seeds)
-    # A user's grid is tried whole, whatever the definition's budget.
+    # The definition's budget does not limit a user's grid.
     trials = args.trials or (None if args.grid else search.trials)
     rows, columns = ({one.id: one for one in chosen.rows}, {one.task: one for one in chosen.columns})
     rungs = search.rungs if args.rungs is None else args.rungs
@@ -91,7 +89,7 @@ def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -
 
 
 def _run(chosen: Selection, studies: Sequence[TunedStudy], options: RunOptions) -> str:
-    """Run the trials that are left; returns the problems, each with the trials that it stopped."""
+    """Run the remaining trials; returns each problem with the trials that it stopped."""
     reasons, names = dict[str, list[str]](), dict[str, str]()
     left = [cell for study in studies for values in study.left() for cell in study.tuning.cells(values)]
     with ProgressDisplay(f"{chosen.title} sweep", left, names) as display:
@@ -108,7 +106,7 @@ def _run(chosen: Selection, studies: Sequence[TunedStudy], options: RunOptions) 
 def _show_in_mlflow(
     chosen: Selection, studies: Sequence[TunedStudy], options: RunOptions, files: Sequence[Path]
 ) -> None:
-    """Bring the trials that have ended into MLflow, with the sweep's files."""
+    """Log finished trials and the sweep's files to MLflow."""
     trials = [
         (study.tuning.named(values), study.tuning.column, cell)
         for study in studies
@@ -122,7 +120,7 @@ def _show_in_mlflow(
 
 
 def _print_sweep(chosen: Selection, results: Sequence[Result]) -> None:
-    """Every trial with its validation score, the best one marked, with all that equal it."""
+    """Print each trial's validation score, and mark the best one and its ties."""
     table = Table(title=f"{chosen.title} sweep: scores {results[0]['score'].partition(' ')[2]}")
     for heading in ("Task", "Method", "Tried", "Score", "sd", "n", "Uplink", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n", "Uplink") else "left")
@@ -150,7 +148,7 @@ def _print_sweep(chosen: Selection, results: Sequence[Result]) -> None:
 
 
 def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, folder: Path) -> list[Path]:
-    """Write trials.csv and the figure of the trials into a folder; returns their paths."""
+    """Write trials.csv and the trials' figure to a folder; returns their paths."""
     results = [result for result in results if result.get("metric") and result["trials"]]
     contents = {"trials.csv": trials_frame(results).to_csv(index=False, lineterminator="\n").encode()}
     drawn = render(partial(figure, results, table, scale), *KINDS)
@@ -161,12 +159,12 @@ def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, fold
 
 
 def names_of(result: Result, table: Benchmark) -> tuple[str, str]:
-    """Task and method of a study, by name."""
+    """The task's and method's names in a study."""
     tasks, rows = {column.task: column.name for column in table.columns}, {row.id: row.name for row in table.rows}
     task, method = str(result["task"]), str(result["method"])
     return tasks.get(task, task), rows.get(method, method)
 
 
 def shown(trial: Mapping[str, Any], chosen: Selection) -> str:
-    """The values of a trial, as the table writes them."""
+    """A trial's values, as the table writes them."""
     return ", ".join(chosen.benchmark.shown(name, value, chosen.scale) for name, value in trial["values"].items())

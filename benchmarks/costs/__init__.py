@@ -1,4 +1,4 @@
-"""Costs of communication and of a client as data: the papers' equations, and amounts derived from shapes."""
+"""Communication and client costs as data: the papers' equations, and amounts derived from shapes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-Parts = Mapping[str, float]  # kind of payload, as the ledger names it -> bytes of all rounds, directions and clients
-Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> its bytes
+Parts = Mapping[str, float]  # kind of payload, as in the ledger -> bytes over all rounds, directions and clients
+Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> bytes
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Terms:
 
     T: float  # communication rounds
     n_c: float  # clients
-    n_s: float  # texts of all clients together
-    n_t: float  # tokens of a padded text
-    c: float  # encoder layers that are exchanged
-    dim_emb: float  # width of a token's embedding
+    n_s: float  # texts of all clients
+    n_t: float  # tokens per padded text
+    c: float  # exchanged encoder layers
+    dim_emb: float  # width of token embeddings
     W_s: float  # the head
     BL: float  # one encoder layer
     BE: float  # the embeddings
@@ -33,8 +33,8 @@ class Terms:
 class SplitTerms:
     """The terms of split learning's cost equations in FedBERT's symbols (section 3.5); sizes in bytes.
 
-    E, H: embeddings and head, a tied tensor counted once. pL: the payload that crosses a cut in one direction in a
-    client's epoch; the mean where clients differ. T: epochs of one client.
+    E, H: embeddings and head; tied tensors count once. pL: the payload across a cut in one direction per client and
+    epoch; the mean if clients differ. T: epochs per client.
     """
 
     rounds: float  # of averaging
@@ -48,10 +48,10 @@ class SplitTerms:
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """A paper's equation of a method's communication cost in a whole run, a function of Terms or SplitTerms.
+    """A paper's equation for a method's communication cost in a whole run, a function of Terms or SplitTerms.
 
-    equation: its number in the paper. units: kind of payload -> bytes of the GB in which the equation counts that kind,
-    where it is not the paper's GB.
+    equation: its number in the paper. units: kind of payload -> bytes per GB in the equation, if it differs from the
+    paper's GB.
     """
 
     equation: str
@@ -64,13 +64,13 @@ class ClosedForm:
         return sum(self.parts(terms).values())
 
     def cost_gb(self, terms: Terms | SplitTerms, gigabyte: int) -> float:
-        """The cost as the paper computes it, possibly in mixed units. gigabyte: the paper's, in bytes."""
+        """The cost as the paper computes it, possibly in mixed units. gigabyte: the paper's GB in bytes."""
         return sum(size / self.units.get(kind, gigabyte) for kind, size in self.parts(terms).items())
 
 
 @dataclass(frozen=True)
 class PeftTerms:
-    """The terms of closed forms of parameter-efficient methods; sizes in values, the head apart.
+    """The terms of closed forms for parameter-efficient methods; sizes in numbers of values, without the head.
 
     N: the encoder's parameters that full fine-tuning trains. E: its embeddings, which are frozen in this suite.
     """
@@ -78,7 +78,7 @@ class PeftTerms:
     L: int  # encoder layers
     d: int  # width of hidden states
     f: int  # width of the feed-forward layers
-    K: int  # clients of a round
+    K: int  # clients per round
     h: int  # the head
     N: int
     E: int
@@ -87,22 +87,22 @@ class PeftTerms:
 
 @dataclass(frozen=True)
 class WireForm:
-    """A closed form of the bytes that one client sends, and receives, in a round after the first."""
+    """A closed form for the bytes that a client sends and receives in a round after the first."""
 
     text: str
     up: Callable[[PeftTerms], float]
     down: Callable[[PeftTerms], float]
 
     def both(self, terms: PeftTerms) -> float:
-        """The bytes of both directions."""
+        """The bytes in both directions."""
         return self.up(terms) + self.down(terms)
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A way to count a factor that a paper states: the bytes of one form over those of another.
+    """A reading of a factor that a paper states: one form's bytes divided by another's.
 
-    text: what is counted. terms: values that some terms have here, such as {"h": 0} for the adapter alone.
+    text: what it counts. terms: fixed values of terms, such as {"h": 0} for the adapter without the head.
     """
 
     text: str
@@ -111,16 +111,16 @@ class Factor:
     terms: Mapping[str, int] = field(default_factory=dict)
 
     def ratio(self, terms: PeftTerms) -> float:
-        """The factor for an encoder, both directions together."""
+        """The factor for an encoder, summed over both directions."""
         counted = replace(terms, **self.terms)
         return self.over.both(counted) / self.form.both(counted)
 
 
 @dataclass(frozen=True)
 class ModelSizes:
-    """A model's parts in bytes of fp32, and the input of its head.
+    """The sizes of a model's parts in fp32 bytes, and its head's input.
 
-    layers_read: how many of the last layers the head reads. all_tokens: whether of all tokens, or of [CLS] alone.
+    layers_read: the number of last layers that the head reads. all_tokens: whether it reads all tokens or only [CLS].
     """
 
     embeddings_bytes: int
@@ -133,9 +133,9 @@ class ModelSizes:
 
 
 def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
-    """A readable unit for a number of bytes: its size in bytes, and its name.
+    """A readable unit for a number of bytes: the unit's size in bytes and its name.
 
-    gigabyte: the paper's, used from a tenth of it; smaller numbers are in MB and kB, or in MiB and KiB for 2^30.
+    gigabyte: the paper's GB, used from 0.1 GB; smaller numbers are in MB and kB, or in MiB and KiB for 2^30.
     """
     decimal = ((gigabyte / 10, gigabyte, "GB"), (10**6, 10**6, "MB"), (10**3, 10**3, "kB"))
     binary = ((2**30, 2**30, "GiB"), (2**20, 2**20, "MiB"), (2**10, 2**10, "KiB"))
@@ -145,7 +145,7 @@ def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes by direction, summed over clients. kinds: the same by kind of payload."""
+    """Bytes by direction, summed over clients. kinds: the bytes by direction and kind of payload."""
 
     up_bytes: int
     down_bytes: int
@@ -160,7 +160,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class WirePlan:
-    """Bytes of each round of a run, in order, summed over the clients that take part, and of the set-up."""
+    """A run's bytes in each round, in order, summed over participating clients, and in the set-up."""
 
     rounds: tuple[Traffic, ...]  # at least one
     setup_bytes: int
@@ -173,7 +173,7 @@ class WirePlan:
 
     @cached_property
     def total(self) -> Traffic:
-        """All rounds together."""
+        """The sum over all rounds."""
         kinds: Counter[tuple[str, str]] = Counter()
         for each in self.rounds:
             kinds.update(each.kinds)
@@ -181,34 +181,34 @@ class WirePlan:
 
     @property
     def kinds(self) -> Kinds:
-        """Bytes of a round by direction and kind, the rounded mean where rounds differ."""
+        """Bytes per round by direction and kind, the rounded mean if rounds differ."""
         return {name: round(size / len(self.rounds)) for name, size in self.total.kinds.items()}
 
     @property
     def up_bytes(self) -> int:
-        """Bytes of a round that clients send, the rounded mean where rounds differ."""
+        """Bytes per round that clients send, the rounded mean if rounds differ."""
         return round(self.total.up_bytes / len(self.rounds))
 
     @property
     def down_bytes(self) -> int:
-        """Bytes of a round that clients receive, the rounded mean where rounds differ."""
+        """Bytes per round that clients receive, the rounded mean if rounds differ."""
         return round(self.total.down_bytes / len(self.rounds))
 
     @property
     def alike(self) -> bool:
-        """Whether every round sends the same."""
+        """Whether all rounds send equal bytes."""
         return all(each == self.rounds[0] for each in self.rounds[1:])
 
 
 @dataclass(frozen=True)
 class ClientCosts:
-    """The cost of one client's local training by shapes, a mean over rounds and clients.
+    """The cost of a client's local training, derived from shapes; the mean over rounds and clients.
 
-    forward, backward, trained: encoder layers that run; that a gradient reaches; that are trained. width: of hidden
-    states. flops: of training on one text of `length` tokens, of which `asked` are masked. up_bytes, down_bytes: of a
-    round. saved_bytes: the upload as a file of `torch.save`. setup_bytes: sent once. parameters_bytes,
-    gradients_bytes, moments_bytes: in fp32, of the model, of its trained part, and of AdamW. activations_bytes: kept of
-    the forward pass of a batch of `batch_size` texts.
+    forward, backward, trained: numbers of encoder layers that run, get a gradient, and are trained. width: of hidden
+    states. flops: for training on one text with `length` tokens, `asked` of them masked. up_bytes, down_bytes: per
+    round. saved_bytes: the upload's size as a `torch.save` file. setup_bytes: sent once. parameters_bytes,
+    gradients_bytes, moments_bytes: of the model, its trained part and AdamW, in fp32. activations_bytes: stored in the
+    forward pass of a batch with `batch_size` texts.
     """
 
     forward: float
@@ -230,13 +230,13 @@ class ClientCosts:
 
     @property
     def held_bytes(self) -> float:
-        """Memory of training: weights, gradients, the optimiser's moments and activations."""
+        """Training memory: weights, gradients, the optimiser's moments and activations."""
         return self.parameters_bytes + self.gradients_bytes + self.moments_bytes + self.activations_bytes
 
 
 @dataclass(frozen=True)
 class HeldBytes:
-    """The peak of the tensors' bytes in one process of a run.
+    """The peak bytes of tensors in one process of a run.
 
     client: of the client that trains: weights, gradients, the optimiser's moments, activations and logits. server: the
     server's weights and means, and what other clients keep on the device; in split training, the layers with their
@@ -281,7 +281,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU. tflops: its peak for matrix products in `precision`, in 10^12 operations a second."""
+    """A GPU. tflops: its peak for matrix products in `precision`, in 10^12 operations per second."""
 
     name: str
     memory: int  # in bytes
@@ -299,14 +299,14 @@ GPUS = {
     "a100-40": Gpu("A100 40 GB", 40 * 2**30, 312, "bf16"),
     "h100": Gpu("H100", 80 * 2**30, 989, "bf16"),
 }
-GPU_USED = 0.3  # of a GPU's peak rate, by training of encoders of this size: an assumption
+GPU_USED = 0.3  # assumed share of a GPU's peak rate when training encoders of this size
 
 
 @dataclass(frozen=True)
 class Work:
-    """Operations by shapes, with texts of the full length: of training on a text at the client and at the server.
+    """Operations to train on one full-length text, at the client and at the server, derived from shapes.
 
-    features: of reading a text's features at the client, which happens once.
+    features: operations to compute a text's features at the client, once.
     """
 
     client: float
@@ -316,7 +316,7 @@ class Work:
 
 @dataclass(frozen=True)
 class WorkForm:
-    """A paper's formula of a client's computation up to a factor, for ratios of two clients."""
+    """A paper's formula for a client's computation, up to a factor that cancels in ratios."""
 
     text: str
     work: Callable[[ClientCosts], float]
@@ -324,9 +324,9 @@ class WorkForm:
 
 @dataclass(frozen=True)
 class Costing:
-    """How a table shows the cost of one client's training, as ratios to a baseline.
+    """How a table shows the cost of a client's training, as ratios to a baseline.
 
-    baseline: row id. forms: name -> formula. timed: the file with the rows' training times of `make bench`.
+    baseline: row id. forms: name -> formula. timed: the file with the rows' training times from `make bench`.
     """
 
     baseline: str

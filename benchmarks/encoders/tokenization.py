@@ -1,6 +1,6 @@
-"""Tokenizers: of whole words, of an encoder's own files, or byte-level BPEs (Radford et al., 2019, section 2.2).
+"""Tokenizers: whole words, an encoder's files, or byte-level BPEs (Radford et al., 2019, section 2.2).
 
-A byte-level BPE is GPT-2's own, or one that is trained here.
+A byte-level BPE is GPT-2's, or trained here.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from benchmarks.tasks.generated import VOCABULARY
 from fedsim.files import read_json, read_text, require_files
 from fedsim.locks import held
 
-PIECES = ("sentencepiece.bpe.model", "spiece.model")  # of SentencePiece, whose package is not installed
+PIECES = ("sentencepiece.bpe.model", "spiece.model")  # for SentencePiece, whose package is not installed
 FILES = ("tokenizer.json", "vocab.txt", "vocab.json", *PIECES)
-BPE_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2's release and the hub name them
+BPE_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # in GPT-2's release and on the hub
 END = "<|endoftext|>"
 ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
-CORPUS = "wikitext"  # the task on whose training text a BPE is trained
-CHARACTERS = 4_000_000  # of that text, from its beginning
+CORPUS = "wikitext"  # the task that provides the BPE's training text
+CHARACTERS = 4_000_000  # from the beginning of that text
 FOLDER = "tokenizers"  # of the results directory
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer in a folder; UserError if there is none, or none that transformers can read."""
+    """The tokenizer in a folder; UserError if it is missing, or transformers cannot read it."""
     if not any((folder / name).is_file() for name in FILES):
         raise UserError(f"{folder}: expected a tokenizer ({', '.join(FILES)}), found none")
     if pieces := [name for name in PIECES if (folder / name).is_file() and not (folder / "tokenizer.json").is_file()]:
         raise UserError(
-            f"{folder}: expected tokenizer.json, found {pieces[0]} alone. Convert to tokenizer.json where the package "
-            f"sentencepiece is installed: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
+            f"{folder}: expected tokenizer.json, found only {pieces[0]}. Convert it in an environment with the package "
+            f"sentencepiece: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
         )
     require_files(folder, (*FILES, "tokenizer*", "vocab*", "merges.txt", "*.json", "*.model"), "a file of a tokenizer")
     try:
@@ -51,7 +51,7 @@ def load_tokenizer(folder: Path) -> Any:
 
 def word_tokenizer(words: Sequence[str]) -> Any:
     """A tokenizer of whole words, with BERT's special tokens and templates."""
-    # The mask is last, so that the ids of the others do not depend on it.
+    # The mask is last, so that other ids do not depend on it.
     ids = {word: index for index, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words, "[MASK]"])}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -61,16 +61,16 @@ def word_tokenizer(words: Sequence[str]) -> Any:
 
 
 def generated_tokenizer() -> Any:
-    """The tokenizer of the generated tasks' words."""
+    """The tokenizer for the generated tasks' words."""
     return word_tokenizer(VOCABULARY)
 
 
 def byte_level_tokenizer(folder: Path, model_type: str) -> Any:
-    """The tokenizer of a BPE's files for a type of model; UserError if they are missing or cannot be read.
+    """The tokenizer from a BPE's files for a model type; UserError if they are missing or unreadable.
 
-    GPT-2's only special token is its end of text. RoBERTa's vocabulary is GPT-2's as fairseq has it: <s>, <pad>, </s>
-    and <unk> are 0 to 3, GPT-2's tokens follow in their order, then filler words up to a multiple of eight, and the
-    mask: 50 265 in all.
+    GPT-2's only special token is its end of text. RoBERTa's vocabulary is fairseq's version of GPT-2's: <s>, <pad>,
+    </s> and <unk> are 0 to 3, then come GPT-2's tokens in order, filler words up to a multiple of eight, and the mask:
+    50 265 in all.
     """
     words, merges = _read_bpe(folder)
     special = dict.fromkeys(("bos", "eos", "unk"), END)
@@ -84,7 +84,7 @@ def byte_level_tokenizer(folder: Path, model_type: str) -> Any:
     if model_type == "roberta":
         tokenizer.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>",
-            pair="<s> $A </s> </s>:0 $B:0 </s>:0",  # RoBERTa has one type of token
+            pair="<s> $A </s> </s>:0 $B:0 </s>:0",  # RoBERTa has one token type
             special_tokens=[("<s>", ids["<s>"]), ("</s>", ids["</s>"])],
         )
     named = {f"{name}_token": token for name, token in special.items()}
@@ -92,9 +92,9 @@ def byte_level_tokenizer(folder: Path, model_type: str) -> Any:
 
 
 def trained_files(data_dir: Path | None, results_dir: Path) -> Path:
-    """The folder of a byte-level BPE of MINI_WORDS tokens, which is trained once for each text.
+    """The folder of a byte-level BPE with MINI_WORDS tokens, trained once per text.
 
-    The text is the beginning of the training text of the task `wikitext`; UserError if there is none.
+    The text is the beginning of the task `wikitext`'s training text; UserError if it is missing.
     """
     text = "".join(_beginning(data_dir, results_dir))
     folder = results_dir / FOLDER / digest({"text": text, "words": MINI_WORDS, "version": 1}, 24)
@@ -109,7 +109,7 @@ def trained_files(data_dir: Path | None, results_dir: Path) -> Path:
 
 
 def train_bpe(text: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """The tokens of a byte-level BPE in the order of their ids, and the pairs that it merges, in their order."""
+    """A byte-level BPE's tokens, ordered by id, and its ordered merges."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -131,7 +131,7 @@ def _beginning(data_dir: Path | None, results_dir: Path) -> Iterator[str]:
 
 
 def _read_bpe(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
-    """As `train_bpe` returns them, from a folder's files."""
+    """Tokens and merges, as in `train_bpe`, from a folder's files."""
     pairs_of_files = [(folder / encoder, folder / pairs) for encoder, pairs in BPE_FILES]
     files = next((names for names in pairs_of_files if names[0].is_file() and names[1].is_file()), None)
     if files is None:
@@ -148,5 +148,5 @@ def _read_bpe(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
     lines = [line for line in read_text(pairs, "pairs to merge").split("\n") if line and line[:8] != "#version"]
     merges = [(one, other) for one, _, other in (line.partition(" ") for line in lines)]
     if any(one + other not in ids or not other or " " in other for one, other in merges):
-        raise UserError(f"{pairs}: expected two tokens of {encoder.name} a line; get both again")
+        raise UserError(f"{pairs}: expected two tokens of {encoder.name} per line; get both again")
     return sorted(ids, key=ids.__getitem__), merges

@@ -1,4 +1,4 @@
-"""What a tokenizer must do before texts are encoded with it: special tokens, templates, vocabulary and case."""
+"""Checks a tokenizer before use: special tokens, templates, vocabulary and case."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 
 from benchmarks.errors import UserError
 
-CASED_SHARE = 0.01  # of the vocabulary's tokens with a capital letter: below it a vocabulary counts as uncased
-SAMPLED = 50_000  # tokens at most, evenly spaced, whose case is looked at
+CASED_SHARE = 0.01  # a vocabulary with fewer tokens with capital letters counts as uncased
+SAMPLED = 50_000  # most tokens, evenly spaced, in the case check
 _SPECIAL = ("pad", "unk", "cls", "sep", "mask")
-_WITHOUT_CLS = ("gpt2",)  # families whose texts begin and end without special tokens
+_WITHOUT_CLS = ("gpt2",)  # families without special tokens around texts
 _FLAG = "set do_lower_case in tokenizer_config.json to {value}"
 
 
 class Check(NamedTuple):
-    """One property of a tokenizer: what was expected, and what was found if it fails."""
+    """A tokenizer property and its problem, "" if it holds."""
 
     name: str
     problem: str = ""
 
 
 def checks(tokenizer: Any, model_type: str, words: int) -> Iterator[Check]:
-    """Each property with its problem, "" if it holds.
+    """Check each property.
 
     Args:
         tokenizer: A fast tokenizer of the transformers library.
@@ -40,7 +40,7 @@ def checks(tokenizer: Any, model_type: str, words: int) -> Iterator[Check]:
 
 
 def require_sound(tokenizer: Any, folder: Path, model_type: str, words: int) -> None:
-    """Raise UserError with the first problem of a folder's tokenizer."""
+    """Raise UserError with the first problem in a folder's tokenizer."""
     for check in checks(tokenizer, model_type, words):
         if check.problem:
             raise UserError(f"{folder}: tokenizer, {check.name}: {check.problem}")
@@ -81,7 +81,7 @@ def _template(tokenizer: Any, texts: list[str]) -> str:
 
 
 def _case(tokenizer: Any) -> str:
-    """Capital letters in the vocabulary of a tokenizer that lower-cases texts, or the other way round."""
+    """The problem if the vocabulary has capital letters but texts are lower-cased, or vice versa; otherwise ""."""
     special = set(tokenizer.all_special_tokens)
     step = math.ceil(len(tokenizer) / SAMPLED)  # a quarter of a million tokens would take 0.3 s
     every = tokenizer.convert_ids_to_tokens(list(range(0, len(tokenizer), step)))

@@ -1,4 +1,4 @@
-"""Where runs are computed, with the same results: in this process, in several, on SLURM or on a Ray cluster."""
+"""Executors for runs, with equal results: this process, several processes, SLURM or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def run_cells(
     keeps_weights: bool = False,
     is_finished: IsFinished | None = None,
 ) -> int:
-    """Run cells and, before them, the runs from which they start. A run that fails does not stop others.
+    """Run cells after their earlier runs. A failed run does not stop others.
 
-    A run that starts from one that failed, or that diverged, fails as well. Finished cells are not computed again.
+    A run whose earlier run failed or diverged fails, too. Finished cells are not computed again.
 
     Args:
-        cells: The cells to run; a cell that is given twice is run once.
-        settings: Where results are, and which executor runs the cells.
-        sink: Receives each event as it happens.
-        keeps_weights: Whether all cells keep their weights, and not only those that others begin from.
-        is_finished: Says which cells are finished; None looks them up.
+        cells: The cells to run; duplicates run once.
+        settings: Folders and machine, including the executor.
+        sink: Receives each event.
+        keeps_weights: Whether all cells keep their weights, not only those that others start from.
+        is_finished: Whether a cell is finished; None to look for its record.
 
     Returns:
-        The number of runs that failed.
+        The number of failed runs.
     """
     is_finished = is_finished or Completed(settings)
     stages = staged_jobs(cells, keeps_weights, is_finished)
     left = {job.cell.spec_id for job in chain(*stages) if not is_finished(job.cell, job.needs_weights)}
-    stops: dict[str, str] = {}  # spec_id -> why nothing begins from this run
+    stops: dict[str, str] = {}  # spec_id -> why no run can start from this one
     failed = 0
     with executor_for(settings, sink, len(left)) as executor:
         for jobs in stages:
@@ -62,7 +62,7 @@ def run_cells(
                 sink(end)
                 if isinstance(end, CellFailed):
                     failed += 1
-                    stops[job.cell.spec_id] = f"{job.cell.label}, from which it begins, could not be computed"
+                    stops[job.cell.spec_id] = f"its earlier run {job.cell.label} failed"
                 elif isinstance(end, CellFinished) and end.record.diverged:
                     stops[job.cell.spec_id] = stopped_by(end.record)
     return failed
@@ -70,7 +70,7 @@ def run_cells(
 
 @contextmanager
 def executor_for(settings: RunOptions, sink: Sink, count: int) -> Iterator[Executor]:
-    """The executor that the settings name, for so many jobs."""
+    """The executor in the settings, for `count` jobs."""
     name = settings.executor or "processes"
     with ExitStack() as stack:
         if settings.client_workers > 1 and name not in ELSEWHERE and count:  # one Ray cluster for all runs
@@ -83,12 +83,12 @@ def executor_for(settings: RunOptions, sink: Sink, count: int) -> Iterator[Execu
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink) -> Iterator[tuple[Job, End]]:
-    """Compute jobs, those that another invocation computes last.
+    """Compute jobs; those that another invocation computes come last.
 
     Args:
-        executor: Where they are computed; a job whose process was killed is handed out again.
-        jobs: The jobs; the next one is taken from here when there is room for it.
-        sink: Receives the events of the jobs, except their ends.
+        executor: Computes the jobs; jobs whose process was killed are submitted again.
+        jobs: The jobs, taken one by one when there is room.
+        sink: Receives the jobs' events, except their ends.
 
     Yields:
         Each job with its end.
@@ -113,7 +113,7 @@ def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, wait: bool) -
         if not pending:
             return
         ended = [future for future in pending if future.done()]
-        for event in executor.events():  # read later: whatever an ended job has sent is among them
+        for event in executor.events():  # read later, to include all events of ended jobs
             sink(event)
         for future in ended:
             job = pending.pop(future)
@@ -130,7 +130,7 @@ def _end(job: Job, future: Future[End], deaths: Counter[str]) -> End | None:
     """The end of a job; None if its process died and the job must be submitted again."""
     try:
         return future.result()
-    except Exception as error:  # noqa: BLE001 - a job's own errors are ends: its process was lost
+    except Exception as error:  # noqa: BLE001 - a job's errors are ends, so its process was lost
         deaths[job.cell.spec_id] += 1
         if deaths[job.cell.spec_id] < DEATHS:
             return None

@@ -1,4 +1,4 @@
-"""A job to compute, how it ends, and the interface of an executor."""
+"""Jobs, their ends, and the executor interface."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ End: TypeAlias = CellFinished | CellFailed | CellPruned | CellWaits  # CellWaits
 
 @dataclass(frozen=True)
 class Job:
-    """A run, and whether it keeps its weights; needs_weights: another job begins from them."""
+    """A run, and whether it keeps its weights. needs_weights: whether another job starts from them."""
 
     cell: RunConfig
     keeps_weights: bool = False
@@ -35,23 +35,23 @@ class Job:
 
     @cached_property
     def after(self) -> str:
-        """The spec_id of the run from which this one begins, or ""."""
+        """The spec_id of the earlier run, or ""."""
         before = initial_of(self.cell)
         return before.spec_id if before else ""
 
     def run(self, settings: RunOptions, sink: Sink, wait: bool) -> None:
-        """Compute the job, or find its result; its last event is its end. Raises as `run_cell` does."""
+        """Compute the job, or find its result; its last event is its end. Raises like `run_cell`."""
         self.record(self.cell, settings, sink, wait)
 
     def record(self, cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool) -> RunResult:
-        """The record of a cell, which is computed if necessary."""
+        """A cell's record, computed if necessary."""
         from benchmarks.running.runner import run_cell  # loads torch, after a worker has set its environment
 
         return run_cell(cell, settings, sink, self.keeps_weights, self.needs_weights, wait)
 
 
 def staged_jobs(cells: Sequence[RunConfig], keeps_weights: bool, is_finished: IsFinished) -> list[list[Job]]:
-    """The jobs of some cells and of the runs from which unfinished ones begin, each once, in lists to run in order."""
+    """The distinct jobs for cells and the earlier runs of unfinished ones, in lists to run in sequence."""
     cells = list({cell.spec_id: cell for cell in cells}.values())
     needed = {before.spec_id for cell in cells for before in chain_of(cell, is_finished)[:-1]}
     return [
@@ -61,25 +61,25 @@ def staged_jobs(cells: Sequence[RunConfig], keeps_weights: bool, is_finished: Is
 
 
 class Executor:
-    """Computes jobs somewhere.
+    """Computes jobs.
 
-    room: The number of jobs that it takes at once. poll_seconds: The pause between two looks at them.
+    room: the number of parallel jobs. poll_seconds: the pause between two checks on them.
     """
 
     room = 1
     poll_seconds = 0.0
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> Sequence[Future[End]]:
-        """Begin jobs; a future raises if the process of its job was killed. wait: as in `compute`."""
+        """Start jobs; a future raises if its job's process was killed. wait: as in `compute`."""
         raise NotImplementedError
 
     def events(self) -> Iterable[Event]:
-        """The progress of jobs since the last call, if this executor knows it."""
+        """The jobs' events since the last call, if this executor has them."""
         return ()
 
 
 class Serial(Executor):
-    """Computes one job after the other in this process; events reach the sink at once."""
+    """Computes jobs in sequence in this process; events reach the sink at once."""
 
     def __init__(self, settings: RunOptions, sink: Sink) -> None:
         self._settings, self._sink = settings, sink
@@ -97,9 +97,9 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
 
     Args:
         job: The job.
-        settings: Where results are.
-        sink: Receives the progress of the job.
-        wait: Whether to wait if another process computes the job, rather than to return CellWaits.
+        settings: Folders and machine.
+        sink: Receives the job's progress.
+        wait: Whether to wait if another process computes the job; if False, return CellWaits.
     """
     from partitions import PartitionError  # loads numpy
 
@@ -109,7 +109,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
         cell = event.record.cell if isinstance(event, CellFinished) else getattr(event, "cell", None)
         if isinstance(event, CellFinished | CellPruned) and cell and cell.spec_id == job.cell.spec_id:
             ends.append(event)
-        elif not isinstance(event, CellWaits):  # sent by the caller that waits
+        elif not isinstance(event, CellWaits):  # the waiting caller sends it
             sink(event)
 
     try:
@@ -120,7 +120,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
         return CellWaits(job.cell, str(holder))
     except (UserError, FederationError, PartitionError) as error:
         return CellFailed(job.cell, str(error))
-    except Exception as error:  # noqa: BLE001 - a job that fails keeps no other from running
+    except Exception as error:  # noqa: BLE001 - other jobs still run
         if isinstance(error, OSError) and error.filename:
             reason = f"{error.filename} cannot be used ({error.strerror}); finished rounds are saved"
             return CellFailed(job.cell, reason)
@@ -130,7 +130,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
 
 
 def compute_elsewhere(job: Job, settings: RunOptions, wait: bool, environment: Mapping[str, str]) -> End:
-    """Compute a job in a process that may be on another machine. environment: set before libraries are loaded."""
+    """Compute a job in a process, possibly on another machine. environment: set before loading libraries."""
     from benchmarks.encoders.fetched import use  # loads numpy, which reads the environment
 
     os.environ.update(environment)
@@ -138,7 +138,7 @@ def compute_elsewhere(job: Job, settings: RunOptions, wait: bool, environment: M
         return CellFailed(
             job.cell,
             f"{os.uname().nodename}: expected the results folder {settings.results_dir}, found none. Machines share "
-            "one results folder: set RESULTS_DIR to a folder that all of them see under the same name.",
+            "one results folder: set RESULTS_DIR to a folder with the same path on all of them.",
         )
     use(settings.data_dir)
     return compute(job, settings, lambda event: None, wait)

@@ -1,4 +1,4 @@
-"""Tasks on a Ray cluster, one for each job."""
+"""Tasks on a Ray cluster, one per job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.running.run_options import RunOptions, thread_limits
 
 @contextmanager
 def started(settings: RunOptions, count: int) -> Iterator[RayTasks]:
-    """Ray's tasks for so many jobs; those that are left end with the block."""
+    """Ray tasks for `count` jobs; unfinished tasks end with the block."""
     settings.results_dir.mkdir(parents=True, exist_ok=True)
     with connected(settings):
         tasks = RayTasks(settings.absolute(), min(settings.workers, count))
@@ -28,7 +28,7 @@ def started(settings: RunOptions, count: int) -> Iterator[RayTasks]:
 
 
 class RayTasks(Executor):
-    """See `started`; progress within a run stays with its task."""
+    """See `started`; it reports no progress within runs."""
 
     poll_seconds = 0.2
 
@@ -38,13 +38,13 @@ class RayTasks(Executor):
         self.submitted: dict[Future[End], Any] = {}
         if (cpus := ray.cluster_resources().get("CPU", 0)) < settings.cores:
             raise UserError(f"expected {settings.cores} CPUs in the Ray cluster, found {cpus:g}")
-        # A task that is lost with its node is not repeated by Ray, but submitted anew.
+        # The caller, not Ray, resubmits tasks that are lost with their node.
         options = {"num_cpus": settings.cores, "max_retries": 0, "scheduling_strategy": "SPREAD"}
         gpus = gpu_share(settings, room, RUN_PART if settings.client_workers > 1 else 1.0)
         self._task = ray.remote(compute_elsewhere).options(**options, num_gpus=gpus)
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
-        """Submit a task for each job."""
+        """Submit one task per job."""
         environment = thread_limits(self._settings.threads)
         tasks = [self._task.remote(job, self._settings, wait, environment) for job in jobs]
         futures = [task.future() for task in tasks]

@@ -1,4 +1,4 @@
-"""Jobs on a SLURM cluster through submitit, or processes of this machine (cluster=local)."""
+"""Jobs on a SLURM cluster through submitit, or processes on this machine (cluster=local)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
 from benchmarks.executors.processes import environments
 from benchmarks.running.run_options import RunOptions, thread_limits
 
-SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's own names, of any cluster
-MINUTES = 240  # of a job; one that takes longer is put into the queue again, and resumes
+SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's names for any cluster
+MINUTES = 240  # per job; longer jobs are requeued and resume
 GPU_REQUESTS = {"gpus_per_node", "gpus_per_task", "gpus", "gres"}
 REQUEUES = 1000
-MOST_JOBS = 1000  # of an array: SLURM's default
+MOST_JOBS = 1000  # per array: SLURM's default
 
 
 @contextmanager
 def started(settings: RunOptions, count: int) -> Iterator[SlurmJobs]:
-    """SLURM's jobs; those that are left are cancelled with the block."""
+    """SLURM jobs; the block's end cancels unfinished ones."""
     jobs = SlurmJobs(settings.absolute())
     try:
         yield jobs
@@ -39,14 +39,14 @@ class Requeued:
         return compute_elsewhere(*arguments)
 
     def checkpoint(self, *arguments: Any) -> Any:
-        """Repeat a job that was preempted, or ran out of time: submitit calls this."""
+        """Requeue a job that was preempted or ran out of time; submitit calls this."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, *arguments)
 
 
 class SlurmJobs(Executor):
-    """See `started`; progress within a run stays with its job."""
+    """See `started`; it reports no progress within runs."""
 
     def __init__(self, settings: RunOptions) -> None:
         try:
@@ -58,7 +58,7 @@ class SlurmJobs(Executor):
         self.room, self.poll_seconds = (settings.workers, 0.2) if cluster == "local" else (MOST_JOBS, 2.0)
         self.submitted: list[Any] = []
         self._settings = settings
-        # The places for jobs on this machine, each with its GPU, and the last job at each; SLURM has its own.
+        # Slots for jobs on this machine, each with its GPU and last job; SLURM needs none.
         self._places = environments(settings, settings.workers) if cluster == "local" else []
         self._last: dict[int, Any] = {}
         logs = settings.results_dir / "slurm" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
@@ -72,7 +72,7 @@ class SlurmJobs(Executor):
             self._executor.update_parameters(**{**usual, **requests})
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> Sequence[Any]:
-        """Submit an array with a SLURM job for each job."""
+        """Submit an array with one SLURM job per job."""
         count, places = len(jobs), range(len(self._places))
         idle = [place for place in places if place not in self._last or self._last[place].done()]
         given = [self._places[place] for place in idle[:count]] or [thread_limits(self._settings.threads)] * count
@@ -86,18 +86,18 @@ class SlurmJobs(Executor):
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """UserError if SLURM takes no jobs."""
+    """Raise UserError in the block if SLURM rejects jobs."""
     try:
         yield
     except (RuntimeError, NameError, TypeError, ValueError, OSError) as error:
         raise UserError(
-            f"SLURM takes no jobs here ({' '.join(str(error).split())[:300]}). On a cluster, start this where "
-            "`sbatch` is; `--slurm cluster=local` makes the same jobs processes of this machine."
+            f"SLURM takes no jobs here ({' '.join(str(error).split())[:300]}). On a cluster, start this on a node "
+            "with `sbatch`; `--slurm cluster=local` runs the jobs as processes on this machine."
         ) from None
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
-    """NAME=VALUE as submitit takes it, whole numbers as such; UserError for any other text."""
+    """NAME=VALUE texts as submitit's parameters, with integers converted; UserError for other texts."""
     values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

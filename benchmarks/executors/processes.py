@@ -1,4 +1,4 @@
-"""Processes of this machine, one for each job side by side; one that is killed is replaced."""
+"""Processes on this machine, one per parallel job; killed processes are replaced."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from benchmarks.running.events import Event
 from benchmarks.running.run_options import RunOptions, gpu_memory, thread_limits
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-CONTEXT = multiprocessing.get_context("spawn")  # forking a process that has run torch can hang
+CONTEXT = multiprocessing.get_context("spawn")  # forking after torch has run can hang
 
 
 @contextmanager
 def started(settings: RunOptions, count: int) -> Iterator[Processes]:
-    """As many processes as the settings say, for so many jobs; they end with the block."""
+    """The settings' number of processes, for `count` jobs; they end with the block."""
     theirs, ours = CONTEXT.Pipe(duplex=False)
-    manager = SyncManager(ctx=CONTEXT)  # a queue of this process could stay locked by a worker that is killed
+    manager = SyncManager(ctx=CONTEXT)  # a killed worker could leave a local queue locked
     manager.start(end_with_parent, (theirs,))
     slots = [_Slot(environment, theirs) for environment in environments(settings, min(settings.workers, count))]
     try:
@@ -40,7 +40,7 @@ def started(settings: RunOptions, count: int) -> Iterator[Processes]:
 
 
 class _Slot:
-    """A place for one process. It is a pool of one: if its process is killed, the job that it computed is known."""
+    """A pool with one process, so that the job of a killed process is known."""
 
     def __init__(self, *arguments: Any) -> None:
         self.arguments = arguments  # of `_begin`
@@ -48,7 +48,7 @@ class _Slot:
         self.future: Future[End] | None = None
 
     def submit(self, *arguments: Any) -> Future[End]:
-        """Have the process compute a job."""
+        """Submit a job to the process."""
         try:
             self.future = self.pool.submit(compute, *arguments)
         except BrokenProcessPool:
@@ -73,20 +73,20 @@ class Processes(Executor):
         return [slot.submit(job, self._settings, self._events.put, wait) for slot, job in pairs]
 
     def events(self) -> Iterator[Event]:
-        """The events of all processes since the last call."""
+        """All processes' events since the last call."""
         with suppress(queue.Empty):
             while True:
                 yield self._events.get_nowait()
 
 
 def _begin(environment: Mapping[str, str], pipe: Connection) -> None:
-    os.environ.update(environment)  # before torch is loaded
+    os.environ.update(environment)  # before loading torch
     end_with_parent(pipe)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a process at once: its state is on disk
 
 
 def end_with_parent(*pipes: Connection) -> None:
-    """End this process as soon as its parent process is gone, or closes its end of a pipe."""
+    """End this process when its parent process ends or closes its end of a pipe."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -98,9 +98,9 @@ def end_with_parent(*pipes: Connection) -> None:
 
 
 def environments(settings: RunOptions, workers: int) -> list[Mapping[str, str]]:
-    """The environment of each process: its threads, and which GPU it sees unless the device names one.
+    """Each process's environment: its threads, and its visible GPU unless the device names one.
 
-    If there are more processes than GPUs, they share them, the first one first.
+    If there are more processes than GPUs, they share them in turn.
     """
     gpus: list[str] = []
     if settings.device in (None, "cuda"):

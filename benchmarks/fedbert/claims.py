@@ -22,7 +22,7 @@ _SPLIT_MODES = ("share", *glue.AVERAGED)
 
 
 def _period(row: str, better: tuple[tuple[str, ...], ...], worse: tuple[tuple[str, ...], ...]) -> tuple[Better, ...]:
-    """Every 100 epochs above every 50 on the first tasks, below on the others; each is a task and maybe a score."""
+    """Every 100 epochs above every 50 on the first tasks, below on the others; a place is a task, maybe a score."""
     long, short = _figure9(f"{row}-every-100"), _figure9(row)
     return tuple(
         Better((high,), (low,), tasks=(place[0],), scores=place[1:])
@@ -123,7 +123,7 @@ CLAIMS = (
         "except RTE, other 6 tasks reveal a decreasing trend along with the increase of clients",
         "section 5.3",
         _fewer_clients_are_better(figure8, tuple(task for task in glue.ALL if task not in glue.RTE)),
-        reading="20 clients below 10 below 5, of FedAvg and of EmdAvg, on each task but RTE; the text has no number.",
+        reading="20 clients below 10, 10 below 5, for FedAvg and EmdAvg, on all but RTE; the text has no numbers.",
         otherwise={"perplexity": _fewer_clients_are_better(pretraining)},
     ),
     Claim(
@@ -131,7 +131,7 @@ CLAIMS = (
         "FedAvg is better than EmdAvg on almost all tasks and the number of clients settings",
         "section 5.3",
         tuple(Better((figure8(f"fedavg{clients}"),), (figure8(f"emdavg{clients}"),)) for clients in ("-5", "", "-20")),
-        reading="on all of them; the text does not name the exceptions, and has no number.",
+        reading="on all of them; the text names no exceptions and has no numbers.",
     ),
     Claim(
         "8a",
@@ -150,7 +150,7 @@ CLAIMS = (
         "The results of STS-B are both 75.4",
         "section 5.4, of FedAvg every 50 and every 100 epochs",
         (similar(_figure9("fedavg-every-100"), _figure9("fedavg"), within=0.1, tasks=glue.STSB),),
-        reading="within 0.1 points, as both are rounded. Table 6 has 73.4 of FedAvg: see the audit.",
+        reading="within 0.1 points, as both are rounded. Table 6 has 73.4 for FedAvg: see the audit.",
     ),
     Claim(
         "8c",
@@ -185,7 +185,7 @@ CLAIMS = (
         "section 3.5, where T(W^E) + T(W^H) ≪ T(W^T) < T(W)",
         _client_flops(_MUCH_LESS),
         reading=f"much less is {_MUCH_LESS:g} % or less of the FLOPs of FedAvg's client. The paper gives no number; "
-        "Table 2 here has seconds, the audit what shapes give.",
+        "our Table 2 has seconds, the audit has FLOPs by shapes.",
         otherwise={"less at all": _client_flops(100.0)},
     ),
     Claim(
@@ -243,8 +243,8 @@ CLAIMS = (
         "users can protect sensitive data from sharing while using pre-trained models",
         "Conclusion",
         (hides_texts(map(_attacked, ("nearest", "nearest-fp16", "inverter", "inverter-fp16"))),),
-        reading="contradicted if the server recovers more than 1 % of held-out texts whole, token by token, from the "
-        "activations that it receives; the share of tokens is shown too.",
+        reading="contradicted if the server recovers all tokens of more than 1 % of held-out texts from the "
+        "activations that it receives; we also show the share of tokens.",
         headline="A server of split learning recovers {value:.0f} % of held-out sentences word for word from FedBERT's "
         "embeddings",
     ),
@@ -253,8 +253,8 @@ CLAIMS = (
         "the data exchange between parallel FSL is N times faster than sequential FSL",
         "section 3.5",
         (CostBound((_table2("emdavg"),), (_table2("share"),), _CORPUS, least=10.0, of="time", texts=BLOCKS),),
-        reading="a run of N = 10 clients, computed for typical networks and devices, with both sides' computation; the "
-        "exchange alone is N times faster where every client has its own bandwidth.",
+        reading="a run with N = 10 clients, computed for typical networks and devices, with computation on both sides; "
+        "the exchange alone is N times faster if every client has separate bandwidth.",
     ),
     Claim(
         "17",
@@ -274,7 +274,7 @@ CLAIMS = (
         "section 1",
         above(("share", *glue.PARALLEL), ("central",), by=-_ACCEPTABLE),
         reading=f"each split mode no more than {_ACCEPTABLE:g} points below Centralized on every task of both "
-        "tables; no margin is stated, and section 5.1 speaks of a decrease around or below 5 %.",
+        "tables; the paper states no margin; section 5.1 has a decrease around or below 5 %.",
         otherwise={
             "Head-Emd Share alone": above(("share",), ("central",), by=-_ACCEPTABLE),
             glue.TABLE_6_ALONE: above(("share", *glue.PARALLEL), ("central",), base=False, by=-_ACCEPTABLE),

@@ -44,7 +44,7 @@ def _above_all(*args: Any, **options: Any) -> tuple[Better, ...]:
 
 
 def _alike(row: str, other: str, within: float, tasks: tuple[str, ...] = (), base: bool = True) -> tuple[Better, ...]:
-    """Two rows within so many points in Table 6, and in Table 7 where `base`."""
+    """Two rows within the given points in Table 6, and in Table 7 if base."""
     tables = [_table6] + [table7] * base
     return tuple(similar(at(row), at(other), within, tasks) for at in tables)
 
@@ -55,7 +55,7 @@ def _same_as_fedavg(*rows: str, base: bool = True) -> tuple[Better, ...]:
 
 
 def perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
-    """Lower perplexity of masked tokens, which the paper does not print."""
+    """Lower perplexity of masked tokens, which the paper does not publish."""
     return (Better((pretraining(row),), tuple(map(pretraining, rivals))),)
 
 
@@ -71,7 +71,7 @@ def _by_task(base: bool = True) -> tuple[Better, ...]:
 
 
 def _worst(small: bool = True, base: bool = True, *more: str) -> tuple[Relation, ...]:
-    """EmdAvg below the others but on MRPC, and on MRPC above FedAvg and Head-Emd Avg."""
+    """EmdAvg below the others, except on MRPC, where it is above FedAvg and Head-Emd Avg."""
     rest = tuple(task for task in ALL if task not in MRPC)
     others = ("central", "fedavg", "share", "heavg", "parallel-fedavg", *more)
     return (
@@ -89,7 +89,7 @@ def _stsb_drops(**tables: bool) -> tuple[Better, ...]:
 
 
 def _drops(most: float, but: tuple[str, ...], base: bool = True) -> tuple[Better, ...]:
-    """EmdAvg no more than so many points below Centralized and Head-Emd Share, on all but some tasks."""
+    """EmdAvg at most `most` points below Centralized and Head-Emd Share, on all tasks except `but`."""
     tasks = tuple(task for task in ALL if task not in but)
     return above(("central", "share"), ("emdavg",), tasks, base=base, by=-math.inf, most=most)
 
@@ -124,7 +124,7 @@ CLAIMS = (
         "As expected, the Centralized way presents the best performance",
         "section 5.3",
         (Better((figure8("central"),), tuple(map(figure8, _ANY_CLIENTS))),),
-        reading="above FedAvg and EmdAvg with any number of clients, on every task; the text has no number.",
+        reading="above FedAvg and EmdAvg with any number of clients, on every task; the text has no numbers.",
     ),
     Claim(
         "2a",
@@ -228,14 +228,14 @@ CLAIMS = (
         "Logically, parallel FSL on FedAvg and naive FedAvg are equal",
         "section 5.1",
         (similar(pretraining("parallel-fedavg"), pretraining("fedavg"), within=1.0, relative=True),),
-        reading="perplexity within 1 %: the same steps with other draws and rounding; without dropout one run.",
+        reading="perplexity within 1 %: same steps, other random numbers and rounding; without dropout the same run.",
     ),
     Claim(
         "5a",
         "The worst one is STS-B, which decreases 11% and 7.5%",
         "section 5.1, of EmdAvg against the centralized and the sharing pattern",
         _stsb_drops(base=False),
-        reading="points of Table 6 that round to the stated ones.",
+        reading="differences in Table 6, in points, that round to the stated ones.",
         otherwise={
             "at least 5 points below both": above(("central", "share"), ("emdavg",), STSB, base=False, by=5.0),
             "Table 7": _stsb_drops(small=False),

@@ -33,18 +33,18 @@ COLUMNS = (RTE, MRPC, MNLI, QNLI, QQP, STSB, SST2, SST2_PART)  # Table 6's order
 # ---- budgets -----------------------------------------------------------------------------------------------------
 
 EPOCHS = 10  # Table 5
-RATES: Mapping[str, float] = {RTE.task: 2e-5, STSB.task: 2e-5}  # Table 5; of the others 1e-5
+RATES: Mapping[str, float] = {RTE.task: 2e-5, STSB.task: 2e-5}  # Table 5; the others: 1e-5
 RATE = 1e-5
-# Table 5 prints 256 and 512; with these its numbers of updates are 10 epochs (see the deviation "batches").
+# Table 5 has 256 and 512, but its numbers of updates are 10 epochs with these (deviation "batches").
 BATCHES: Mapping[str, int] = {RTE.task: 16, MRPC.task: 16, STSB.task: 16}
 BATCH = 32
-WARMUPS: Mapping[str, float] = {QQP.task: 0.25}  # 28318 of 113272 updates; of the others 6 %
+WARMUPS: Mapping[str, float] = {QQP.task: 0.25}  # 28318 of 113272 updates; the others: 6 %
 WARMUP = 0.06
 LITE_EPOCHS, LITE_RATE, LITE_BATCH = 4, 5e-4, 16
 
 
 def training_of(task: str, scale: Scale) -> TrainConfig:
-    """An epoch a round with one optimiser and schedule throughout; Table 5's at the paper's scale."""
+    """One epoch per round, one optimiser and schedule throughout; Table 5's at the paper scale."""
     if scale.id == "demo":
         return TrainConfig(8, 1e-3, batch_size=16, max_length=32, precision="fp32", schedule="linear", optimizer="kept")
     if scale.id == "lite":
@@ -71,7 +71,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 
 def fine_tuned(row: Row) -> Row:
-    """The downstream row of a mode: it starts from the outcome of pre-training's row of the same id."""
+    """A mode's downstream row, which starts from the pre-training row with the same id."""
     return replace(row, changes={"algorithm": "central", **GLOBAL}, tuned_as="")
 
 
@@ -87,7 +87,7 @@ SCRATCH = Row(
     "No pre-training",
     {"algorithm": "central", **GLOBAL},
     printed=False,
-    note="fine-tunes the encoder as it is initialised",
+    note="fine-tunes the untrained encoder",
 )
 REFERENCES = (MAJORITY, SCRATCH)
 MODES, UNPRINTED = (tuple(map(fine_tuned, rows)) for rows in (paper.MODES, paper.UNPRINTED))
@@ -106,16 +106,16 @@ GAIN = Yardstick(
 
 DEVIATIONS = (
     *deviations("""
-- score: Scores are those of the development set after the last epoch; the paper does not say of which. Its best epoch
-  would be chosen by the scored data.
-- batches (paper): Batches of 16 (RTE, MRPC, STS-B) and 32. Table 5 says 256 and 512, but its numbers of updates are
-  those of 10 epochs with 16 and 32 (RTE's 2 036 are 13.1 epochs), as in fairseq's recipe. Warm-up 6 %, of QQP 25 %.
-- tasks (lite): Only RTE, MRPC and SST-2 (3000 of its 67 349 training phrases: its own column), four epochs, batches of
-  16, rate 5e-4 for every row, not tuned; gradients cut at norm 1, only weights decay.
-- head (demo, lite): Texts are classified by the mean of their tokens, because so little pre-training hardly trains a
-  first token.
-- seeds: Pre-training has one seed, 0, for every row; seeds are those of fine-tuning. So ± does not cover another run
-  of pre-training. The paper names no seeds and no deviations.
+- score: We score the development set after the last epoch; the paper names no epoch. Choosing the best one would use
+  the scored data.
+- batches (paper): Batches of 16 (RTE, MRPC, STS-B) and 32. Table 5 says 256 and 512, but its numbers of updates are 10
+  epochs with 16 and 32 (RTE's 2 036 are 13.1 epochs), as in fairseq's recipe. Warm-up is 6 %, for QQP 25 %.
+- tasks (lite): Only RTE, MRPC and SST-2 (a separate column with 3000 of its 67 349 training phrases); four epochs,
+  batches of 16, rate 5e-4 for every row, not tuned; gradients clipped to norm 1, weight decay only on weights.
+- head (demo, lite): The head reads the mean over tokens, because so little pre-training hardly trains the first token's
+  output.
+- seeds: Every row's pre-training has seed 0; only fine-tuning has several seeds. So ± does not include the variance of
+  pre-training. The paper states neither seeds nor standard deviations.
 """),
     *paper.DEVIATIONS,
 )

@@ -45,7 +45,7 @@ GPT2 = scales_of("tiny-gpt2-fresh", "gpt2-mini-fresh", "a GPT-2", "gpt2-fresh", 
 _PERPLEXITY = ("test/perplexity",)
 WIKITEXT = Column("wikitext", "Wikipedia text", _PERPLEXITY, *_PERPLEXITY)
 CAUSAL = Column("wikitext-causal", "Wikipedia text", _PERPLEXITY, *_PERPLEXITY)
-# Of the available articles: 2 MB, and 1.4 for GPT-2, which learns from every token.
+# Share of the available articles: 2 MB; 1.4 MB for GPT-2, which learns from every token.
 LITE_SHARES: Mapping[str, float] = {WIKITEXT.task: 0.03, CAUSAL.task: 0.02}
 LITE_SCORED = 0.1  # of the held-out articles: about 50 000 tokens, after every round
 
@@ -56,7 +56,7 @@ LITE_SCORED = 0.1  # of the held-out articles: about 50 000 tokens, after every 
 class Budget:
     """The clients of one model at one scale, and each client's epochs as rounds of one averaging period.
 
-    central: rounds of centralised pre-training, and epochs a round.
+    central: rounds of centralised pre-training, and epochs per round.
     """
 
     clients: int
@@ -66,7 +66,7 @@ class Budget:
 
 
 # Section 4.2.1. Centralised pre-training has 125 000 (GPT-2: 50 000) updates of 256 blocks of 512 tokens. WikiText-103
-# has 103 227 021 words (Merity et al. 2017, table 1), about 118 million tokens of GPT-2's BPE: 900 updates an epoch.
+# has 103 227 021 words (Merity et al. 2017, table 1), about 118 million tokens of GPT-2's BPE: 900 updates per epoch.
 UPDATES_AN_EPOCH = 900
 BLOCKS = 256 * UPDATES_AN_EPOCH  # of all clients together
 BUDGETS: Mapping[str, Mapping[str, Budget]] = {
@@ -91,7 +91,7 @@ RECIPE: Mapping[str, JSON] = {
     "optimizer": "kept",
 }
 
-# Even steps of the logarithm; such narrow models need more than Table 4's 5e-4.
+# Evenly spaced logarithms; such narrow models need more than Table 4's 5e-4.
 RATES: Mapping[str, tuple[float, ...]] = {WIKITEXT.task: (1e-3, 2e-3, 4e-3), CAUSAL.task: (5e-4, 1e-3, 2e-3, 4e-3)}
 TUNED = ("central", "fedavg", "share", "emdavg", "single", "diloco")
 
@@ -99,9 +99,9 @@ TUNED = ("central", "fedavg", "share", "emdavg", "single", "diloco")
 def miniature(task: str, name: str) -> Search:
     """How the lite scale's rates are chosen: one grid for all modes, by the perplexity of validation articles.
 
-    GPT-2's best rate after a quarter of the rounds continues. RoBERTa's rates all run to the end, with one epoch a
-    round: at first masked models learn only word frequencies, and the best rate does not show. The data are those of a
-    seed that no table uses. name: the file of the chosen rates.
+    For GPT-2 only the best rate after a quarter of the rounds continues. For RoBERTa all rates run to the end, with one
+    epoch per round: masked models first learn only word frequencies, which do not show the best rate. The data's seed
+    is one that no table uses. name: the chosen rates' file.
     """
     is_causal = task == CAUSAL.task
     return Search(
@@ -114,7 +114,7 @@ def miniature(task: str, name: str) -> Search:
 
 
 def epochs_of(row: Row, budget: Budget) -> tuple[int, int]:
-    """Rounds, and epochs a round, of a training mode; in Head-Emd Share each client has its own rounds, in turn."""
+    """Rounds, and epochs per round, for a training mode; in Head-Emd Share the clients' rounds follow each other."""
     if row.algorithm == "fedbert_sequential":
         return budget.clients * budget.rounds, budget.period
     if row.algorithm == "central" and row.options.get("of") != "first":
@@ -123,7 +123,7 @@ def epochs_of(row: Row, budget: Budget) -> tuple[int, int]:
 
 
 def training_of(row: Row, task: str, scale: Scale) -> TrainConfig:
-    """Rounds of an averaging period with one optimiser and schedule throughout; Table 4's at the paper's scale."""
+    """Rounds of one averaging period, one optimiser and schedule throughout; Table 4's at the paper scale."""
     rounds, period = epochs_of(row, BUDGETS[task][scale.id])
     common: dict[str, JSON] = {**RECIPE, "rounds": rounds, "local_epochs": period}
     if scale.id == "demo":
@@ -154,7 +154,7 @@ GLOBAL: Mapping[str, JSON] = {"options.embeddings": "global"}
 
 
 def _parallel(id: str, name: str, averaged: str, transformer: str, **fields: Any) -> Row:
-    """Algorithm 2: what of a client is averaged, and whether the server has a transformer for each."""
+    """Algorithm 2. averaged: a client's averaged part. transformer: "shared", or "own" for one per client."""
     options = {"options.averaged": averaged, "options.transformer": transformer}
     return Row(id, name, {"algorithm": "fedbert_parallel", **options}, **fields)
 
@@ -167,11 +167,11 @@ HEAVG = _parallel("heavg", "Head-Emd Avg", "head-embeddings", "shared", tuned_as
 PARALLEL_FEDAVG = _parallel("parallel-fedavg", "Parallel FedAvg", "all", "own", tuned_as=FEDAVG.id)
 SINGLE = CENTRAL.changed({"options.of": "first"}, id="single", name="Single Client")
 
-# Rows that the paper does not have.
+# Rows that the paper lacks.
 _OWN: Mapping[str, Any] = {
     "printed": False,
     "tuned_as": EMDAVG.id,
-    "note": "the server has a transformer for each client and never averages them; the first client's model counts",
+    "note": "the server keeps a transformer per client and never averages them; we use the first client's model",
 }
 EMDAVG_OWN = _parallel("emdavg-own", "EmdAvg, own transformers", "embeddings", "own", **_OWN)
 HEAVG_OWN = _parallel("heavg-own", "Head-Emd Avg, own transformers", "head-embeddings", "own", **_OWN)
@@ -180,7 +180,7 @@ DILOCO = FEDAVG.changed(
     id="diloco",
     name="FedAvg + outer momentum",
     printed=False,
-    note="DiLoCo (Douillard et al. 2023): the server takes each average as a step of Nesterov momentum 0.9, rate 0.7",
+    note="DiLoCo (Douillard et al. 2023): the server applies each average with Nesterov momentum 0.9 and rate 0.7",
 )
 BEFORE = Row(
     "before",
@@ -208,7 +208,7 @@ def _by_scale(of: Callable[[Budget], int]) -> ByScale:
 
 
 def _clients(row: Row, clients: int) -> Row:
-    """A row with this number of clients, not the paper's ten, on the same corpus; smaller scales keep the share."""
+    """A row with this many clients instead of ten, on the same corpus; smaller scales keep the ratio."""
     changes = {"clients": _by_scale(lambda budget: budget.clients * clients // 10)}
     return row.changed(changes, id=f"{row.id}-{clients}", name=f"{row.name}, {clients} clients", tuned_as=row.id)
 
@@ -235,47 +235,45 @@ def _epochs(column: Column, scale: str) -> str:
 
 _RATES, _CAUSAL_RATES = (", ".join(f"{rate:g}" for rate in RATES[column.task]) for column in (WIKITEXT, CAUSAL))
 DEVIATIONS = deviations(f"""
-- corpus (lite): WikiText-103 is not available at this scale. A random {100 * LITE_SHARES[WIKITEXT.task]:.0f} % (GPT-2:
-  {100 * LITE_SHARES[CAUSAL.task]:.0f} %) of the articles of a Wikipedia text (the data directory's WikiText, or
-  corpora/wikipedia), 1 to 2 MB, with a BPE vocabulary of {MINI_WORDS} made from such text. All rows and seeds share
-  the articles and the partition. After each round a random {100 * LITE_SCORED:.0f} % of the held-out articles, the
-  same for all, is scored.
-- partition: Articles are shared equally, at random, in one partition for all seeds. The paper says equally, but not in
-  what units.
+- corpus (lite): WikiText-103 is not available at this scale. We use a random {100 * LITE_SHARES[WIKITEXT.task]:.0f} %
+  (GPT-2: {100 * LITE_SHARES[CAUSAL.task]:.0f} %) of the articles of a Wikipedia text (the data directory's WikiText, or
+  corpora/wikipedia), 1 to 2 MB, with a BPE vocabulary of {MINI_WORDS} built from such text. All rows and seeds share
+  the articles and the partition. Each round is scored on the same random {100 * LITE_SCORED:.0f} % of the held-out
+  articles.
+- partition: Articles are shared equally, at random, in one partition for all seeds. The paper says equally, without a
+  unit.
 - blocks (paper): Each client's articles are concatenated and cut into full blocks, without padding and without next
   sentence (section 2.1: RoBERTa). The paper states no length: here 512 tokens, as in fairseq's recipe for this corpus.
 - blocks (demo, lite): Each client's articles are concatenated and cut into full blocks of 128 tokens (demo: 32),
   without padding and without next sentence (section 2.1: RoBERTa).
-- masking: 15 % of a batch's tokens, drawn for each batch: 80 % become the mask, 10 % another token (section 2.1).
+- masking: A random 15 % of each batch's tokens: 80 % of them become the mask, 10 % another token (section 2.1).
 - split: In EmdAvg and Head-Emd Avg every client's batches update one transformer on the server, as section 3.4 says.
-  Section 3.3.1 and the apparent release keep one for each client and never average it: these are the rows with own
-  transformers, in which the first client's model counts. Parallel FedAvg has one for each client.
-- crossing: Attention masks are sent to the server and counted apart; labels stay with the client. Table 2 counts
+  Section 3.3.1 and the apparent release keep one per client and never average them; the rows with own transformers do
+  this and use the first client's model. Parallel FedAvg has one per client.
+- crossing: Attention masks are sent to the server and counted separately; labels stay with the client. Table 2 counts
   neither.
-- tied-head: The head's decoder is tied to the client's word embeddings, and both are averaged and counted once. So
-  EmdAvg averages all of the head but its transform, norm and bias.
+- tied-head: The head's decoder is tied to the client's word embeddings; both are averaged and counted once. So EmdAvg
+  averages the head except its transform, norm and bias.
 - share: Head-Emd Share is one pass: a client trains its whole budget, then hands embeddings and head to the next one
-  through the server. Moments stay with each client (option handed_on = optimizer: as in the release). Section 5.1's
-  learning rate reached 0 midway; here one schedule runs over all turns.
-- central (paper): 125 000 updates of 256 blocks (GPT-2: 50 000) are 139 (55.6) epochs of WikiText-103,
-  {UPDATES_AN_EPOCH} updates each by its 118 million tokens of GPT-2's BPE: 14 rounds of 10 (11 of 5) epochs. A
-  client's 500 (20) epochs are 45 000 (3 600) updates.
-- budget (demo, lite): Centralised pre-training, each client in turn or at the same time, and Single Client have the
-  same number of epochs: {_epochs(WIKITEXT, "lite")} (GPT-2: {_epochs(CAUSAL, "lite")}; demo:
-  {_epochs(WIKITEXT, "demo")}). The paper's have {_epochs(WIKITEXT, "paper")} (GPT-2: {_epochs(CAUSAL, "paper")}), and
-  139 (55.6) centralised.
-- schedule: Warm-up is 8 % of each run's updates and the rate reaches 0 at its end (Table 4: 10 000 of 125 000,
-  whatever the mode). Polynomial decay of power 1. Optimiser and schedule continue over rounds.
-- checkpoint: Every row's last state counts and is fine-tuned. The paper uses the best checkpoint of Centralized and
-  Head-Emd Share and the last average of the others. Perplexities are those of the round that is best on validation
-  text, where there is such a text.
-- tuning (lite): One rate for a mode, of {_RATES} (GPT-2: {_CAUSAL_RATES}; Table 4: 5e-4), by the perplexity of a fifth
-  of the clients' training text on a partition that no table uses, with one epoch a round (GPT-2: the best after a
+  through the server. Optimiser moments stay with each client (as in the release: option handed_on = optimizer). Section
+  5.1's learning rate reached 0 midway; here one schedule covers all turns.
+- central (paper): 125 000 updates of 256 blocks (GPT-2: 50 000) are 139 (55.6) epochs of WikiText-103 with
+  {UPDATES_AN_EPOCH} updates each, from 118 million tokens of GPT-2's BPE: 14 rounds of 10 (11 of 5) epochs. A client's
+  500 (20) epochs are 45 000 (3 600) updates.
+- budget (demo, lite): Centralised pre-training, Single Client and each client in the other modes have the same number
+  of epochs: {_epochs(WIKITEXT, "lite")} (GPT-2: {_epochs(CAUSAL, "lite")}; demo: {_epochs(WIKITEXT, "demo")}). The
+  paper's have {_epochs(WIKITEXT, "paper")} (GPT-2: {_epochs(CAUSAL, "paper")}), and 139 (55.6) centralised.
+- schedule: Warm-up is 8 % of each run's updates, and the rate reaches 0 at its end (Table 4: 10 000 of 125 000 for
+  every mode). Polynomial decay of power 1. Optimiser and schedule continue over rounds.
+- checkpoint: We fine-tune every row's last state. The paper uses the best checkpoint of Centralized and Head-Emd Share
+  and the last average of the others. Perplexities are from the best round on validation text, if there is such a text.
+- tuning (lite): One rate per mode, from {_RATES} (GPT-2: {_CAUSAL_RATES}; Table 4: 5e-4), by the perplexity of a fifth
+  of the clients' training text on a partition that no table uses, with one epoch per round (GPT-2: the best after a
   quarter of a run continues). Variants use their mode's rate, Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches
-  of 8, gradients cut at norm 1, only weights decay.
-- clipping (lite): In split modes client and server cut their own gradients at norm 1, elsewhere the whole model's are
-  cut. So Parallel FedAvg is not FedAvg to the bit (training.clip_scope = model exchanges the two norms, and it is). The
-  paper names no clipping: the paper scale has none.
-- precision (lite, paper): Matrix products use bf16 where the device supports it. The paper does not say; each record
-  names its precision.
+  of 8, gradients clipped to norm 1, weight decay only on weights.
+- clipping (lite): In split modes client and server each clip their gradients to norm 1; elsewhere the whole model's are
+  clipped. So Parallel FedAvg differs from FedAvg in the last bits, unless training.clip_scope = model exchanges the two
+  norms. The paper names no clipping, so the paper scale has none.
+- precision (lite, paper): Matrix products use bf16 if the device supports it. The paper states no precision; each
+  record names its precision.
 """)

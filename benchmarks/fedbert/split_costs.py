@@ -1,4 +1,4 @@
-"""Table 2: a client's epoch of split learning by closed form, on the wire, in seconds, and in computed hours."""
+"""Table 2: a client's epoch in split learning: closed forms, bytes on the wire, seconds and computed hours."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _FLOAT_BYTES, _HOUR = 4, 3600
 # The timed parts of a batch, by party.
 _PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
 _CLOSED, _COUNTED = "closed form", "wire, measured"
-_SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
+_SHARED = ("activations", "gradients", "parameters")  # payload kinds in the equations
 
 
 class SplitCosts(Quantities):
-    """A client's epoch by closed form and on the wire, by encoder; derived where the request can derive it.
+    """A client's epoch by closed form and on the wire, by encoder; derived if possible.
 
-    ReportError where a record or the file of timings is damaged.
+    ReportError for a damaged record or timings file.
     """
 
     place_fields = ("encoder", "counted", "quantity")
@@ -51,7 +51,7 @@ class SplitCosts(Quantities):
         return [row for row in self.request.rows if row.id in self.request.benchmark.closed_forms]
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """Bytes of one client's epoch: of the whole run over clients and a client's epochs; and seconds."""
+        """Bytes per client and epoch (the run's bytes divided by clients and their epochs), and seconds."""
         request, column = self.request, self.request.columns[0]
         for name, row in product(ENCODERS, self.rows):
             other, cell = self._with_encoder(row, name)
@@ -97,7 +97,7 @@ class SplitCosts(Quantities):
         return other, other.benchmark.cell(row, request.columns[0], other.paper_scale, 0)
 
     def _terms(self, cell: RunConfig, blocks: float, request: Request) -> SplitTerms | None:
-        """The symbols of one cell; blocks: of one client. FedAvg's round gives the model's sizes."""
+        """A cell's symbols; blocks: per client. FedAvg's round gives the model's sizes."""
         benchmark, scale = request.benchmark, request.benchmark.scale(cell.scale)
         plan = request.plan(benchmark.row(FEDAVG.id), scale)
         if plan is None:
@@ -109,7 +109,7 @@ class SplitCosts(Quantities):
 
     @cached_property
     def hours(self) -> dict[tuple[str, str], dict[str, float]]:
-        """(row id, encoder) -> network -> computed hours of an epoch of all clients, on the paper's number of texts."""
+        """(row id, encoder) -> network -> computed hours for all clients' epoch on the paper's number of texts."""
         hours = dict[tuple[str, str], dict[str, float]]()
         for row, name in product(self.rows, ENCODERS):
             request, cell = self._with_encoder(row, name)
@@ -121,16 +121,16 @@ class SplitCosts(Quantities):
 
     @cached_property
     def timed(self) -> Mapping[str, Mapping[str, float]]:
-        """Model -> seconds of a batch for the client, the server and the unsplit model, and its tokens.
+        """Model -> seconds per batch for client, server and unsplit model, and tokens per batch.
 
-        From one run; empty where there is none. ReportError where the file is damaged.
+        From one run; empty without one. ReportError for a damaged file.
         """
         return _timed(read_json(TIMINGS))
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def _bytes(self, row: Row, encoder: str, kinds: Sequence[str] = _SHARED, counted: str = _CLOSED) -> float:
-        """Bytes of some kinds together; 0 without any."""
+        """Total bytes of the given kinds; 0 without any."""
         return sum(self.value(row, (encoder, counted, f"{kind}_bytes")) or 0.0 for kind in kinds)
 
     def _cells(self, row: Row, encoder: str) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class SplitCosts(Quantities):
         return (form.equation, form.text, crossing, averaged, together, times, verdict, apart)
 
     def grids(self) -> Iterator[Grid]:
-        """A table for each of the paper's encoders that is derived, one for the records, and two of seconds."""
+        """A table per derived encoder of the paper, one for the records, and tables of seconds and hours."""
         headers = (
             *(("Table 2",), ("closed form", "of a run"), ("crossing", "closed form")),
             *(("averaged, handed on", "closed form"), ("together",), ("over FedAvg's",), ("on the wire",)),
@@ -201,7 +201,7 @@ class SplitCosts(Quantities):
         )
         yield (
             f"On the wire: {EXACT} where the channel counts the closed form's activations, gradients and parameters. "
-            "Masks stand apart. No number includes the set-up, which sends embeddings and head (or the model) to each "
+            "Masks are separate. No number includes the set-up, which sends embeddings and head (or the model) to each "
             "client."
         )
         if self.hours:
@@ -214,7 +214,7 @@ class SplitCosts(Quantities):
             yield f"Derived: closed forms with the paper's encoders and {BLOCKS:,} blocks in all."
 
     def plot(self) -> Figure:
-        """A mark for each mode and encoder: by closed form for the paper's encoders and the scale's."""
+        """A mark per mode and encoder, by closed form."""
         encoders, series = {name: name for name in self.derived}, []
         encoders[f"{self.request.scale.id}, measured"] = self.request.scale.backbone
         for sign, (label, encoder) in zip(MARKS, encoders.items(), strict=False):
@@ -226,7 +226,7 @@ class SplitCosts(Quantities):
 
 
 def _epochs(cell: RunConfig) -> float:
-    """Epochs of one client in a run; with turns, a round is one client's."""
+    """A client's epochs in a run; with turns, each round belongs to one client."""
     return cell.training.rounds * cell.training.local_epochs / (cell.clients if "turns" in cell.options else 1)
 
 

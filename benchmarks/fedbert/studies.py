@@ -1,4 +1,4 @@
-"""What a server can read off the embeddings that split learning sends it; no table of the paper."""
+"""How much text a server recovers from split learning's embeddings; not a table in the paper."""
 
 from __future__ import annotations
 
@@ -41,12 +41,10 @@ BENCHMARK = Benchmark(
     title="Held-out texts that a split-learning server recovers from the embeddings it receives; no table of the paper",
     rows=(
         MAJORITY.changed({}, note="answers the public texts' most frequent token, without reading activations"),
-        _nearest("nearest", "fp32", "the server has the embedding layer and looks up in it what it receives"),
+        _nearest("nearest", "fp32", "the server looks up what it receives in its copy of the embedding layer"),
         _nearest("nearest-fp16", "fp16", "the same, with activations sent as fp16"),
-        _nearest("nearest-dropout", "fp32", "the same with activations as training sends them", dropout=DROPOUT),
-        _inverter(
-            "inverter", "fp32", f"the server has word embeddings and {PUBLIC} public texts, and learns to invert"
-        ),
+        _nearest("nearest-dropout", "fp32", "the same, with dropout as in training", dropout=DROPOUT),
+        _inverter("inverter", "fp32", f"the server trains an inverter on word embeddings and {PUBLIC} public texts"),
         _inverter("inverter-fp16", "fp16", "the same, with activations sent as fp16"),
     ),
     columns=(
@@ -62,19 +60,19 @@ BENCHMARK = Benchmark(
     deviations=deviations(f"""
 - claim: Section 5.1 says: "raw data is not exchanged by our proposed FEDBERT". The paper does not measure what the
   exchanged activations give away; this study does.
-- received: The server receives the embedding layer's output at each position of every batch (P_ef of Algorithms 2 and
-  3), with its mask: word, position and type embeddings added and normalised, which depend only on that position's
-  token. The head's gradients, which the server sees too, are not attacked.
-- attacker: The server follows the protocol and is curious. Nearest neighbour: it has the embedding layer, because it
-  initialises it, and averages it or hands it on. Inverter: it has only the word embeddings, and learns from {PUBLIC}
-  public texts of the clients' kind, here some of their training texts.
-- dropout: Activations are those of evaluation, except in the row with dropout. In training a tenth of their values
-  (Table 4) is zero, drawn anew each time that a text is sent, once an epoch.
-- weights (lite, paper): Embeddings are a pre-trained encoder's. FedBERT starts with random ones and trains them.
-- counted: The share of all tokens that are recovered at their positions, and of all texts whose tokens are all right.
-  [CLS] and [SEP] are known and [UNK] is not a word, so they are left out.
-- sent: Activations are computed in fp32 on every machine and rounded where they are sent as fp16. The attack itself
-  sends nothing, hence 0 bytes.
+- received: For each batch the server receives the mask and the embedding layer's output at each position (P_ef in
+  Algorithms 2 and 3): the normalised sum of word, position and type embeddings, which depends only on that position's
+  token. It also sees the head's gradients, which are not attacked.
+- attacker: The server is honest but curious. Nearest neighbour: it knows the embedding layer, which it initialises and
+  then averages or hands on. Inverter: it knows only the word embeddings, and learns from {PUBLIC} public texts like the
+  clients', here some of their training texts.
+- dropout: Activations are without dropout, except in the row with dropout. In training a random tenth of their values
+  (Table 4) is zero each time a text is sent, once per epoch.
+- weights (lite, paper): We use a pre-trained encoder's embeddings. FedBERT starts with random ones and trains them.
+- counted: The share of tokens recovered at their positions, and of texts with all tokens recovered. We leave out [CLS]
+  and [SEP], which are known, and [UNK], which is not a word.
+- sent: Activations are computed in fp32 on every machine, and rounded if sent as fp16. The attack itself sends nothing,
+  hence 0 bytes.
 - public-texts (demo): A tenth of the public texts: {PUBLIC // DEMO_SHARE}.
 """),
 )

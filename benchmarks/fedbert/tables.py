@@ -13,7 +13,7 @@ from benchmarks.publication import View, Yardstick, deviations
 
 
 def _without_parallel_fedavg(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """The rows, with Parallel FedAvg marked as one that the paper does not print."""
+    """The rows, with Parallel FedAvg marked as unpublished."""
     return tuple(replace(row, printed=False) if row.id == PARALLEL_FEDAVG.id else row for row in rows)
 
 
@@ -45,16 +45,16 @@ PRETRAINING = Benchmark(
 )
 
 
-# Table 2's equations, completed by the averaging and handing on that it leaves out.
+# Table 2's equations, completed by averaging and hand-overs, which it leaves out.
 
 
 def _split(t: SplitTerms, parameters: float) -> Parts:
-    """4pL in every epoch for every client: activations up and down, gradients up and down; and these parameters."""
+    """4pL per epoch and client, for activations and gradients in both directions; plus the given parameters."""
     crossing = 2 * t.N * t.T * t.pL
     return {"activations": crossing, "gradients": crossing, "parameters": parameters}
 
 
-# Table 2's equation is for a client's epoch, the text for a whole run.
+# Table 2's equation is for a client's epoch, the second form for a whole run.
 _WHOLE = ClosedForm("2|W|", "2·rounds·N·|W|", lambda t: {"parameters": 2 * t.rounds * t.N * t.W})
 # Embeddings and head go up after each client's turn, and down to all clients but the first.
 _SEQUENTIAL = ClosedForm("4pL", "4·N·T·pL + (2N − 1)·(|E| + |H|)", lambda t: _split(t, (2 * t.N - 1) * (t.E + t.H)))
@@ -72,10 +72,10 @@ TABLE2 = another(
     rows=(FEDAVG, paper.SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, paper.EMDAVG_OWN, paper.HEAVG_OWN),
     deviations=(
         *deviations("""
-- rows: Table 2 has equations of FedAvg, parallel FSL (here EmdAvg, Head-Emd Avg and Parallel FedAvg) and sequential
-  FSL (Head-Emd Share), and no number.
-- equations: 4pL leaves out the averaged or handed-on parameters, and masks. 2|W| is for an epoch, while FedAvg sends
-  it once in an averaging period of many epochs, and N times as much at the server.
+- rows: Table 2 has equations for FedAvg, parallel FSL (here EmdAvg, Head-Emd Avg and Parallel FedAvg) and sequential
+  FSL (Head-Emd Share), but no numbers.
+- equations: 4pL leaves out the averaged or handed-on parameters, and masks. 2|W| is given per epoch, but FedAvg sends
+  it once per averaging period of many epochs, and N times as much at the server.
 """),
         *(entry for entry in PRETRAINING.deviations if entry.id not in ("tuning", "masking", "checkpoint")),
     ),
@@ -98,10 +98,10 @@ TABLE8 = another(
     columns=(paper.CAUSAL,),
     scales=with_lite(paper.GPT2, search=paper.miniature(paper.CAUSAL.task, "lite-causal")),
     also="""
-- tied: GPT-2's head is its word embeddings and has no parameters of its own. EmdAvg and Head-Emd Avg are one algorithm
-  here, and so are their two rows with own transformers.
-- perplexity (lite, paper): Of tokens of GPT-2's BPE, each block by itself from its first token. The paper does not say
-  whether it is a word's or a token's, nor how much text before a block is shown.
+- tied: GPT-2's head is its word embeddings, without further parameters. So EmdAvg and Head-Emd Avg are the same
+  algorithm here, also with own transformers.
+- perplexity (lite, paper): Per token of GPT-2's BPE, for each block alone from its first token. The paper does not say
+  whether it is per word or per token, nor how much context precedes a block.
 """,
     keeps_weights=False,
 )
@@ -143,7 +143,7 @@ FIGURE8 = another(
     "FedAvg and EmdAvg with fewer and more clients (in the paper RoBERTa-small with 5, 10 and 20)",
     rows=(finetuning.CENTRAL, *(row for rows in zip(_FIVE, _AVERAGED, _TWENTY, strict=True) for row in rows)),
     also="""
-- figure: The text has no number of this figure, and does not say which RoBERTa it shows: here the small one.
+- figure: The text has no numbers for this figure, and names no RoBERTa size; we use the small one.
 - clients (demo, lite): 2, 4 and 8 clients replace 5, 10 and 20.
 """,
     gate=TABLE6,
@@ -155,10 +155,10 @@ FIGURE9 = another(
     "FedAvg and EmdAvg with two averaging periods (in the paper RoBERTa-small with 50 and 100 epochs)",
     rows=tuple(row for rows in zip(_AVERAGED, finetuning.PERIODS, strict=True) for row in rows),
     also="""
-- figure: Published are the six numbers that section 5.4 states. FedAvg's on RTE and STS-B are those of Table 6's
-  Parallel FedAvg, and EmdAvg's on RTE is in no table.
-- period (demo): Averaged after each 1 and each 2 of 4 epochs.
-- period (lite): Averaged after each 3 and each 6 of 12 epochs.
+- figure: The published values are section 5.4's six numbers. FedAvg's on RTE and STS-B equal Table 6's for Parallel
+  FedAvg; EmdAvg's on RTE is in no table.
+- period (demo): Averaged after every epoch, and every 2 of 4 epochs.
+- period (lite): Averaged every 3, and every 6, of 12 epochs.
 """,
     gate=TABLE6,
 )

@@ -1,4 +1,4 @@
-"""FedFreezeBERT's checkable sentences. Quotations are literal, from the paper's text (TeX's signs as they print)."""
+"""FedFreezeBERT's checkable sentences, with literal quotations from the paper (TeX symbols as they print)."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _layers = partial(At, "fedsplitbert-table4")
 _REIMPLEMENTED = At("fedfreezebert-table2", "fedsplitbert-c8", published="reimplementation")
 
 _TWEETS = ("arsarcasm",)
-_F1 = ("test/f1_pn",)  # Table 3 prints no other score
+_F1 = ("test/f1_pn",)  # Table 3's only score
 _ENGLISH = "the same ordering on SST-2, a column of ours"
 _TUNED = ("central", "fedavg", "fedprox", "fedsplitbert")  # methods that train the encoder
 _D = ("d-fedavg", "d-fedprox")
 _HEADS = ("ordinary", "average", "psum", "hsum")
 _A_LITTLE = 2.0  # points
-_TESTED, _SCORE = 3000, 0.74  # tweets of the test set; F1^PN of the rows compared, by the text
-_PAIRED_ERROR = 100 * math.sqrt(_SCORE * (1 - _SCORE) / _TESTED)  # of a difference, if answers correlate by half
+_TESTED, _SCORE = 3000, 0.74  # test tweets; F1^PN of the compared rows, from the text
+_PAIRED_ERROR = 100 * math.sqrt(_SCORE * (1 - _SCORE) / _TESTED)  # of a difference, if answers correlate by 0.5
 _COST_ROWS = (_table4("d-fedavg-psum"), _table4("c-psum"))
 _COST_BASELINES = tuple(_table4(f"{method}-ordinary") for method in ("fedavg", "fedprox", "fedsplitbert"))
 _COST_RIVALS = (*_COST_BASELINES, _table4("fedsplitbert-ordinary-fp16"))
 
 
 def _result(id: str, quotation: str, relations: tuple[Relation, ...], **fields: Any) -> Claim:
-    """A claim of the section on results."""
+    """A claim from the section on results."""
     return Claim(id, quotation, "Results and analysis", relations, **fields)
 
 
 def _below_resolution(percent: float) -> dict[str, str]:
-    """The caveat of a gain that the test set hardly shows, at every scale of real data."""
+    """The caveat for a gain that the test set hardly resolves, at every scale with real data."""
     told = (
         f"below the test set's resolution: the claimed {percent:g} % are {percent * _SCORE:.1f} points, and {_TESTED} "
         f"tweets err by {_PAIRED_ERROR:.1f} in a paired difference"
@@ -43,18 +43,18 @@ def _below_resolution(percent: float) -> dict[str, str]:
 
 
 def _with(head: str, *methods: str) -> tuple[At, ...]:
-    """The rows of Table 3 of some methods with one aggregation architecture."""
+    """Table 3's rows for these methods with one aggregation architecture."""
     return tuple(_table3(f"{method}-{head}") for method in methods)
 
 
 def _all_but(*rows: At) -> tuple[At, ...]:
-    """Every other method and aggregation architecture of Table 3."""
+    """All other methods and aggregation architectures in Table 3."""
     every = (row for head in _HEADS for row in _with(head, *_TUNED, *_D, "c"))
     return tuple(row for row in every if row not in rows)
 
 
 def _above(rows: tuple[At, ...], than: tuple[At, ...], by: float = 0.0, relative: bool = False) -> Better:
-    """Every row above every rival, by F1^PN on the paper's tweets."""
+    """Every row is above every rival in F1^PN on the paper's tweets."""
     return Better(rows, than, by=by, tasks=_TWEETS, scores=_F1, relative=relative)
 
 
@@ -67,7 +67,7 @@ def _changed(methods: tuple[str, ...], up: str, down: str, most: float = math.in
 def _english(claim: Claim) -> Claim:
     """The claim, with the same orderings on the English column as another reading.
 
-    The paper states its gains for tweets, so on SST-2 any gain counts. Upper bounds and tolerances stay.
+    The paper states gains for tweets, so any gain counts on SST-2. Upper bounds and tolerances stay.
     """
     english = tuple(
         replace(one, by=min(one.by, 0.0), relative=False, tasks=("sst2-central",), scores=("test/accuracy",))
@@ -144,7 +144,7 @@ _SENTENCES = (
         "2b",
         "To make sure that the 0.66% is a relevant improvement",
         (_above(_SPLIT_HSUM, _SPLIT),),
-        reading="relevant is above chance: the interval lies above 0; the audit has the published deviations.",
+        reading="relevant means above chance: the interval is above 0; the audit has the published deviations.",
         caveats=_below_resolution(0.66),
         is_source=True,
     ),
@@ -158,13 +158,13 @@ _SENTENCES = (
         "3b",
         "D-FedFreezeBERT gets very low",
         (replace(_above(_with("ordinary", *_TUNED, "c"), _with("ordinary", *_D)), over_failed=True),),
-        reading="very low is below every other method with the ordinary aggregator; no number is stated.",
+        reading="very low means below every other method with the ordinary aggregator; the paper states no number.",
     ),
     _result(
         "3c",
         "its performance is much higher than D-FedFreezeBERT",
         (replace(_above(_with("ordinary", "c"), _with("ordinary", *_D), by=5.0), over_failed=True),),
-        reading="C-FedFreezeBERT with the ordinary aggregator; much higher is 5 points or more.",
+        reading="C-FedFreezeBERT with the ordinary aggregator; much higher means at least 5 points.",
     ),
     _result(
         "4a",
@@ -182,13 +182,13 @@ _SENTENCES = (
         "4c",
         "Both D-FedFreezeBERT and C-FedFreezeBERT performance was enhanced because of using the AverageAggregator",
         tuple(replace(one, over_failed=True) for one in _changed((*_D, "c"), up="average", down="ordinary")),
-        reading="each above itself with the ordinary aggregator.",
+        reading="each is better than with the ordinary aggregator.",
     ),
     _result(
         "5a",
         "The central training performance improved to achieve 74.63",
         _changed(("central",), up="psum", down="ordinary"),
-        reading="with P-SUM above itself with the ordinary aggregator.",
+        reading="with P-SUM it is better than with the ordinary aggregator.",
     ),
     _result(
         "5b",
@@ -218,13 +218,13 @@ _SENTENCES = (
         "6a",
         "central training, FedAvg, and FedProx get a performance enhancement compared to their baselines counterparts",
         _changed(("central", "fedavg", "fedprox"), up="hsum", down="ordinary"),
-        reading="with H-SUM above themselves with the ordinary aggregator.",
+        reading="with H-SUM they are better than with the ordinary aggregator.",
     ),
     _result(
         "6b",
         "When they are compared with the P-SUM results, it can be observed that their performance degrades",
         _changed(("central", "fedavg", "fedprox"), up="psum", down="hsum"),
-        reading="centralised training, FedAvg and FedProx with H-SUM are below themselves with P-SUM.",
+        reading="centralised training, FedAvg and FedProx are worse with H-SUM than with P-SUM.",
     ),
     _result(
         "6c",
@@ -236,20 +236,20 @@ _SENTENCES = (
         "7a",
         "a new state-of-the-art on ArSarcasm-v2 in a Federated Learning setting",
         (_above((_C_PSUM,), _all_but(_C_PSUM)),),
-        reading="C-FedFreezeBERT with P-SUM above every other cell of Table 3, centralised training included.",
+        reading="C-FedFreezeBERT with P-SUM is above every other cell in Table 3, including centralised training.",
     ),
     _result(
         "7b",
         "exceeding also all other approaches - except for C-FedFreezeBERT with P-SUM",
         (_above((_C_HSUM,), _all_but(_C_PSUM, _C_HSUM)),),
-        reading="C-FedFreezeBERT with H-SUM above every other cell of Table 3 but that one.",
+        reading="C-FedFreezeBERT with H-SUM is above every other cell in Table 3 except that one.",
     ),
     _result(
         "8a",
         "D-FedFreezeBERT achieves a communication gain of 5.7× and 4.7 × compared to FedAvg",
         _gain(_COST_ROWS[0], _COST_BASELINES[0], 5.7),
-        reading="all bytes of a run in both directions, with P-SUM, rounded to one decimal. Published by equations 1 "
-        "and 5; ours by what the channel carries with the paper's encoder, at every scale.",
+        reading="all bytes of a run in both directions, with P-SUM, rounded to one decimal. Published: equations 1 and "
+        "5; ours: the channel's bytes with the paper's encoder, at every scale.",
     ),
     _result(
         "8b",
@@ -261,9 +261,9 @@ _SENTENCES = (
         "8c",
         "C-FedFreezeBERT achieves a communication gain of 6.2× and 5× compared to FedAvg",
         _gain(_COST_ROWS[1], _COST_BASELINES[0], 6.2),
-        reading="as 8a, by equations 2 and 5. Equation 2 counts one layer's embeddings; P-SUM reads and sends four.",
-        headline="FedFreezeBERT's {published:.1f}-fold saving of bytes is {value:.1f}-fold when all the layers are "
-        "counted that its best head reads",
+        reading="as 8a, by equations 2 and 5. Equation 2 counts one layer's embeddings; P-SUM sends four.",
+        headline="FedFreezeBERT's {published:.1f}-fold saving of bytes is {value:.1f}-fold if all layers that its best "
+        "head reads are counted",
     ),
     _result(
         "8d",
@@ -284,58 +284,58 @@ _SENTENCES = (
         "FedFreezeBERT is the most cost-effective framework regarding communication costs",
         "Conclusion and future work",
         (CostBound(_COST_ROWS[1:], _COST_RIVALS, _TWEETS, least=1.0, of="run"),),
-        reading="the same of C-FedFreezeBERT with P-SUM.",
+        reading="the same for C-FedFreezeBERT with P-SUM.",
     ),
     Claim(
         "9",
         "having BERT contextual embeddings for a sentence, one cannot get back the original sentence",
         "Methodology, C-FedFreezeBERT",
         (hides_texts(map(_inverted, ("last", "last-fp16", "last-four", "last-four-fp16"))),),
-        reading="contradicted if a trained inverter recovers more than 1 % of held-out texts whole, token by token; "
-        "the share of tokens is shown too. At lite scale of SST-2 alone.",
+        reading="contradicted if a trained inverter recovers all tokens of more than 1 % of held-out texts; we also "
+        "show the share of tokens. At lite scale only for SST-2.",
         caveats={"lite": "SST-2's encoder has only six layers"},
-        headline="The features that FedFreezeBERT's clients send give back {value:.0f} % of held-out sentences word "
-        "for word",
+        headline="The features that FedFreezeBERT's clients send reveal {value:.0f} % of held-out sentences word for "
+        "word",
     ),
     Claim(
         "10",
         "on average, the best number of layers to be included in the global part is 8",
         "Introduction",
         (AverageBetter((_layers("c8"),), tuple(map(_layers, ("c12", "c10", "c6", "c4", "c0"))), by=0.0),),
-        reading="the average of FedSplitBERT's Table IV is higher in the row c = 8 than in every other row.",
+        reading="in FedSplitBERT's Table IV, the row c = 8 has the highest average.",
     ),
     Claim(
         "11",
         "our implementation gives almost identical accuracy on SST-2",
         "Baseline methods",
         (similar(_REIMPLEMENTED, _layers("c8"), within=1.0, tasks=("sst2",), scores=("test/accuracy",)),),
-        reading="almost identical is within 1 point. The paper has only the original's 93.27; ours compares "
-        "exchanged embeddings, as here, with frozen ones, as the original's bytes imply.",
+        reading="almost identical means within 1 point. The paper has only the original's 93.27; we compare "
+        "exchanged embeddings, as in this paper, with frozen ones, as the original's bytes imply.",
     ),
     _result(
         "12",
         "Table 3 shows that both FedAvg and FedProx get low performance compared to the central training approach",
         (_above(_CENTRAL, _FEDERATED),),
-        reading="low is below centralised training, with the ordinary aggregator.",
+        reading="low means below centralised training, with the ordinary aggregator.",
     ),
     _result(
         "13",
         "hence their performance also degraded with AverageAggregator compared to OrdinaryAggregator",
         _changed(("fedavg", "fedprox"), up="ordinary", down="average"),
-        reading="FedAvg and FedProx with the average aggregator are below themselves with the ordinary one.",
+        reading="FedAvg and FedProx are worse with the average aggregator than with the ordinary one.",
     ),
     _result(
         "14",
         "D-FedFreezeBERT achieved a comparably high",
         (_above(_with("psum", *_D), _with("psum", "central"), by=-5.0),),
-        reading="with P-SUM, no more than 5 points below centralised training with P-SUM; no number is stated.",
+        reading="with P-SUM, at most 5 points below centralised training with P-SUM; the paper states no number.",
     ),
     Claim(
         "15",
         "the communication cost is still not reduced by a great factor compared to",
         "Introduction",
         (CostBound(_COST_BASELINES[2:], _COST_BASELINES[:1], _TWEETS, least=1.0, most=2.0, of="run"),),
-        reading="FedSplitBERT with c = 8 sends fewer bytes in a run than FedAvg, but at least half (equations 3, 5).",
+        reading="FedSplitBERT with c = 8 sends at least half of FedAvg's bytes, but fewer (equations 3, 5).",
     ),
 )
 

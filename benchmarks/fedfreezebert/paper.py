@@ -1,4 +1,4 @@
-"""FedFreezeBERT: its clients, methods, budgets and scales, and where the reproduction differs from the paper."""
+"""FedFreezeBERT: its clients, methods, budgets and scales, and the reproduction's deviations from the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAPER = Paper(
     units=fedsplitbert.UNITS,
 )
 
-# Rows over a frozen encoder do not ask whether it learns, but whether its features carry the task.
+# For rows with a frozen encoder, evidence requires that its features suffice for the task.
 FROZEN = replace(
     LEARNING,
     row="c-average",
@@ -48,18 +48,18 @@ METHODS = (
     Row("c", "C-FedFreezeBERT", {"algorithm": "fedfreezebert_central"}, yardstick=FROZEN),
 )
 HEADS = {"ordinary": "ordinary", "average": "average", "psum": "P-SUM", "hsum": "H-SUM"}
-# A head uses the rates of another one of its kind: a linear layer (ordinary, average), or four BERT layers.
+# Heads of the same kind share rates: a linear layer (ordinary, average), or four BERT layers.
 TUNED_HEADS = {"ordinary": "average", "hsum": "psum"}
 
 
 def with_head(row: Row, head: str) -> Row:
-    """The row of a method with an aggregation architecture, a key of HEADS."""
+    """A method's row with an aggregation architecture, a key of HEADS."""
     tuned_as = f"{row.id}-{TUNED_HEADS[head]}" if head in TUNED_HEADS else ""
     return row.changed({"head": head}, id=f"{row.id}-{head}", name=f"{row.name} · {HEADS[head]}", tuned_as=tuned_as)
 
 
-# The lite scale: the same number of trials for each method, on data that no table uses. Rates are even steps of the
-# logarithm, higher ones over a frozen encoder; the paper explored 9e-4 to 1e-6.
+# The lite scale: equally many trials per method, on data that no table uses. Rates are evenly spaced in the logarithm,
+# higher with a frozen encoder; the paper explored 9e-4 to 1e-6.
 HEAD_RATES: Mapping[str, tuple[float, ...]] = {
     "average": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2, 6.4e-2),
     "psum": (2e-5, 4e-5, 8e-5, 1.6e-4, 3.2e-4, 5e-4, 1e-3, 2e-3),
@@ -67,7 +67,7 @@ HEAD_RATES: Mapping[str, tuple[float, ...]] = {
 
 
 def _grid(method: str, head: str) -> Grid:
-    """The settings to tune: the rate, and the epochs of C-FedFreezeBERT, whose one round leaves no round to choose."""
+    """The settings to tune: the rate and, for C-FedFreezeBERT, which has only one round, the epochs."""
     is_frozen = method in ("d-fedavg", "d-fedprox", "c")
     rate: Grid = {"training.learning_rate": HEAD_RATES[head] if is_frozen else fedsplitbert.RATES}
     return {**rate, "training.local_epochs": (3, 5)} if method == "c" else rate
@@ -102,11 +102,11 @@ ENGLISH = Column(
     scales=_ENGLISH_SCALES,
     own={scale.id: replace(scale, **_ON_MINILM) for scale in SCALES if scale.id in _ENGLISH_SCALES},
 )
-ENGLISH_EXAMPLES = 3000  # as the task has them (benchmarks.tasks.glue)
+ENGLISH_EXAMPLES = 3000  # as in benchmarks.tasks.glue
 
 CLIENTS = 5
 ROUNDS = 5  # of one epoch each
-# As in FedNLP's library: no client gets more than a fifth of all examples, or fewer than ten.
+# As in FedNLP's library: each client gets at least ten examples, and at most a fifth of all.
 PARTITION: Mapping[str, JSON] = {"scheme": "dirichlet", "alpha": 1.0, "capped": True, "min_size": 10}
 DATA_SEED = 0  # one partition for all training seeds, as the paper's small deviations over five runs suggest
 
@@ -116,9 +116,9 @@ LEARNING_RATES = {"fedavg": 1e-6, "fedfreezebert": FROZEN_RATE, "fedfreezebert_c
 
 
 def training_of(algorithm: str, scale: Scale) -> TrainConfig:
-    """Five epochs of batches of 16 with Adam (AdamW without weight decay), each epoch a round or all in one.
+    """Five epochs with batches of 16 and Adam (AdamW without weight decay), one epoch per round or all in one round.
 
-    At the lite scale rates are tuned, and central training has a round for each epoch, so that a round can be chosen.
+    The lite scale tunes rates, and central training has one round per epoch, so that a round can be chosen.
     """
     is_lite = scale.id == "lite"
     in_one_round = ("fedfreezebert_central",) if is_lite else ("central", "fedfreezebert_central")
@@ -137,9 +137,9 @@ _FROZEN = ("fedfreezebert", "fedfreezebert_central")
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """A run with five clients, before its row's changes; the official test set is central."""
+    """The base configuration with five clients; the official test set is central."""
     run = run_of(row, column, scale, seed, training_of(row.algorithm, scale))
-    # SST-2's runs keep features in full, as those of the committed records.
+    # SST-2's runs store full-precision features, like the committed records.
     if row.algorithm in _FROZEN and run.backbone == E5:
         run = replace(run, options={**run.options, "half_features": True})
     return replace(
@@ -151,7 +151,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     )
 
 
-# Central training with mean pooling, usual for encoders of sentences, shows whether an encoder learns the task.
+# Central training with mean pooling, usual for sentence encoders, shows whether an encoder learns the task.
 YARDSTICK = replace(LEARNING, row="central-average", name="centralised training")
 FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
     {"training.learning_rate": FROZEN_RATE},
@@ -163,35 +163,33 @@ FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
 )
 
 DEVIATIONS = deviations(f"""
-- partition: The tweets are distributed "as described in" FedNLP, without a number. Here a Dirichlet distribution over
-  labels with α = 1 for each client; as in its library, no client gets more than a fifth of all tweets, or fewer than
-  ten.
-- one-partition: One partition (data seed {DATA_SEED}) for all training seeds, since the paper's deviations of 0.12 and
-  0.17 over five runs leave no room for others. --set data_seed=null draws one for each seed.
+- partition: The tweets are distributed "as described in" FedNLP, without a number. Here each client has a
+  Dirichlet distribution over labels with α = 1; as in its library, each gets at least ten tweets, and at most a fifth
+  of all.
+- one-partition: One partition (data seed {DATA_SEED}) for all training seeds, as the paper's standard deviations of
+  0.12 and 0.17 over five runs suggest. --set data_seed=null draws one per seed.
 - english (lite, literal): The paper has no SST-2 column. {ENGLISH_EXAMPLES} of SST-2's 67 349 training phrases, drawn
-  once, are shared in the same way and tested on GLUE's development set, with all-MiniLM-L6-v2 (6 layers).
-- learning-rate (literal, paper): The paper does not state centralised training's tuned rate: here FedSplitBERT's,
-  1e-5.
-- miniature (lite): Each method has {MINIATURE.trials} trials of its learning rate (and C-FedFreezeBERT of 3 or 5
-  epochs, as it has no round to choose), with the average aggregator and with P-SUM, on validation data of a partition
-  and seed that no table uses. After {MINIATURE.rungs[0]} rounds the best quarter, and what ties with it, continues
+  once, are partitioned in the same way and tested on GLUE's development set, with all-MiniLM-L6-v2 (6 layers).
+- learning-rate (literal, paper): The paper omits centralised training's tuned rate: here it is FedSplitBERT's, 1e-5.
+- miniature (lite): Each method has {MINIATURE.trials} trials over its learning rate (C-FedFreezeBERT also over 3 or 5
+  epochs, as it has only one round), with the average aggregator and with P-SUM, on validation data from a partition
+  and seed that no table uses. After {MINIATURE.rungs[0]} rounds the best quarter, with ties, continues
   (benchmarks/fedfreezebert/tuned/lite.json). The ordinary aggregator uses the average's settings, H-SUM those of
   P-SUM. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12 are the paper's. Rates are {fedsplitbert.RATES[0]:g} to
-  {fedsplitbert.RATES[-1]:g} where the encoder is trained; over a frozen one {HEAD_RATES["average"][0]:g} to
+  {fedsplitbert.RATES[-1]:g} for trained encoders; with a frozen one {HEAD_RATES["average"][0]:g} to
   {HEAD_RATES["average"][-1]:g} for one linear layer and {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for
-  four BERT layers. A tenth of the steps warm up, gradients are clipped to norm 1. Scores are from the round that is
-  best on a held-out tenth of each client's training examples.
+  four BERT layers. Warm-up takes a tenth of the steps, and gradients are clipped to norm 1. A held-out tenth of each
+  client's training examples chooses the round to score.
 - optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The rate is constant, without warm-up and
-  clipping, of which the paper says nothing.
+  clipping, which the paper does not mention.
 - optimiser-lite (lite): "Adam Optimizer" is AdamW without weight decay, constant after its warm-up.
-- precision (lite, literal, paper): Matrix products use bf16 where the device supports it. The paper does not say; each
-  record names its precision.
+- precision (lite, literal, paper): Matrix products use bf16 if the device supports it. The paper states no precision;
+  each record names its precision.
 - ordinary: The ordinary aggregator is [CLS] and one linear layer, as the text says, without BERT's pooler. Like every
-  head it starts fresh.
-- personal: FedSplitBERT leaves every client its own model. Its score is the mean of their scores on the central test
-  set.
+  head, it is randomly initialised.
+- personal: FedSplitBERT gives each client a personal model. Its score is their mean score on the central test set.
 - layers (demo, lite, literal): A smaller encoder keeps the share of its depth for c = 8 of 12 (3 of 4, 4 of 6).
-- backbone (lite, literal): In place of MARBERT a multilingual encoder of sentences, {E5}, whose weights are
-  rounded to 4 bits. It has MARBERT's 12 layers, half its width, and 250 037 words of many languages.
-- half-features (lite, literal): Features of tweets are kept in half precision where they are computed in full.
+- backbone (lite, literal): A multilingual sentence encoder, {E5}, replaces MARBERT; its weights are rounded to
+  4 bits. It has MARBERT's 12 layers, half its width, and 250 037 tokens for many languages.
+- half-features (lite, literal): Tweets' features are stored in half precision, even if they are computed in single.
 """)

@@ -1,4 +1,4 @@
-"""Studies of FedFreezeBERT that the paper does not have: what embeddings give away, and what a mean hides."""
+"""Studies of FedFreezeBERT that the paper lacks: what embeddings reveal, and what a mean hides."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from benchmarks.publication import PLAIN_SCORES, View, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 
 _RECOVERED = (("test/token_recovery", "test/text_recovery"), "test/token_recovery")
-# An inverter has as many classes as the encoder has words: e5-small's 250 000 are too many.
+# An inverter has one class per token of the vocabulary: e5-small's 250 000 are too many.
 TEXTS = Column("arsarcasm-texts", "Held-out tweets", *_RECOVERED, scales=("demo", "paper"))
 # Its encoder has more layers than the last four.
 ENGLISH_TEXTS = Column("sst2-texts", "Held-out SST-2", *_RECOVERED, scales=paper.ENGLISH.scales, own=paper.ENGLISH.own)
 PUBLIC, FEW = 2000, 200  # public texts that the server has
-DEMO_SHARE = 10  # the demo scale has a tenth of them
-PASSES = 3  # over PUBLIC texts; over fewer texts more, so that every inverter takes the same number of steps
+DEMO_SHARE = 10  # the demo scale uses a tenth
+PASSES = 3  # over PUBLIC texts; more over fewer texts, so that all inverters take equally many steps
 
 
 def knowing(texts: int) -> dict[str, JSON]:
-    """Changes to a server that has this number of public texts."""
+    """The changes for a server with this number of public texts."""
     few = texts // DEMO_SHARE
     return {
         "options.public_texts": ByScale({"demo": few}, otherwise=texts),
@@ -45,12 +45,12 @@ MAJORITY = Row(
 
 
 def attack_training(scale: Scale) -> TrainConfig:
-    """One round that trains an inverter."""
+    """Training of an inverter, in one round."""
     return TrainConfig(1, 1e-3, batch_size=16, max_length=32 if scale.id == "demo" else 128, precision="fp32")
 
 
 def _attack(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """An attack on Table 3's clients, with their encoder and tweets, before its row's changes."""
+    """The base configuration of an attack on Table 3's clients, with their encoder and tweets."""
     run = paper.base_cell(row, column, scale, seed)
     return replace(run, training=attack_training(scale), validation_share=0.0)
 
@@ -76,21 +76,21 @@ INVERSION = another(
         *deviations(f"""
 - claim: C-FedFreezeBERT's privacy rests on the sentence "having BERT contextual embeddings for a sentence, one cannot
   get back the original sentence". The paper does not measure it; this study does.
-- attacker: The server follows the protocol and is curious. It has the pre-trained encoder and {PUBLIC} public texts of
-  the clients' kind, here some of their training tweets. On these it trains an inverter: layer norm on each hidden
-  state, two linear layers, and a product with the encoder's word embeddings. It then reads features of the official
-  test tweets, which it does not have.
-- counted: The share of all tokens that are recovered at their positions, and of all tweets whose tokens are all right.
-  [CLS] and [SEP] are known and [UNK] is not a word, so they are left out.
-- lower-bound: The result is a lower bound of what features give away: the inverter is small, reads each position alone
-  and knows no language.
-- ordinary: The ordinary aggregator is left out. It sends only [CLS], no state for each token; the study says nothing
-  of its privacy.
-- sent: Features are computed in fp32 on every machine and rounded where they are sent as fp16. The attack itself sends
+- attacker: The server is honest but curious. It has the pre-trained encoder and {PUBLIC} public texts like the
+  clients', here some of their training tweets. On these it trains an inverter: layer norm on each hidden state, two
+  linear layers, and a product with the encoder's word embeddings. It then inverts the features of the official test
+  tweets, which it does not have.
+- counted: The share of tokens that are recovered at their positions, and of tweets with all tokens recovered. [CLS] and
+  [SEP] are given and [UNK] is not a word, so they do not count.
+- lower-bound: The result is a lower bound for what features reveal: the inverter is small, reads each position alone
+  and has no language model.
+- ordinary: The ordinary aggregator is left out. It sends only [CLS], no state per token; the study does not address
+  its privacy.
+- sent: Features are computed in fp32 on every machine and rounded when they are sent as fp16. The attack sends
   nothing, hence 0 bytes.
 - public-texts (demo): A tenth of the public texts: {PUBLIC // DEMO_SHARE} and {FEW // DEMO_SHARE}.
-- tweets (lite, literal): Tweets are left out: their encoder has 250 000 words, among which an inverter would choose.
-- depth (lite, literal): SST-2's encoder has six layers. After twelve layers less of the words may remain.
+- tweets (lite, literal): Tweets are left out: their encoder's 250 000 tokens are too many classes for an inverter.
+- depth (lite, literal): SST-2's encoder has six layers. Features after twelve layers may reveal less.
 """),
         *(entry for entry in paper.DEVIATIONS if entry.id == "english"),
     ),
@@ -101,7 +101,7 @@ INVERSION = another(
 
 
 def _of_clients(column: Column) -> Column:
-    """The column with scores on the examples that each client holds back for validation."""
+    """The column with scores on each client's validation examples."""
     score = column.averaged.replace("test/", "validation/")
     return replace(column, scores=(score,), averaged=score)
 
@@ -114,8 +114,8 @@ CLIENTS = another(
     "The worst client and the spread over 5 clients, on their validation examples; no table of the paper",
     rows=tuple(replace(row, printed=False) for row in TABLE3.rows if row.algorithm in _FEDERATED),
     also="""
-- validation: The test set is central, and the same for all clients. Here each client's own validation examples are
-  scored. They also choose the round and the settings, but this table takes the last rounds.
+- validation: The test set is central, and the same for all clients. Here scores are on each client's
+  validation examples. They also choose the round and the settings, but this table uses the last rounds.
 """,
     view=View("clients", {"baseline": "fedavg-ordinary"}),
 )

@@ -1,4 +1,4 @@
-"""FedFreezeBERT's tables. Table 4 costs Table 3's methods, Table 2 repeats an experiment of FedSplitBERT."""
+"""FedFreezeBERT's tables. Table 4 has the costs of Table 3's methods; Table 2 repeats a FedSplitBERT experiment."""
 
 from __future__ import annotations
 
@@ -85,26 +85,26 @@ TABLE2 = another(
     columns=tuple(replace(column, scores=("test/accuracy",)) for column in original.COLUMNS if column.task == "sst2"),
     deviations=tuple(entry for entry in original.DEVIATIONS if entry.id in _INHERITED),
     also="""
-- embeddings: Trained and exchanged, as this paper's formula of FedSplitBERT's cost counts them. The original's bytes
-  come out without them (see fedsplitbert-sensitivity).
-- print: 93.27 is the original's accuracy; this paper's own was not available.
+- embeddings: Trained and exchanged, as this paper's formula for FedSplitBERT's cost counts them. The original's bytes
+  exclude them (see fedsplitbert-sensitivity).
+- print: 93.27 is the original's accuracy; this paper's was not available.
 """,
     gate=original_tables.TABLE3,
 )
 
 # ---- Table 4: costs ----------------------------------------------------------------------------------------------
 
-# The equations of communication cost; equation 4 is the paper's metric, F1^PN.
+# The communication-cost equations; equation 4 is the paper's metric, F1^PN.
 _FLOAT_BYTES = 4  # "each number in the embedding is represented by 4 bytes"
 
 
 def _exchanged(t: Terms, size: float) -> dict[str, float]:
-    """Parameters of this size, down and up in every round for every client."""
+    """Parameters of this size, sent down and up in every round, for every client."""
     return {"parameters": 2 * t.T * t.n_c * size}
 
 
 _D = ClosedForm("1", "2·T·n_c·SizeOf(W_s)", lambda t: _exchanged(t, t.W_s))
-# One embedding of every token of every text up, once, and W_s down to every client.
+# One embedding per token goes up, once, and W_s goes down to every client.
 _C = ClosedForm(
     "2",
     "(4/2^30)·n_s·n_t·dim_emb + n_c·SizeOf(W_s)",
@@ -112,13 +112,13 @@ _C = ClosedForm(
     {"features": 2**30},
 )
 _SPLIT = ClosedForm("3", "2·T·n_c·(c·SizeOf(BL) + SizeOf(BE))", lambda t: _exchanged(t, t.c * t.BL + t.BE))
-# FedSplitBERT's quantisation sends numbers of 2 bytes, not 4.
+# FedSplitBERT's quantisation sends 2 bytes per number, not 4.
 _SPLIT_HALVED = ClosedForm(
     "3, halved", "T·n_c·(c·SizeOf(BL) + SizeOf(BE))", lambda t: _exchanged(t, (t.c * t.BL + t.BE) / 2)
 )
-_SHARED = ClosedForm("5", "2·T·n_c·SizeOf(BERT)", lambda t: _exchanged(t, t.BERT))  # and of FedProx
+_SHARED = ClosedForm("5", "2·T·n_c·SizeOf(BERT)", lambda t: _exchanged(t, t.BERT))  # also for FedProx
 
-_COSTED = ("psum", "hsum")  # the heads whose W_s the paper's parameters give: four layers and four classifiers
+_COSTED = ("psum", "hsum")  # heads whose W_s follows from the paper's parameters: four layers and four classifiers
 _BASELINES = tuple(with_head(_METHOD[name], "ordinary") for name in ("fedavg", "fedprox", "fedsplitbert"))
 _SPLIT_FP16 = _BASELINES[2].changed(
     {"codec": "fp16"},
@@ -134,7 +134,7 @@ _DECENTRALISED, _CENTRALISED = (
 
 
 def _variant(name: str, note: str, changes: Mapping[str, JSON]) -> Row:
-    """C-FedFreezeBERT with P-SUM, sent in another way."""
+    """C-FedFreezeBERT with P-SUM and another transmission."""
     row = with_head(_METHOD["c"], "psum")
     return row.changed(changes, id=f"{row.id}-{name}", name=f"{row.name}, {name}", printed=False, note=note)
 
@@ -161,14 +161,14 @@ TABLE4 = another(
         *deviations("""
 - print: The table itself was not available. The text states its parameters and the gains over FedAvg and FedSplitBERT;
   costs follow from them by the equations.
-- one-layer: Equation 2 counts the embeddings of one layer. P-SUM and H-SUM read the last four layers, so four are
-  sent; the average aggregator reads one, the ordinary one only its [CLS].
-- masks: Equation 2 leaves out what else the server needs: labels (8 bytes a text) and masks (1 byte a token; 4 bytes a
-  text where texts are trimmed).
+- one-layer: Equation 2 counts one layer's embeddings. P-SUM and H-SUM read the last four layers, so four are sent;
+  the average aggregator reads one, the ordinary one only its [CLS].
+- masks: Equation 2 omits the server's other inputs: labels (8 bytes per text) and masks (1 byte per token; 4 bytes per
+  trimmed text).
 - units: Equation 2 adds features in GB of 2^30 bytes to weights in GB of 1024 · 10^6. The published gains follow this
   mixture. SizeOf(BE) is given as 308 MB.
 - pooler: SizeOf(BERT) is the model for sequence classification, with BERT's pooler. The ordinary aggregator has none,
-  so FedAvg and FedProx send a pooler less than equation 5 says, 2·T·n_c times.
+  so FedAvg and FedProx send 2·T·n_c poolers less than in equation 5.
 - server: D-FedFreezeBERT uses FedAvg at the server; FedProx sends the same bytes.
 """),
         *(entry for entry in DEVIATIONS if entry.id in ("layers", "backbone")),

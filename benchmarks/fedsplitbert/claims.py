@@ -1,4 +1,4 @@
-"""FedSplitBERT's checkable sentences. Quotations are literal, from the paper's text."""
+"""FedSplitBERT's checkable sentences, with literal quotations from the paper."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ROUND, _TO_TARGET = PublishedColumn("Table VI", "parameter_gb"), PublishedColum
 
 
 def _result(id: str, quotation: str, relations: tuple[Relation, ...], **fields: Any) -> Claim:
-    """A claim of the section on results."""
+    """A claim from the section on results."""
     return Claim(id, quotation, "section IV-C", relations, **fields)
 
 
@@ -53,7 +53,7 @@ def _reaches(task: str, **limits: float | PublishedColumn | None) -> Reaches:
 
 
 def _average(rows: tuple[At, ...], *rivals: str) -> AverageBetter:
-    """Nearly 4 points above these baselines, in the rows' tables."""
+    """Rows are nearly 4 points above these baselines in their tables."""
     return AverageBetter(rows, tuple(table(name) for table in (_table3, _table5) for name in rivals), by=3.5)
 
 
@@ -62,7 +62,7 @@ CLAIMS = (
         "1a",
         "outperform baseline methods (FedAvg, FedProx and FedAdam) significantly on all datasets",
         (Better(_OURS_3, _BASELINES_3), Better(_OURS_10, _BASELINES_10)),
-        reading="every score of Tables III and V; of published scores, which have no spread, any difference counts.",
+        reading="every score in Tables III and V; published scores have no spread, so any difference counts.",
         otherwise={
             "over FedAvg's answers corrected by each client's label shares, which no paper prints": (
                 Better((_SPLIT,), (_table3("fedavg-prior-strength"),), scores=_CURVE_SCORES),
@@ -79,8 +79,8 @@ CLAIMS = (
         "1c",
         "by an average score improvement of nearly 4%",
         (_average((*_OURS_3, *_OURS_10), *_BASELINES),),
-        reading="nearly 4 is at least 3.5 points over the best baseline's average, mean over both methods and both "
-        "Tables III and V; each table alone is in brackets.",
+        reading="nearly 4 is at least 3.5 points over the best baseline's average, as the mean over both methods and "
+        "Tables III and V; brackets show each table alone.",
         otherwise={
             "over FedAvg alone": (_average((*_OURS_3, *_OURS_10), "fedavg"),),
             "over FedProx alone": (_average((*_OURS_3, *_OURS_10), "fedprox"),),
@@ -94,25 +94,25 @@ CLAIMS = (
         "1d",
         "and at least 1% on single task",
         (Better(_OURS_3, _BASELINES_3, by=1.0), Better(_OURS_10, _BASELINES_10, by=1.0)),
-        reading="1 point or more, on every score of Tables III and V.",
+        reading="at least 1 point, on every score in Tables III and V.",
     ),
     _result(
         "2",
         "when layer c ranges from 6 to 8, FedSplitBERT has better performance than c < 6 and c = 12",
         (Better((_C6, _C8), (_C0, _C4, _C12), tasks=("cola", "mrpc", "stsb", "qqp")),),
-        reading="Table IV's rows c = 6 and 8 each against c = 0, 4 and 12, on CoLA, MRPC, STS-B and QQP.",
+        reading="in Table IV, c = 6 and 8 each against c = 0, 4 and 12, on CoLA, MRPC, STS-B and QQP.",
     ),
     _result(
         "3",
         "MNLI, QNLI, WNLI and RTE, a higher c yields better performance",
         rising((_C0, _C4, _C6, _C8, _C10), tasks=("mnli", "qnli", "wnli", "rte")),
-        reading="each c of Table IV from 4 to 10 against the next lower one, without c = 12, which is FedAvg.",
+        reading="each c from 4 to 10 in Table IV against the next lower one; c = 12, which is FedAvg, is left out.",
     ),
     _result(
         "4a",
         "FedSplitBERT (c = 0) performs the worst among FedSplitBERT methods",
         (Better((_C4, _C6, _C8, _C10), (_C0,), over_failed=True),),
-        reading="c = 4, 6, 8 and 10 of Table IV each against c = 0, on every score.",
+        reading="c = 4, 6, 8 and 10 in Table IV each against c = 0, on every score.",
         otherwise={
             "averages": tuple(AverageBetter((row,), (_C0,), by=0.0, over_failed=True) for row in (_C4, _C6, _C8, _C10))
         },
@@ -121,7 +121,7 @@ CLAIMS = (
         "4b",
         "and some times even worse than FedAvg",
         (Better((_C12,), (_C0,), some=True, over_failed=True),),
-        reading="sometimes is on at least one score.",
+        reading="sometimes means on at least one score.",
     ),
     _result(
         "5",
@@ -131,7 +131,7 @@ CLAIMS = (
             Better((_OURS_10[1],), (*_BASELINES_10, _OURS_10[0]), tasks=("mrpc", "qnli")),
             Better((_QUANTISED,), (*_BASELINES_3, _SPLIT), tasks=("stsb",)),
         ),
-        reading="against every other published method of the table, FedSplitBERT with the c of its row.",
+        reading="against every other published method in the table, including FedSplitBERT with its row's c.",
         otherwise={
             "what quantisation adds: STS-B, three clients, above FedSplitBERT with the same c": (
                 Better((_QUANTISED,), (_C6,), tasks=("stsb",)),
@@ -142,20 +142,20 @@ CLAIMS = (
         "6",
         "It achieves a similar performance with FedSplitBERT (c = 6)",
         (similar(_QUANTISED, _C6, within=1.0),),
-        reading="similar is within 1 point, on every score that Tables III and IV share.",
+        reading="similar means within 1 point, on every score in both Tables III and IV.",
         otherwise={"averages": (AverageBetter((_QUANTISED,), (_C6,), by=-1.0, most=1.0),)},
     ),
     _result(
         "7a",
         "Our methods converge more quickly than the FedAvg and FedProx",
         (Better((_SPLIT,), _BASELINES_3[:2], tasks=_CURVES, scores=_CURVE_SCORES, measure="rounds"),),
-        reading="fewer rounds to the better baseline's best score, on Figure 3's six datasets and scores.",
+        reading="fewer rounds until the better baseline's best score, on Figure 3's six datasets and scores.",
     ),
     _result(
         "7b",
         "achieving a higher accuracy and lower training loss across all datasets",
         (Better((_SPLIT,), _BASELINES_3[:2], tasks=_CURVES, scores=_CURVE_SCORES),),
-        reading="the part on accuracy, by Table III, because Figure 3's curves have no numbers.",
+        reading="the part about accuracy, from Table III, as Figure 3's curves have no numbers.",
     ),
     _result(
         "7c",
@@ -168,20 +168,20 @@ CLAIMS = (
         "8a",
         "converges within only 3 communication rounds which costs nearly 1000 MBits to exceed the 64% accuracy",
         (_reaches("rte", within_rounds=3),),
-        reading="RTE, the best of the first 3 rounds; what they cost is claim 16.",
+        reading="RTE, the best of the first 3 rounds; claim 16 is about their cost.",
     ),
     _result(
         "8b",
         "while baseline methods need at least 5000 MBits communication overhead",
         (CostBound((_SPLIT,), _BASELINES_3, ("rte",), least=5.0, target=_TARGET),),
-        reading="RTE, five times the bytes, as 5000 stands against nearly 1000.",
+        reading="RTE, five times the bytes, from 5000 and nearly 1000.",
     ),
     _result(
         "8c",
         "On MRPC and WNLI tasks, FedSplitBERT also attains the performance threshold with less than 1GB communication "
         "cost",
         (_reaches("mrpc", below_bytes=1e9, costs=_TO_TARGET, sizes=_ROUND),),
-        reading="MRPC; with another encoder less than the same share of a round of FedAvg (published: 1.03 GB).",
+        reading="MRPC; another encoder's limit is the same share of a FedAvg round (published: 1.03 GB).",
     ),
     _result(
         "8d",
@@ -205,7 +205,7 @@ CLAIMS = (
         "9a",
         "0.26 GB with quantization, 4 times lower than FedAvg and FedProx",
         (CostBound((_QUANTISED,), _BASELINES_3[:2], ("mrpc",), least=4.0, places=0, costs=_ROUND),),
-        reading="uplink bytes per round, their ratio rounded to a whole number.",
+        reading="the ratio of uplink bytes per round, rounded to an integer.",
     ),
     _result(
         "9b",
@@ -227,22 +227,22 @@ CLAIMS = (
                 costs=_TO_TARGET,
             ),
         ),
-        reading="uplink bytes until the target on MRPC, their ratio rounded to one decimal.",
+        reading="the ratio of uplink bytes until the target on MRPC, rounded to one decimal.",
     ),
     Claim(
         "11",
         "all clients share the same BERT model, equivalent to FedAvg algorithm",
         "section III-A",
         (Same((_table4("c12-split", published="c12"), _FEDAVG)),),
-        reading="c = 12 by FedSplitBERT's code equals FedAvg in every round's scores, losses and bytes.",
+        reading="c = 12 in FedSplitBERT's code equals FedAvg in every round's scores, losses and bytes.",
     ),
     Claim(
         "12",
         "when all methods achieving a particular level of test accuracy on four datasets",
         "section IV-C, Figure 6",
         (Reaches((*_BASELINES_3, _SPLIT), Target(_LEVELS, _BASELINES_3, only_published=True)),),
-        reading="the best round reaches the paper's own level; published by Table III, where an earlier round may "
-        "have been better.",
+        reading="the best round reaches the paper's level; for the published numbers we use Table III, although an "
+        "earlier round may have been better.",
     ),
     _result(
         "13",
@@ -251,7 +251,7 @@ CLAIMS = (
             Better((_C6, _C8, _C10), (other,), tasks=(task,), scores=_CURVE_SCORES, some=True)
             for task, other in product(_TASKS, (_C0, _C4, _C12))
         ),
-        reading="on every task of Table IV one of them is above c = 0, 4 and 12, by accuracy or the only score.",
+        reading="on every task in Table IV one of them exceeds c = 0, 4 and 12, in accuracy or the only score.",
     ),
     Claim(
         "14",
@@ -267,15 +267,15 @@ CLAIMS = (
                 target=_TARGET,
             ),
         ),
-        reading="fewer rounds than FedAdam to the target, on Figure 6's four datasets; FedAvg and FedProx are 7a's.",
+        reading="fewer rounds than FedAdam until the target, on Figure 6's four datasets; 7a has FedAvg and FedProx.",
     ),
     Claim(
         "15",
         "its performance degrades substantially for heterogeneous clients",
         "section III-A",
         (Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, over_failed=True),),
-        reading="FedAvg gains at least 2 points of accuracy on every task where the same numbers of examples of each "
-        "label are shared evenly; the paper has no such run.",
+        reading="with as many examples per label, shared evenly, FedAvg gains at least 2 points of accuracy on every "
+        "task; the paper has no such run.",
         otherwise={
             "on one task at least": (
                 Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, some=True, over_failed=True),
@@ -287,6 +287,6 @@ CLAIMS = (
         "16",
         "3 communication rounds which costs nearly 1000 MBits",
         (Sends((_SPLIT,), ("rte",), rounds=3, least=0.9e9, most=1.1e9, sizes=_ROUND),),
-        reading="uplink of 3 rounds at c = 6; nearly is within 10 %, and MBits are megabytes, as in Table VI.",
+        reading="uplink of 3 rounds with c = 6; nearly means within 10 %, and MBits are megabytes, as in Table VI.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The comparisons that decide FedSplitBERT's claims: the table of docs/protocol.md, fixed before the runs."""
+"""The comparisons that decide FedSplitBERT's claims: the table in docs/protocol.md, fixed before the runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
 _FEDAVG, _FEDPROX, _EVEN = map(_row, ("fedavg", "fedprox", "fedavg-iid"))
 _RIVALS = (_FEDAVG, _FEDPROX)
 
-PRIMARY = ("test/accuracy", "test/matthews_correlation", "test/pearson")  # the first that a task has
+PRIMARY = ("test/accuracy", "test/matthews_correlation", "test/pearson")  # the first one that a task has
 _COLA, _OTHERS = {"cola": range(5, 11)}, ("mrpc", "sst2", "qqp", "qnli")
 _FIVE = {**_COLA, **dict.fromkeys(_OTHERS, range(5, 10))}
 _SIX = dict.fromkeys(("mrpc", "cola", "sst2", "qqp", "qnli", "stsb"), range(5, 10))
@@ -52,7 +52,7 @@ DECISIVE = (
 # ---- the label-prior study (docs/label-prior.md) -----------------------------------------------------------------
 
 _STUDIED = dict.fromkeys(("cola", *_OTHERS), range(5, 10))
-_ACCURACY = ("test/accuracy",)  # CoLA's follows from its kept answers
+_ACCURACY = ("test/accuracy",)  # CoLA's follows from its stored answers
 _PRIOR, _C6_PRIOR = _row("fedavg-prior-strength"), _row("c6-prior-strength")
 STUDY = Study(
     page="docs/label-prior.md",
@@ -90,6 +90,6 @@ STUDY = Study(
     control_steps=(2, 6),
     control_seeds=_EVEN_TASKS,
     earlier=("fedsplitbert-personalisation", "fedsplitbert-iid"),
-    earlier_seeds=range(5),  # the rule of scoring was chosen after a look at them
+    earlier_seeds=range(5),  # the scoring rule was chosen after reading them
     earlier_rows={"c6": "fedsplitbert", "c6-prior-strength": "fedsplitbert-prior-strength"},
 )

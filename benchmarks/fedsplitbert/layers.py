@@ -1,7 +1,7 @@
-"""Figure 5: bytes a round, and scores, against the critical layer.
+"""Figure 5: bytes per round and scores by critical layer.
 
-Options: critical_layers, row id -> c of the paper's own encoder (rows without one are drawn as levels); printed_in,
-the table that prints the published scores.
+Options: critical_layers, row id -> c in the paper's encoder (rows without one become levels); printed_in, the table
+with the published scores.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from reports.views.scores import ScoreTable
 
 @dataclass(frozen=True)
 class Layer:
-    """One row: its c, how many layers of the scale's encoder that is, and bytes of a round by the paper's convention.
+    """A row's c, its layers in the scale's encoder, and bytes per round by the paper's convention.
 
-    measured_bytes: mean over the tasks run, None where none was. derived_bytes: for the paper's own encoder and the
-    first task, None where the request cannot derive them. name: c of the paper's layers, and of a smaller encoder's.
+    measured_bytes: mean over the tasks run, None without a run. derived_bytes: for the paper's encoder and the first
+    task, None if not derivable. name: c in the paper's layers, and in a smaller encoder's.
     """
 
     critical: int
@@ -39,14 +39,14 @@ class Layer:
 
 
 class LayerFigure(ScoreTable):
-    """Scores by c and task; without an average, as the paper prints one over all of its tasks alone."""
+    """Scores by c and task; without an average, which the paper has only over all its tasks."""
 
     averages = False
     is_of_whole_runs = False
 
     @cached_property
     def layers(self) -> dict[str, Layer]:
-        """Row id -> its layers, of the rows that have a c."""
+        """Row id -> layers, for rows with a c."""
         criticals: Mapping[str, int] = self.request.benchmark.view.options["critical_layers"]
         return {row.id: self._layer(row, criticals[row.id]) for row in self.request.rows if row.id in criticals}
 
@@ -61,7 +61,7 @@ class LayerFigure(ScoreTable):
 
     @property
     def _encoder(self) -> str:
-        """The encoder for which bytes are derived; "" where they are not."""
+        """The encoder for which bytes are derived; "" if they are not."""
         is_derived = any(layer.derived_bytes is not None for layer in self.layers.values())
         return self.request.paper_scale.backbone if is_derived else ""
 
@@ -71,14 +71,14 @@ class LayerFigure(ScoreTable):
         if self.comparison.shows_published:
             where = request.benchmark.view.options["printed_in"]
             yield f"reported: {where}; the figure itself is printed without numbers."
-        yield "Bytes: mean over rounds, seeds and the tasks run, which differ by the size of the classifier alone."
+        yield "Bytes: mean over rounds, seeds and the tasks run, which differ only in the classifier's size."
         if self._encoder:
             task = request.columns[0].name
-            yield f"derived for {self._encoder}: the same channel on its shapes alone, without training; for {task}."
+            yield f"derived for {self._encoder}: the same channel on its shapes, without training; for {task}."
         yield from self.comparison.notes
 
     def grids(self) -> Iterator[Grid]:
-        """Scores as in any table of scores, and the bytes of a round by c."""
+        """Scores as in any score table, and bytes per round by c."""
         ways = ("measured", *([f"derived for {self._encoder}"] if self._encoder else []))
         groups = []
         for layer in self.layers.values():
@@ -90,7 +90,7 @@ class LayerFigure(ScoreTable):
         yield Grid(f"{self.request.heading}: bytes", headers, tuple(groups), "Global layers")
 
     def frame(self) -> pd.DataFrame:
-        """The scores' frame, with c, the layers exchanged and the bytes derived for the paper's own encoder."""
+        """The scores' frame, with c, the layers exchanged and the bytes derived for the paper's encoder."""
         table = super().frame()
         layers = [self.layers.get(row_id) for row_id in table["row"]]
         fields = {"critical_layer": "critical", "layers_exchanged": "layers", "derived_round_bytes": "derived_bytes"}
@@ -99,7 +99,7 @@ class LayerFigure(ScoreTable):
         return table.astype({"critical_layer": "Int64", "layers_exchanged": "Int64", "derived_round_bytes": "Float64"})
 
     def plot(self) -> Figure:
-        """A line for each c: bytes of a round, measured and derived, and a panel of scores for each task."""
+        """Measured and derived bytes per round by c, and a score panel per task."""
 
         def bytes_of(way: str, **style: str) -> Dots:
             sizes = {layer.name: getattr(layer, f"{way}_bytes") for layer in self.layers.values()}

@@ -1,4 +1,4 @@
-"""FedSplitBERT: its clients, methods, budgets and scales, and where the reproduction differs from the paper."""
+"""FedSplitBERT: its clients, methods, budgets and scales, and the reproduction's deviations from the paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.publication import Elsewhere, Paper, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
-# The papers count a critical layer in their encoders' twelve layers.
+# The papers' critical layers refer to encoders with twelve layers.
 UNITS = {"options.critical_layer": LayerUnit("critical layer", of=12)}
 PAPER = Paper(
     id="fedsplitbert",
@@ -27,11 +27,11 @@ PAPER = Paper(
 
 # ---- settings ----------------------------------------------------------------------------------------------------
 
-# The lite scale: the same number of trials for each method, on data that no table uses.
-RATES = (2e-5, 3.1e-5, 4.7e-5, 7.2e-5, 1.1e-4, 1.7e-4, 2.6e-4, 4e-4)  # even steps of the logarithm
+# The lite scale: equally many trials per method, on data that no table uses.
+RATES = (2e-5, 3.1e-5, 4.7e-5, 7.2e-5, 1.1e-4, 1.7e-4, 2.6e-4, 4e-4)  # evenly spaced logarithms
 _RATE: Grid = {"training.learning_rate": RATES}
 _PROXIMAL: Grid = {"options.proximal": (0.001, 0.01, 0.1, 1.0)}
-# The paper does not state this grid: half powers of ten around the rate used here, as in Reddi et al. (2021).
+# The paper omits this grid: half powers of ten around our rate, as in Reddi et al. (2021).
 _SERVER_RATE: Grid = {"options.server.learning_rate": (0.001, 0.0032, 0.01, 0.032)}
 MINIATURE = Search(
     {
@@ -48,7 +48,7 @@ MINIATURE = Search(
     seeds=(1000,),
     chosen=Path(__file__).parent / "tuned" / "lite.json",
 )
-# Section IV-B and Table IV: the values that the paper tried, for every task.
+# Section IV-B and Table IV: the paper's values for every task.
 _TRIED: Mapping[str, Grid] = {
     "fedavg": {},
     "fedprox": _PROXIMAL,
@@ -64,10 +64,10 @@ TUNED: Mapping[str, Grid] = {  # at the demo scale, where a whole grid takes a m
     "fedsplitbert": {**_TRIED["fedsplitbert"], **_TRIED_RATES},
 }
 
-LITE_LEARNED = 2400  # training examples of all clients together, from each of the largest tasks
+LITE_LEARNED = 2400  # training examples over all clients, for each of the largest tasks
 LARGE_TASKS = ("sst2", "qqp", "mnli", "qnli", "stsb")
-# Testing is cheaper than training. These tasks are so large that the test sets of two seeds hardly overlap, so half of
-# the subset is for testing and seeds differ by less than with a fifth (docs/statistics.md).
+# Half of the subset is for testing, which is cheaper than training. In these large tasks two seeds' test sets hardly
+# overlap, so this reduces the spread over seeds, compared with a fifth (docs/statistics.md).
 WIDELY_TESTED = ("sst2", "qqp")
 TEST_SHARE = 0.2  # section IV-B
 REPEATING_TASKS = ("mnli", "qnli", "wnli")  # a tenth or more of the test examples share their first sentence
@@ -109,12 +109,12 @@ COLUMNS = (
     Column("rte", "RTE", ("test/f1", "test/accuracy"), "test/accuracy"),
     Column("qnli", "QNLI", *_ACCURACY),
     Column("wnli", "WNLI", *_ACCURACY, leak="share sentences with training, often for the other label"),
-    # Texts are sorted by score, so each client holds a narrow range of scores, in which any correlation is low.
+    # Texts are sorted by score, so each client has a narrow range of scores, with low correlations.
     Column("stsb", "STS-B", ("test/pearson",), "test/pearson", beside=("pooled/pearson",)),
 )
 
-# Table I: each client's percentages, in the order of the label ids. It is printed as label 1 / label 0, since these
-# means over clients match the data's share of label 1; MNLI is printed in the data's own order.
+# Table I: each client's percentages, by label id. The paper's order is label 1 / label 0, as its means over clients
+# match the data's share of label 1; for MNLI it is the data's order.
 _OTHER_3 = ((20, 80), (50, 50), (80, 20))
 LABEL_SHARES_3: Mapping[str, tuple[tuple[float, ...], ...]] = {
     "mrpc": ((5, 95), (25, 75), (75, 25)),
@@ -128,30 +128,30 @@ ROUNDS = {"mrpc": 6, "cola": 6, "sst2": 9, "qqp": 3, "mnli": 3, "rte": 6, "qnli"
 
 
 def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
-    """How three clients share a task: by Table I, and STS-B sorted by score (section IV-A)."""
+    """The partition of a task over three clients: by Table I, and STS-B sorted by score (section IV-A)."""
     if task == "stsb":
         return {"scheme": "sorted-by-score", **({"size": lite_size(task, 3)} if scale.id == "lite" else {})}
     return label_table(task, scale, LABEL_SHARES_3[task])
 
 
 def label_table(task: str, scale: Scale, shares: Sequence[Sequence[float]]) -> dict[str, JSON]:
-    """Clients with these label shares and one size, the largest possible; at the lite scale a subset of large tasks."""
+    """Clients with these label shares and the largest equal size; the lite scale uses subsets of large tasks."""
     is_subset = scale.id == "lite" and task in LARGE_TASKS
     return {"scheme": "label-table", "shares": shares, "size": lite_size(task, len(shares)) if is_subset else None}
 
 
 def lite_size(task: str, clients: int) -> int:
-    """Examples of each client at the lite scale, for training and testing."""
+    """Examples per client at the lite scale, for training and testing."""
     return round(LITE_LEARNED / (1 - lite_test_share(task))) // clients
 
 
 def lite_test_share(task: str) -> float:
-    """The share of a client's examples that it is tested on at the lite scale."""
+    """The share of a client's examples for testing at the lite scale."""
     return 0.5 if task in WIDELY_TESTED else TEST_SHARE
 
 
 def training_of(task: str, scale: Scale) -> TrainConfig:
-    """The paper's rounds, with a learning rate and a batch size from its ranges; at the lite scale rates are tuned."""
+    """The paper's rounds, with learning rate and batch size from its ranges; the lite scale tunes rates."""
     if scale.id == "demo":
         rounds = min(ROUNDS[task], 4)
         return TrainConfig(rounds, 2e-3, batch_size=16, local_epochs=5, max_length=32, precision="fp32")
@@ -162,14 +162,14 @@ def training_of(task: str, scale: Scale) -> TrainConfig:
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """A run with three clients, before its row's changes."""
+    """The base configuration with three clients."""
     is_lite = scale.id == "lite"
     return replace(
         run_of(row, column, scale, seed, training_of(column.task, scale)),
         clients=3,
         partition=partition_of(column.task, scale),
         test_share=lite_test_share(column.task) if is_lite else TEST_SHARE,
-        head="average" if is_lite else "pooled",  # mean pooling, for which the lite scale's encoder was trained
+        head="average" if is_lite else "pooled",  # the lite scale's encoder was trained with mean pooling
         validation_share=0.1 if is_lite else 0.0,
         grouped=is_lite and column.task in REPEATING_TASKS,
     )
@@ -181,7 +181,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 def _unprinted(
     id: str, name: str, algorithm: str, note: str, changes: Mapping[str, JSON] | None = None, **fields: Any
 ) -> Row:
-    """A row that the paper does not have."""
+    """A row that the paper lacks."""
     return Row(id, name, {"algorithm": algorithm, **(changes or {})}, printed=False, note=note, **fields)
 
 
@@ -192,7 +192,7 @@ FEDSPLITBERT = Row("fedsplitbert", "FedSplitBERT", {"algorithm": "fedsplitbert",
 FEDSPLITBERT_QAT = FEDSPLITBERT.changed(
     {"codec": "fp16"}, id="fedsplitbert-qat", name="FedSplitBERT + qat", tuned_as="fedsplitbert"
 )
-# Each number of the printed FedSplitBERT row is that of one of Table IV's rows.
+# Each number in the paper's FedSplitBERT row is from a row of Table IV.
 LAYERS_IN_PRINT = {
     "mrpc": 8, "cola": 6, "sst2": 10, "qqp": 6, "mnli": 10, "rte": 8, "qnli": 10, "wnli": 10, "stsb": 10,
 }  # fmt: skip
@@ -212,7 +212,7 @@ FEDAVG_FP16 = FEDAVG.changed(
     note="shows what precision alone saves",
     tuned_as="fedavg",
 )
-_ONE_ROUND = {"training.rounds": 1}  # more rounds would give the same answers
+_ONE_ROUND = {"training.rounds": 1}  # further rounds would not change answers
 LOCAL_MAJORITY = _unprinted(
     "local-majority",
     "Majority-class baseline, by client",
@@ -273,42 +273,42 @@ def _names(tasks: Sequence[str]) -> str:
 
 
 DEVIATIONS = deviations(f"""
-- client-size: The paper's "approximately |D|/K each" is impossible where a label runs short. Every client has the
-  largest equal size that the labels allow, so some data stays unused (see each record's partition report).
-- subset (lite): {_names(LARGE_TASKS)} use a random subset. All clients together learn from {LITE_LEARNED} examples and
-  are tested on {LITE_LEARNED // 4}, or on {LITE_LEARNED} of {_names(WIDELY_TESTED)}, to reduce the error of the test
-  set. MNLI's mismatched subset has {3 * lite_size("mnli", 3)} examples, all for testing.
-- grouped (lite): WNLI, MNLI and QNLI repeat first sentences. No first sentence of a training example of any client is
-  also that of a test or validation example.
-- rounds (literal, paper): The paper states rounds only for ten clients. Here 6 (MRPC, RTE, WNLI, CoLA, STS-B), 9
-  (SST-2) or 3 (QQP, QNLI, MNLI), each of one local epoch with a fresh AdamW.
-- embeddings: Embeddings are frozen and not exchanged. Only under this reading is c = 12 FedAvg and do Table VI's bytes
-  come out. Other readings: --set options.embeddings=global or local.
-- critical-layer: FedSplitBERT has c = 6 of 12 for every task, as the text says. The published row takes the best c of
-  Table IV for each task; that is a row of its own here. A smaller encoder keeps the share of its depth (3 of 6 layers;
-  demo: 2 of 4). At the lite scale c is chosen on validation data, and + qat has c = 6.
+- client-size: The paper's "approximately |D|/K each" is impossible if a label is too rare. Every client has the
+  largest equal size that the labels allow, so some data stay unused (see each record's partition report).
+- subset (lite): {_names(LARGE_TASKS)} use a random subset. The clients train on {LITE_LEARNED} examples in total and
+  are tested on {LITE_LEARNED // 4}, or on {LITE_LEARNED} for {_names(WIDELY_TESTED)}, which reduces the test set's
+  sampling error. MNLI's mismatched subset has {3 * lite_size("mnli", 3)} examples, all for testing.
+- grouped (lite): WNLI, MNLI and QNLI repeat first sentences. Here training examples share no first sentence with test
+  or validation examples, over all clients.
+- rounds (literal, paper): The paper states rounds only for ten clients. Here it is 6 (MRPC, RTE, WNLI, CoLA, STS-B), 9
+  (SST-2) or 3 (QQP, QNLI, MNLI), each with one local epoch and a fresh AdamW.
+- embeddings: Embeddings are frozen and not exchanged. Only then is c = 12 equal to FedAvg, and Table VI's bytes
+  follow. Other readings: --set options.embeddings=global or local.
+- critical-layer: FedSplitBERT has c = 6 of 12 for every task, as the text says. The published row takes Table IV's best
+  c for each task, which is a separate row here. A smaller encoder keeps c's share of its depth (3 of 6 layers; demo: 2
+  of 4). At the lite scale validation data choose c, and + qat has c = 6.
 - tuning (literal, paper): Not tuned: learning rate 5e-5 and batch size 16 (within the paper's ranges), FedProx's
   weight 0.01, FedAdam's server learning rate 0.01 with beta1 0.9, beta2 0.99, tau 1e-3.
-- miniature (lite): Mean pooling; six rounds (CoLA: ten); a tenth of the steps warm up, gradients are clipped to norm
-  1, only weights decay. Each method has {MINIATURE.trials} trials over its learning rate ({RATES[0]:g} to
-  {RATES[-1]:g}) and its own setting (c; FedProx's weight; FedAdam's server rate). After {MINIATURE.rungs[0]} rounds
-  the best quarter, and what ties with it, continues. Trials use validation data of a seed that no table uses (all are
-  in benchmarks/fedsplitbert/tuned/lite.json). + qat and Table IV's rows use FedSplitBERT's rate, c = 12 FedAvg's, ten
-  clients those of three. Scores are from the round that is best on a held-out tenth of each client's training
-  examples.
+- miniature (lite): Mean pooling; six rounds (CoLA: ten); warm-up over a tenth of the steps; gradients clipped to norm
+  1; weight decay only on weights. Each method has {MINIATURE.trials} trials over its learning rate ({RATES[0]:g} to
+  {RATES[-1]:g}) and its specific setting (c; FedProx's weight; FedAdam's server rate). After {MINIATURE.rungs[0]}
+  rounds the best quarter, with ties, continues. Trials use validation data with a seed that no table uses (all trials
+  are in benchmarks/fedsplitbert/tuned/lite.json). + qat and Table IV's rows use FedSplitBERT's rate, c = 12 uses
+  FedAvg's, and ten clients use the rates for three. A held-out tenth of each client's training examples chooses the
+  round to score.
 - local-epochs (literal, paper): "The local fine-tuning epochs ranging from 3 to 9" is read as Table V's 3 to 9 rounds
-  of one epoch. It may also mean epochs within a round: fedsplitbert-sensitivity runs three.
-- optimiser (literal, paper): The paper names no optimiser and no schedule. Here AdamW at a constant rate, without
-  warm-up and clipping, with weight decay 0.01 on all parameters, including biases and LayerNorm.
-- precision (lite, literal, paper): Matrix products use bf16 where the device supports it (fp16 on a V100). The paper
-  does not say; each record names its precision.
-- padding: Batches are drawn by length and padded to their longest example, not to 128 tokens; on CPUs nothing is
-  padded (engine version 2). The literal way is training.padding = fixed with training.kernels = reference.
-- mismatched: MNLI's mismatched development set is shared out by the same label table, for testing only.
+  of one epoch. It may also mean epochs per round: fedsplitbert-sensitivity runs three.
+- optimiser (literal, paper): The paper states no optimiser or schedule. We use AdamW with a constant rate, without
+  warm-up and clipping, and with weight decay 0.01 on all parameters, including biases and LayerNorm.
+- precision (lite, literal, paper): Matrix products use bf16 if the device supports it (fp16 on a V100). The paper
+  states no precision; each record names its precision.
+- padding: Batches group texts by length and are padded to their longest text, not to 128 tokens; CPUs use no padding
+  (engine version 2). The literal setting is training.padding = fixed with training.kernels = reference.
+- mismatched: The same label table partitions MNLI's mismatched development set, only for testing.
 - stsb: STS-B is sorted by score over train and dev together, as the text says. The published means 0.93, 2.90 and 4.26
-  are those of the train part alone.
-- cola: The paper has Matthews' correlation alone. Within one client it ignores label shares, so knowing them gains
-  nothing. Over all clients' examples together, and in accuracy, it gains; both are shown too. Accuracy follows from the
-  kept answers of single rounds.
-- pooler (literal): The encoder's pooler starts fresh, since this checkpoint was trained with mean pooling.
+  are those of the training part alone.
+- cola: The paper has only Matthews' correlation. Within a client, knowledge of label shares does not improve it. It
+  does improve the correlation over all clients' examples, and accuracy; we also show both. Accuracy follows from stored
+  answers of single rounds.
+- pooler (literal): The encoder's pooler is randomly initialised, as this checkpoint was trained with mean pooling.
 """)

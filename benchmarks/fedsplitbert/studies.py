@@ -1,4 +1,4 @@
-"""Studies of FedSplitBERT that the paper does not have."""
+"""Studies of FedSplitBERT that the paper lacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.run_config import RunConfig
 
 _STUDY = replace(TABLE3, tuned={}, gate=TABLE3, without_training=())
 
-# ---- what FedAvg loses to skewed labels --------------------------------------------------------------------------
+# ---- FedAvg's loss from skewed labels ----------------------------------------------------------------------------
 
 EVEN = replace(
     FEDAVG,
@@ -30,7 +30,7 @@ EVEN = replace(
 
 
 def even_or_skewed(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Table III's run; the even row's clients all have the mean of its label shares, and so the same size."""
+    """Table III's run; in the even row all clients have the mean label shares, and thus equal sizes."""
     run = paper.base_cell(row, column, scale, seed)
     if row.id != EVEN.id:
         return run
@@ -45,7 +45,7 @@ IID = replace(
     place="heterogeneity",
     title="FedAvg over 3 clients with skewed and with even labels; no table of the paper",
     rows=(replace(FEDAVG, printed=False), EVEN),
-    # Accuracy alone: its mean over clients of one size is that of all examples, unlike F1's and correlations'.
+    # Only accuracy: its mean over clients with equal sizes is that over all examples, unlike F1 and correlations.
     columns=with_one_score(
         column.task for column in COLUMNS if "test/accuracy" in column.scores and column.task != "wnli"
     ),
@@ -54,17 +54,17 @@ IID = replace(
     deviations=(
         *DEVIATIONS,
         *deviations("""
-- even: With even labels each client has the mean of Table I's label shares. Both rows have the same number of examples
-  of each label, and clients of the same size.
+- even: With even labels each client has the mean of Table I's label shares. Both rows have equally many examples per
+  label, and equal client sizes.
 """),
     ),
 )
 
 # ---- how much of personalisation's gain a client's label shares explain (docs/label-prior.md) --------------------
 
-GLOSS = "FedAvg's answers corrected by each client's label shares"  # on the first page, which has no notes
+GLOSS = "FedAvg's answers corrected by each client's label shares"  # for the first page, which has no notes
 
-_ACCURATE: Mapping[str, Any] = {"scores": ("test/accuracy",), "averaged": "test/accuracy"}  # from kept answers
+_ACCURATE: Mapping[str, Any] = {"scores": ("test/accuracy",), "averaged": "test/accuracy"}  # from stored answers
 _PERSONALISED = (paper.FEDAVG_FINETUNED, paper.FEDPER, paper.LOCAL_ONLY)
 PERSONALISATION = replace(
     _STUDY,
@@ -113,7 +113,7 @@ ORDERS = replace(
     title="Methods ordered by mean, worst client, score within 100 MB, and time on 3G and in a data centre, over 3 "
     "clients; no table of the paper",
     rows=tuple(replace(row, printed=False) for row in _METHODS),
-    columns=tuple(  # by the primary scores of docs/protocol.md, which records hold after every round
+    columns=tuple(  # docs/protocol.md's primary scores, which records have for every round
         replace(
             column, scores=(column.primary or column.averaged,), averaged=column.primary or column.averaged, beside=()
         )
@@ -125,7 +125,7 @@ ORDERS = replace(
 
 # ---- what the paper leaves open: embeddings and local epochs -----------------------------------------------------
 
-LOCAL_EPOCHS = 3  # in every round: the least of the "local fine-tuning epochs ranging from 3 to 9", read literally
+LOCAL_EPOCHS = 3  # per round: the minimum of the "local fine-tuning epochs ranging from 3 to 9", read literally
 
 
 def _variants(row: Row) -> tuple[Row, ...]:

@@ -19,7 +19,7 @@ _ENTAILMENT = ((0, "entailment"), (1, "neutral"), (2, "contradiction"))
 
 
 def with_one_score(tasks: Iterable[str]) -> tuple[Column, ...]:
-    """The columns of these tasks, in this order, with one score: accuracy, or the task's only score."""
+    """The columns for these tasks, in this order, with one score: accuracy, or the task's only score."""
     columns = [next(column for column in COLUMNS if column.task == task) for task in tasks]
     scores = [_ACCURACY if _ACCURACY in column.scores else column.averaged for column in columns]
     return tuple(
@@ -79,14 +79,14 @@ TABLE4 = another(
         ),
         *map(_layer, LAYERS),
     ),
-    # Table IV prints only the accuracy of RTE and SST-2.
+    # Table IV has only accuracy for RTE and SST-2.
     columns=tuple(
         replace(column, scores=(_ACCURACY,)) if column.task in ("rte", "sst2") else column for column in COLUMNS
     ),
     tuned={},
     gate=TABLE3,
 )
-# Table II, in the order of the label ids. The partitioner normalises MRPC's client 10, printed as 51/48.
+# Table II, by label id. The partitioner normalises MRPC's client 10, published as 51/48.
 _OTHER_10 = tuple((100 - label1, label1) for label1 in (90, 80, 70, 60, 50, 40, 30, 20, 10, 2))
 LABEL_SHARES_10 = {
     "mrpc": ((8, 92), (14, 86), (29, 71), (34, 66), (50, 50), (56, 44), (65, 35), (72, 28), (88, 12), (48, 51)),
@@ -95,7 +95,7 @@ LABEL_SHARES_10 = {
 
 
 def _ten_clients(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """A run with ten clients, before its row's changes."""
+    """The base configuration with ten clients."""
     partition = paper.label_table(column.task, scale, LABEL_SHARES_10[column.task])
     return replace(paper.base_cell(row, column, scale, seed), clients=10, partition=partition)
 
@@ -124,7 +124,7 @@ TABLE1 = another(
     "table1",
     "Table I",
     "Label distributions of 9 GLUE datasets over 3 clients, requested against obtained",
-    rows=(LOCAL_MAJORITY,),  # trains nothing, and its records hold what Table III's clients got
+    rows=(LOCAL_MAJORITY,),  # trains nothing; its records have the partition of Table III's clients
     columns=tuple(replace(column, name="MNLI") if column.task == "mnli" else column for column in COLUMNS),
     deviations=_shared("client-size", "subset", "mismatched", "stsb"),
     view=View("labels", {"labels": dict.fromkeys(paper.LABEL_SHARES_3, _BINARY) | {"mnli": _ENTAILMENT}}),
@@ -138,8 +138,7 @@ TABLE2 = another(
     rows=(LOCAL_MAJORITY,),
     deviations=_shared("client-size", "subset"),
     also="""
-- client-10: The paper gives MRPC's client 10 as 51%/48%, which sums to 99. Requested here are these shares scaled to
-  100.
+- client-10: The paper gives MRPC's client 10 as 51%/48%, which sums to 99. We scale these shares to 100.
 """,
     view=View("labels", {"labels": dict.fromkeys(LABEL_SHARES_10, _BINARY)}),
     tuned={},
@@ -161,8 +160,8 @@ FIGURE3 = another(
     columns=with_one_score(("rte", "mrpc", "stsb", "wnli", "qnli", "cola")),  # the text's order (section IV-C)
     deviations=_CURVES,
     also="""
-- score: The figure's axis is test accuracy for all six tasks. STS-B and CoLA have none in the tables: here Pearson's r
-  and Matthews' correlation.
+- score: The figure's axis is test accuracy for all six tasks. The tables have none for STS-B and CoLA: here it is
+  Pearson's r and Matthews' correlation.
 - stated (lite, paper): The curves have no numbers. The text says that FedSplitBERT on RTE "converges within only 3
   communication rounds […] to exceed the 64% accuracy" (section IV-C, about Figure 6).
 """,
@@ -189,8 +188,8 @@ FIGURE4 = another(
     ),
     deviations=_CURVES,
     also="""
-- loss: The paper does not say what it averages as training loss. Here cross-entropy (STS-B: mean squared error) over
-  the examples of all clients, without FedProx's term.
+- loss: The paper does not define its training loss. Here it is the mean cross-entropy (STS-B: squared error) over all
+  clients' examples, without FedProx's term.
 """,
     view=View("curves", {"quantity": "train_loss"}),
 )
@@ -208,10 +207,10 @@ FIGURE5 = replace(
     deviations=(
         *_shared("client-size", "rounds", "embeddings", "tuning", "padding", "pooler"),
         *deviations("""
-- critical-layer (demo, lite): c counts the paper's 12 layers. A smaller encoder keeps the share of its depth, and both
-  are named, as in "6 (3 of 6)". Values of c that round to the same number of layers are one run.
-- tasks: The text does not name the 3 datasets of the right plot. Here one of each kind that it contrasts: MRPC
-  (similarity), CoLA (linguistic; Matthews' correlation, since the tables have no accuracy) and RTE (inference), with
+- critical-layer (demo, lite): c refers to the paper's 12 layers. A smaller encoder keeps c's share of its depth; labels
+  have both, as in "6 (3 of 6)". Values of c that round to the same number of layers are one run.
+- tasks: The text does not name the right plot's 3 datasets. We take one of each kind that it contrasts: MRPC
+  (similarity), CoLA (linguistic; Matthews' correlation, as the tables have no accuracy) and RTE (inference), with
   Table IV's published values.
 - megabytes: The caption's unit is MBits. Table VI's sizes and the text's costs fit megabytes (10^6 bytes), used here.
 """),
@@ -230,11 +229,11 @@ _TARGETS = (
         "client-size", "subset", "rounds", "embeddings", "critical-layer", "tuning", "miniature", "padding", "pooler"
     ),
     *deviations("""
-- first-round: The paper does not say whether a target counts as reached in the first round that reaches it, or has to
-  stay reached. Here the first round counts; later scores may fall below the target.
-- direction: Bytes are the uplink alone, summed over clients, as the text says of Figure 6. Table VI's caption names
-  both directions, but its sizes are those of one.
-- model-distribution: The paper counts the distribution of the pre-trained model nowhere; here it is counted apart.
+- first-round: The paper does not say whether scores must stay above a target. Here the first round that reaches it
+  counts; later scores may be lower.
+- direction: Bytes are the uplink, summed over clients, as the text says for Figure 6. Table VI's caption names
+  both directions, but its sizes count one.
+- model-distribution: The paper does not count the distribution of the pre-trained model; we count it separately.
   Only it contains the embeddings, which are frozen and not exchanged.
 """),
 )
@@ -264,7 +263,7 @@ TABLE6 = another(
     columns=with_one_score(("mrpc",)),
     deviations=_TARGETS,
     also="""
-- fedadam: FedAdam's 1.7 GB a round, and so its gain, cannot be derived: it sends the same tensors as FedAvg.
+- fedadam: FedAdam's 1.7 GB per round, and thus its gain, cannot be derived: it sends the same tensors as FedAvg.
 """,
     view=View(_UNTIL_TARGET, {"targets": TARGETS, "not_derivable": (FEDADAM.id,)}),
 )

@@ -1,7 +1,7 @@
-"""Figure 6 and Table VI: rounds and bytes until a target, the gain over FedAvg, and what the gain comes from.
+"""Figure 6 and Table VI: rounds and bytes until a target, the gain over FedAvg, and its factors.
 
-Options: targets, task -> published target in its metric's unit; not_derivable, rows whose published sizes no reading of
-the method yields. FedAvg's best round is the other target, which needs no scale.
+Options: targets, task -> published target in its metric's unit; not_derivable, rows whose published sizes follow from
+no reading of the method. The other target is FedAvg's best round, which exists at every scale.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ KINDS = ("baseline", "printed")
 NOT_DERIVABLE = "not derivable"
 _SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", "stated/megabytes_below": "<"}
 _WAYS = {("up",): "uplink", ("down",): "downlink", ("up", "down"): "uplink and downlink"}
-# Of the paper's encoder: quantities that the paper prints.
+# Published quantities, for the paper's encoder.
 _PRINTED = ("derived_size_gb", "derived_cost_gb", "gain_of_rounded_sizes")
 
 
 def factor(value: float) -> str:
-    """A whole number without decimals, another one with two."""
+    """A whole number without decimals, any other with two."""
     return f"{value:.0f}" if value == int(value) else number(value)
 
 
@@ -61,11 +61,10 @@ def target_text(column: Column, target: float | None) -> str:
 
 
 class Targets(Quantities):
-    """Bytes in the paper's directions until each target: measured, derived for the paper's own encoder, and stated.
+    """Bytes in the paper's directions until each target: measured, derived for the paper's encoder, and stated.
 
-    A line's relation is "=", ">" of a method with a seed that does not reach the target, all of whose rounds count, and
-    "≥" of a gain over a baseline of that kind. ReportError where a record, an option or the published values are
-    damaged.
+    A line's relation is "="; ">" for a method with a seed that misses the target, where all its rounds count; "≥" for a
+    gain over such a baseline. ReportError for a damaged record, option or published value.
     """
 
     ranks = True
@@ -77,17 +76,17 @@ class Targets(Quantities):
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Columns in which a method was run, or all where none was."""
+        """Columns with a run, or all if there is none."""
         return self.request.columns_run or self.request.columns
 
     @cached_property
     def is_comparable(self) -> bool:
-        """Whether measured bytes are comparable with what is stated: the paper's encoder and settings."""
+        """Whether measured bytes are comparable with the stated ones: same encoder and settings."""
         return self.request.scale.id == PAPER and not self.request.scale.changed
 
     @cached_property
     def stated(self) -> dict[tuple[str, str], tuple[str, float]]:
-        """(row id, task) -> sign and megabytes in the text, such as "≥" and 5000; nothing at the demo scale."""
+        """(row id, task) -> sign and megabytes in the text, such as "≥" and 5000; empty at the demo scale."""
         values = published_for(self.request)
         places = product(self.request.columns, self.request.rows, _SIGNS.items())
         entries = ((row.id, at.task, sign, values.get((row.id, at.task, score))) for at, row, (score, sign) in places)
@@ -96,7 +95,7 @@ class Targets(Quantities):
     # ---- the long form ---------------------------------------------------------------------------------------------
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """What is measured, derived and stated."""
+        """Lines for measured, derived and stated values."""
         request, papers = self.request, {"encoder": self.request.paper_scale.backbone}
         for kind, column in product(KINDS, request.columns):
             yield from self._measured(column, kind)
@@ -108,7 +107,7 @@ class Targets(Quantities):
                 yield common | {"quantity": "stated_megabytes", "relation": sign, "published": size}
 
     def _targets(self, column: Column, kind: str) -> Mapping[int, float]:
-        """By seed, as recorded: the printed target, or the best that the baseline scores after any round."""
+        """Targets by seed, as recorded: the published one, or the baseline's best score after any round."""
         request = self.request
         if kind == "baseline":
             return best_by_seed(request.records_of(self.baseline, column), column.averaged)
@@ -147,10 +146,9 @@ class Targets(Quantities):
 
     @cached_property
     def derived(self) -> list[dict[str, JSON]]:
-        """Lines of methods that send something, from a round's bytes by shapes and the paper's rounds.
+        """Lines for methods that send bytes, from bytes per round by shapes and the paper's rounds.
 
-        Rounds are the baseline's for a row that is not printed. Empty where bytes are not derived, or the paper prints
-        no sizes.
+        An unpublished row takes the baseline's rounds. Empty if bytes are not derived or sizes not published.
         """
         request, place, lines = self.request, self.request.benchmark.place, list[dict[str, JSON]]()
         numbers = Numbers.of(read_published(request.benchmark.published_csv))
@@ -186,7 +184,7 @@ class Targets(Quantities):
         return printed(as_decimal(sent.bytes / sent.rounds) / self.request.benchmark.paper.gigabyte)
 
     def _derived_sent(self, row: Row, rounds: Fraction) -> Attempt[Fraction] | None:
-        """What a method sends in so many rounds, its numbers in bytes of fp32; None where it is not derived."""
+        """A method's bytes in the given rounds, in fp32 and as coded; None if not derived."""
         in_fp32, coded = (derived_cost(self.request, one) for one in (row.changed({"codec": "fp32"}), row))
         if in_fp32 is None or coded is None:
             return None
@@ -261,7 +259,7 @@ class Targets(Quantities):
         return Group(row_name(row), tuple(lines))
 
     def grids(self) -> Iterator[Grid]:
-        """A table for each kind of target, and what is derived where the paper prints sizes."""
+        """A table per kind of target, and the derived sizes if the paper publishes sizes."""
         yield from map(self._measured_grid, KINDS)
         headers = (
             *(("size", "GB per round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
@@ -290,7 +288,7 @@ class Targets(Quantities):
             f"and it has no gain. Where {base} is censored, the gain is at least (≥) the number."
         )
         yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
-        yield f"Gain: {base}'s bytes over the method's: layers (values per round) × rounds × precision (bytes a value)."
+        yield f"Gain: {base}'s bytes over the method's: layers (values/round) × rounds × precision (bytes/value)."
         if self.derived:
             yield (
                 "Derived: one round of the real channel on the encoder's shapes; rounds from the printed cost and "
@@ -318,7 +316,7 @@ class Targets(Quantities):
         return Panel(f"{column.name}: {self._target(column, kind)}", list(texts), series, texts)
 
     def plot(self) -> Figure:
-        """A panel for each task that has a target: megabytes until it, by method."""
+        """A panel per task with a target: megabytes until it, by method."""
         request, kind = self.request, KINDS[self.is_comparable]
         ways = _WAYS[request.benchmark.paper.directions]
         columns, left_out = with_points(

@@ -1,4 +1,4 @@
-"""Whole federations: the engine against a plain loop and Flower."""
+"""Benchmarks of whole federations: the engine against a plain loop and Flower."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fedsim.precision import bf16_gain
 from fedsim.rng import torch_seeded
 from fedsim.wire import Channel, Params
 
-BATCHES, PLAIN_BATCHES = 8, 4  # of each client in a round; of the plain loop, whose batches are slow
+BATCHES, PLAIN_BATCHES = 8, 4  # per client and round; the plain loop gets fewer, as it is slow
 MISSING = "Flower is not installed (`make bench FLOWER=1`): its row and bar are left out."
 FAST_BF16 = "CPUs with fast bf16"
 NO_BARS = f"Bars hold for {FAST_BF16} only; on this one they are the shares of the matrix rate (section training)."
@@ -39,15 +39,15 @@ LIBRARY_NAMES = {"encoder.": "bert.", "head.pooler.": "bert.pooler.dense.", "hea
 FLOWER_ENVIRONMENT = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # everywhere: its node is 127.0.0.1, and it listens only there
-    "HF_HUB_OFFLINE": "1",  # it loads nothing but the job's folder
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on every system: its node is 127.0.0.1, and it listens only there
+    "HF_HUB_OFFLINE": "1",  # it loads only the job's folder
 }
 
 
 def engine(repeats: int) -> Section:
-    """A round of FedAvg and of a plain loop in turn; both train, average and score.
+    """Time rounds of FedAvg and of a plain loop in turn; both train, average and score.
 
-    The engine alone has the channel with its codec and ledger, the client store and a checkpoint.
+    Only the engine has a channel with codec and ledger, a client store and checkpoints.
     """
     workload, clients = workload_of(), random_clients(3, 16 * 16, 64)
     seconds = timed_in_turn(repeats, partial(federation, workload, clients), partial(plain_round, workload, clients))
@@ -56,9 +56,9 @@ def engine(repeats: int) -> Section:
 
 
 def peers(repeats: int) -> Section:
-    """Texts trained a second on a CPU, without scoring; the engine's rounds include a checkpoint.
+    """Texts trained per second on a CPU, without scoring; the engine's rounds include a checkpoint.
 
-    The bars hold for CPUs on which bf16 is faster than fp32: the others have no such room.
+    The bars apply to CPUs with bf16 faster than fp32.
     """
     workload, literal = workload_of(), workload_of(precision="fp32", kernels="reference", padding="fixed")
     clients, few = (random_clients(3, 16 * batches) for batches in (BATCHES, PLAIN_BATCHES))
@@ -94,7 +94,7 @@ def federation(workload: Workload, clients: Sequence[Client]) -> None:
 
 
 def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
-    """A round as anyone would write it without a harness: train a copy on each client, average, score."""
+    """A round without a harness: train a copy on each client, average, score."""
     model, training, config = workload.model, workload.training, workload.training.config
     names = suite.trained_names(workload)
     mean = {name: torch.zeros_like(workload.initial[name]) for name in names}
@@ -120,13 +120,13 @@ def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
 
 
 def flower_python() -> Path | None:
-    """Python of Flower's environment, a folder of this one's; None if it is not installed."""
+    """The Python of Flower's environment, a folder in this one; None if it is not installed."""
     folder = Path(sys.prefix) / "flower" / "bin"
     return folder / "python" if (folder / "flwr").exists() else None
 
 
 def run_flower(python: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> list[float]:
-    """Seconds of each of Flower's rounds, from sending to merging, after one to warm up.
+    """Seconds of each Flower round, from sending to merging, after one warm-up round.
 
     Raises UserError with Flower's output if it fails.
     """
@@ -149,7 +149,7 @@ def run_flower(python: Path, workload: Workload, clients: Sequence[Client], roun
 
 
 def write_job(folder: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> Path:
-    """Write what flower_job.py reads: job.json, the clients' batches, and the model with which all start."""
+    """Write the inputs of flower_job.py: job.json, the clients' batches, and the initial model."""
     config: Any = copy.deepcopy(workload.model.network.encoder.config)
     config.num_labels = workload.objective.outputs
     classifier = AutoModelForSequenceClassification.from_config(config)

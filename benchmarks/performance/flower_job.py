@@ -1,7 +1,7 @@
-"""FedAvg in Flower's simulation engine, as its tutorials have it: a script for a separate environment.
+"""FedAvg in Flower's simulation engine, as in its tutorials: a script for a separate environment.
 
 python flower_job.py JOB.json; `benchmarks.performance.peers` writes the job and reads result.json next to it. The
-script imports nothing of this project, which is not installed in Flower's environment.
+script imports nothing from this project, as Flower's environment lacks it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from transformers import AutoModelForSequenceClassification
 
 
 def load_model(folder: Path) -> Any:
-    """The classifier with which all clients start, its embeddings frozen."""
+    """The clients' initial classifier, with frozen embeddings."""
     model = AutoModelForSequenceClassification.from_pretrained(folder / "encoder")
     model.base_model.embeddings.requires_grad_(False)
     return model
 
 
 def trained_state(model: Any) -> dict[str, Tensor]:
-    """What client and server exchange: everything that is trained."""
+    """The exchanged state: all trained parameters."""
     return {name: value.detach() for name, value in model.named_parameters() if value.requires_grad}
 
 
@@ -41,7 +41,7 @@ def load_batches(folder: Path, client: int) -> list[dict[str, Tensor]]:
 
 
 def train(model: Any, batches: list[dict[str, Tensor]], learning_rate: float) -> None:
-    """One epoch."""
+    """Train one epoch."""
     optimizer = torch.optim.AdamW([value for value in model.parameters() if value.requires_grad], lr=learning_rate)
     model.train()
     for batch in batches:

@@ -1,7 +1,7 @@
-"""Benchmarks of speed and memory: what sections train and time, and results as text and JSON.
+"""Benchmarks of speed and memory: shared workloads and timing, and results as text and JSON.
 
-Sections train random texts of MRPC's lengths with an encoder of the lite scale's size. Time depends neither on what
-texts say nor on what an encoder knows, so neither data nor weights are needed.
+Sections train on random texts with MRPC's lengths and an encoder of the lite scale's size. Time depends on neither the
+texts' content nor the weights, so no data or checkpoints are needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fedsim.precision import resolve_precision
 from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining
 
-# Section -> its module in this package, which has a function of the section's name.
+# Section -> its module in this package, which has a function with the section's name.
 PARTS: Mapping[str, str] = {
     "training": "training",
     "adapters": "training",
@@ -47,13 +47,13 @@ PARTS: Mapping[str, str] = {
 }
 REPEATS = 3
 BACKBONE = "all-MiniLM-L6-v2"
-# Tokens of MRPC's pairs in the bert-base-uncased vocabulary: least, every tenth, most; 53.2 in the mean.
+# Tokens per MRPC pair in the bert-base-uncased vocabulary: minimum, deciles, maximum; the mean is 53.2.
 MRPC_LENGTHS = (19, 36, 41, 45, 50, 53, 57, 61, 64, 70, 103)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A ratio and its least value. machines: those that it holds for."""
+    """A ratio and its lower bound. machines: where the bar applies."""
 
     what: str
     value: float
@@ -72,7 +72,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Section:
-    """What a section measured: rows of a table with the same keys, and the bars. note: why something is missing."""
+    """A section's measurements: table rows with equal keys, and the bars. note: why something is missing."""
 
     rows: Sequence[dict[str, JSON]]
     bars: Sequence[Bar] = ()
@@ -80,12 +80,12 @@ class Section:
 
 
 def run_suite(parts: Sequence[str], settings: RunOptions, repeats: int = REPEATS) -> int:
-    """Measure some sections, or all; returns 1 if a bar is not met, else 0.
+    """Measure the given sections, or all; returns 1 if a bar is missed, else 0.
 
     Args:
         parts: Names of sections.
-        settings: Where results are written, and the threads of a run alone.
-        repeats: Of everything that is timed.
+        settings: Folders and machine; the threads are for a single run.
+        repeats: Repetitions of each timing.
 
     Raises:
         UserError: A section is unknown.
@@ -93,7 +93,7 @@ def run_suite(parts: Sequence[str], settings: RunOptions, repeats: int = REPEATS
     if unknown := sorted(set(parts) - set(PARTS)):
         raise UserError(f"bench: expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
     quiet_libraries()
-    hold_freed_memory()  # as a run's process does
+    hold_freed_memory()  # as in a run's process
     torch.set_num_threads(settings.threads)
     environment = describe_environment(resolve_precision("auto", settings.device), settings.threads)
     folder = settings.results_dir / "performance"
@@ -115,9 +115,9 @@ def run_suite(parts: Sequence[str], settings: RunOptions, repeats: int = REPEATS
 
 
 def timed_in_turn(repeats: int, *works: Callable[[], object]) -> list[list[float]]:
-    """Seconds of each work, a list for each: all in turn, once to warm up and then `repeats` times.
+    """Lists of seconds, one per work: all in turn, once to warm up and then `repeats` times.
 
-    In turn, so that a machine that slows down slows all of them; compare them pair by pair.
+    Taking turns spreads a machine's slowdowns over all of them; compare them in pairs.
     """
 
     def seconds(work: Callable[[], object]) -> float:
@@ -130,12 +130,12 @@ def timed_in_turn(repeats: int, *works: Callable[[], object]) -> list[list[float
 
 
 def ratio(one: Sequence[float], other: Sequence[float]) -> float:
-    """The median of the ratios, pair by pair."""
+    """The median of the pairwise ratios."""
     return round(median(a / b for a, b in zip(one, other, strict=True)), 4)
 
 
 def fresh_processes(count: int) -> ProcessPoolExecutor:
-    """A pool of new processes of one thread, which end with this one: peak memory belongs to a process."""
+    """A pool of new single-thread processes, which end with this one: peak memory is per process."""
     return ProcessPoolExecutor(count, get_context("spawn"), initializer=_start_process)
 
 
@@ -149,7 +149,7 @@ def _start_process() -> None:
 def random_clients(
     clients: int, trained: int, tested: int = 0, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522
 ) -> list[Client]:
-    """Clients with random texts of two classes. trained, tested: texts of each. lengths: quantiles of their tokens."""
+    """Clients with random texts in two classes. trained, tested: texts per client. lengths: token quantiles."""
     rng = np.random.default_rng(0)
     count = clients * (trained + tested)
     drawn = np.interp(rng.random(count), np.linspace(0, 1, len(lengths)), lengths).round().astype(np.int64)
@@ -169,7 +169,7 @@ def workload_of(
     adapter: AdapterConfig | None = None,
     **training: JSON,
 ) -> Workload:
-    """Training in batches of 16 of a backbone with fresh weights, copied before anything is trained.
+    """A workload: a backbone with fresh weights, trained in batches of 16, copied before training.
 
     config: changes to the encoder's configuration. adapter: on the encoder. training: changes to the TrainConfig.
     """
@@ -184,6 +184,6 @@ def workload_of(
 
 
 def trained_names(workload: Workload) -> list[str]:
-    """The parameters that FedAvg trains and exchanges: all but the embeddings, or an adapter and the head alone."""
+    """The parameters that FedAvg trains and exchanges: all but the embeddings, or only an adapter and the head."""
     groups = workload.model.groups
     return sorted((groups.names - groups.embeddings) & workload.model.trainable)

@@ -1,4 +1,4 @@
-"""Training as a share of what the machine can do, on a CPU and on a GPU."""
+"""Benchmarks of training speed relative to the machine's peak, on a CPU and on a GPU."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchmarks.run_config import JSON
 from fedsim.adapter_config import AdapterConfig
 from fedsim.precision import DTYPES, has_amx, product_seconds, resolve_precision
 
-EXAMPLES, SCORED = 16 * 16, 512  # of an epoch and of a test set that are timed
-SIDE = 2048  # of the square matrices whose product is the machine's rate
+EXAMPLES, SCORED = 16 * 16, 512  # texts in a timed epoch and in a timed test set
+SIDE = 2048  # of square matrices, whose product measures the machine's rate
 BERT = "bert-base-uncased"
 
 
 def training(repeats: int) -> Section:
-    """On a CPU: one run on all threads and a run on each core with packed kernels; one with the library's layers."""
+    """On a CPU: one run on all threads and one per core, with packed kernels; one with the library's layers."""
     cores = torch.get_num_threads()
     rows = [
         {"runs": f"1, {cores} threads", **_speed(repeats)},
@@ -35,9 +35,9 @@ def training(repeats: int) -> Section:
 
 
 def adapters(repeats: int) -> Section:
-    """On one thread: an epoch of LoRA on queries and values, with packed and with the library's layers, and of FedAvg.
+    """On one thread: an epoch of FedAvg, and of LoRA on queries and values, with packed and the library's layers.
 
-    In fp32, and in bf16 where that is faster.
+    In fp32, and in bf16 if that is faster.
     """
     with suite.fresh_processes(1) as pool:
         precisions = dict.fromkeys(("fp32", pool.submit(_faster).result()))
@@ -52,7 +52,7 @@ def _faster() -> str:
 
 
 def _adapters(repeats: int, precision: str) -> dict[str, JSON]:
-    """Texts a second that FedAvg's clients train, and FedIT's with both kernels; medians of ratios, pair by pair."""
+    """Texts per second in FedAvg's training, and in FedIT's with both kernels; medians of pairwise ratios."""
     lora = AdapterConfig("lora")
     full = workload_of(precision=precision)
     low, library = (workload_of(adapter=lora, precision=precision, kernels=name) for name in ("packed", "reference"))
@@ -71,7 +71,7 @@ def _adapters(repeats: int, precision: str) -> dict[str, JSON]:
 
 
 def gpu(repeats: int) -> Section:
-    """On a GPU: BERT-base at length 128 and at MRPC's lengths; small runs side by side against one."""
+    """On a GPU: BERT-base at length 128 and at MRPC's lengths; small runs in parallel against one."""
     if not torch.cuda.is_available():
         return Section([], note="This machine has no GPU.")
     rows = [
@@ -88,7 +88,7 @@ def gpu(repeats: int) -> Section:
 
 
 def _side_by_side(repeats: int, runs: int, device: str = "cpu") -> dict[str, JSON]:
-    """The row of several processes together: sums, and the share of the summed rates."""
+    """The row for several processes: sums, and the share of the summed rates."""
     with suite.fresh_processes(runs) as pool:
         rows = [future.result() for future in [pool.submit(_speed, repeats, BACKBONE, device) for _ in range(runs)]]
     total = rows[0] | {name: round(sum(row[name] for row in rows), 1) for name in rows[0] if name.endswith("_s")}
@@ -102,7 +102,7 @@ def _speed(
     lengths: tuple[int, ...] = MRPC_LENGTHS,
     kernels: str = "packed",
 ) -> dict[str, JSON]:
-    """The row of one process: trained and scored texts, operations of products and the machine's, a second."""
+    """The row for one process: trained texts, scored texts, matrix operations and the machine's rate, per second."""
     precision = resolve_precision("auto", device).name
     workload = workload_of(backbone, device, kernels=kernels)
     model, names = workload.model, suite.trained_names(workload)
@@ -110,12 +110,12 @@ def _speed(
     rates, trained, scored = timed_in_turn(
         repeats,
         lambda: product_seconds(DTYPES[precision], SIDE, 1, device),
-        lambda: workload.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
+        lambda: workload.training.run(model, client.train, names, 1, 0),  # computing its mean loss waits for a GPU
         lambda: model.predict(client.evaluation["test"], workload.evaluation_batch_size, None),
     )
     flops = training_flops(architecture(backbone), client.train.examples.lengths[client.train.indices], model.packed)
     gflop_s = flops / median(trained) / 1e9
-    # Each of the rates' works is two products: one to warm up, one that is timed.
+    # Each rate's work is two products: a warm-up and a timed one.
     matrix_gflop_s = 2 * 2 * SIDE**3 / median(rates) / 1e9
     return {
         "precision": precision,
@@ -129,19 +129,19 @@ def _speed(
 
 
 def training_flops(config: Mapping[str, JSON], lengths: Sequence[int], first: bool) -> int:
-    """Operations of the products of real tokens that training a BERT takes, without its embeddings and head.
+    """Operations in matrix products to train a BERT on real tokens, without embeddings and head.
 
     Args:
         config: The encoder's configuration.
-        lengths: Tokens of each text.
-        first: Whether the last layer is computed for each text's first token alone, which is all that a head reads.
+        lengths: Tokens per text.
+        first: Whether the last layer is computed only for each text's first token, which the head reads.
     """
     layers, hidden, wide = (config[name] for name in ("num_hidden_layers", "hidden_size", "intermediate_size"))
     total = 0
     for tokens in map(int, lengths):
         layer = 2 * tokens * (4 * hidden**2 + 2 * hidden * wide) + 4 * tokens**2 * hidden
-        # Keys and values of all tokens; query, output and wide layers of one.
+        # Keys and values for all tokens; query, output and feed-forward layers for one.
         last = 4 * tokens * hidden**2 + 4 * hidden**2 + 4 * hidden * wide + 4 * tokens * hidden if first else layer
-        # Each product has two in the backward pass, but for the gradient of the frozen embeddings' output.
+        # The backward pass has two products per product, except the gradient for the frozen embeddings' output.
         total += 3 * ((layers - 1) * layer + last) - 6 * tokens * hidden**2
     return total

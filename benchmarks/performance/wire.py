@@ -1,4 +1,4 @@
-"""What the wire adds to payloads: framing as Flower sends them, and gzip, measured on the payloads of demo runs."""
+"""Measures the transport's overhead on demo runs' payloads: Flower's framing, and gzip."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fedsim.wire import Channel, Params
 
 TABLE, ROW, TASK = "fedsplitbert-table3", "fedavg", "mrpc"
 HTTP2_FRAME, HTTP2_HEADER, GRPC_PREFIX = 16_384, 9, 5  # bytes: RFC 9113, and gRPC's length-prefixed messages
-LEVEL = 6  # of gzip: its command's default
+LEVEL = 6  # the gzip command's default
 FIELD = 1  # byte of a protobuf field's tag
 TYPE = b"numpy.ndarray"  # Parameters.tensor_type in Flower
 
 
 class Recorded(Channel):
-    """A channel that keeps the encoded tensors of every message."""
+    """A channel that stores every message's encoded tensors."""
 
     def __init__(self, codec: str) -> None:
         super().__init__(codec)
@@ -48,7 +48,7 @@ class Recorded(Channel):
 
 
 def wire(repeats: int) -> Section:
-    """Framing and compression of FedAvg's payloads, for each codec. repeats: without effect: bytes do not vary."""
+    """Framing and compression of FedAvg's payloads, for each codec. repeats: ignored, as bytes do not vary."""
     rows = []
     for codec in DTYPES:
         messages = demo_messages(codec)
@@ -69,7 +69,7 @@ def wire(repeats: int) -> Section:
 
 
 def demo_messages(codec: str) -> list[list[Tensor]]:
-    """The tensors of every message in the first round of a demo run of FedAvg, as they are encoded."""
+    """The encoded tensors of every message in the first round of a FedAvg demo run."""
     table = benchmark(TABLE)
     scale = table.scale("demo")
     column = next(each for each in table.columns_at(scale) if each.task == TASK)
@@ -85,7 +85,7 @@ def demo_messages(codec: str) -> list[list[Tensor]]:
 
 
 def framing_bytes(message: list[Tensor]) -> int:
-    """What Flower's serialisation adds to a message: an npy header and a protobuf field for each tensor."""
+    """Bytes that Flower's serialisation adds to a message: an npy header and a protobuf field per tensor."""
     added = GRPC_PREFIX + FIELD + _varint(len(TYPE)) + len(TYPE)
     for tensor in message:
         file = io.BytesIO()
@@ -96,11 +96,11 @@ def framing_bytes(message: list[Tensor]) -> int:
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
-    """A tensor as an array of the same bits; NumPy has no bf16."""
+    """A tensor as an array with the same bits, as NumPy has no bf16."""
     same = tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor
     return same.contiguous().numpy()
 
 
 def _varint(value: int) -> int:
-    """Bytes of protobuf's variable-length integer."""
+    """The size of a protobuf variable-length integer in bytes."""
     return max(1, -(-value.bit_length() // 7))

@@ -1,4 +1,4 @@
-"""Clients of one round side by side, in tasks on a Ray cluster: one that runs already, or one that starts here."""
+"""Trains a round's clients in parallel, in tasks on a Ray cluster: a running one, or one started here."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from fedsim.engine import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 
-# With "0" Ray listens at this address alone; otherwise it replaces it by one that is seen from outside.
+# With "0" Ray listens only at this address; otherwise it replaces it with a public one.
 # https://github.com/ray-project/ray/issues/18730
 HERE, ALONE = "127.0.0.1", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 ANSWER_SECONDS = 10.0
-RUN_PART = 0.1  # of a GPU, for a run that is a task itself and waits for tasks of its clients, which get the rest
+RUN_PART = 0.1  # of a GPU, for a run that is itself a task; its clients' tasks get the rest
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a process needs for a run. initial: the weights from which it starts. note: a remark for the user."""
+    """A process's inputs for a run. initial: the weights that it starts from. note: a remark for the user."""
 
     cell: RunConfig
     cell_id: str
@@ -44,7 +44,7 @@ class Work:
 
 @contextmanager
 def client_tasks(work: Work, on_batch: Callable[[int], None]) -> Iterator[ClientTasks | None]:
-    """Where the clients of a run train; None for this process. on_batch: receives the numbers of trained examples."""
+    """The tasks that train a run's clients; None for this process. on_batch: receives numbers of trained examples."""
     if work.settings.client_workers == 1:
         yield None
         return
@@ -53,26 +53,26 @@ def client_tasks(work: Work, on_batch: Callable[[int], None]) -> Iterator[Client
 
 
 class ClientTasks:
-    """Trains as many clients at once as the options say, in tasks of Ray; a `MapClients`."""
+    """Trains the number of clients in the options in parallel, in Ray tasks; a `MapClients`."""
 
     def __init__(self, work: Work, on_batch: Callable[[int], None]) -> None:
         self._ray, settings = library(work.settings), work.settings
         self._work, self._on_batch = self._ray.put(work), on_batch
         self.label, self.count = work.cell.label, settings.client_workers
-        self.processes: dict[str, int] = {}  # those that trained clients, with each one's peak of memory in bytes
-        self.micro_batches: set[int] = set()  # sizes, where batches were cut
+        self.processes: dict[str, int] = {}  # process that trained clients -> its peak memory in bytes
+        self.micro_batches: set[int] = set()  # sizes, if batches were split
         part = 1.0 - RUN_PART if settings.executor == "ray" else 1.0
         options = {"num_cpus": settings.threads, "num_gpus": gpu_share(settings, self.count, part)}
         self._task = self._ray.remote(_train).options(**options)
 
     @property
     def peak_bytes(self) -> int:
-        """The peaks of memory of all processes together."""
+        """The sum of all processes' peak memory, in bytes."""
         return sum(self.processes.values())
 
     def __call__(self, compute: ComputeUpdate, updates: Iterable[ClientUpdate]) -> Iterator[UpdateOutcome]:
-        """The outcomes of client updates, in order. compute: what the tasks do, each with a separate model."""
-        pending: deque[Any] = deque()  # at most twice as many as train at once: an early outcome waits here
+        """The outcomes of client updates, in order. compute: run by each task with a separate model."""
+        pending: deque[Any] = deque()  # at most two per worker: early outcomes wait here
         for update in updates:
             if len(pending) >= self.count:
                 self._ray.wait(list(pending), num_returns=len(pending) - self.count + 1)
@@ -87,10 +87,10 @@ class ClientTasks:
         try:
             outcome, process = self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
-            raise error.cause from None  # as where clients train in one process
+            raise error.cause from None  # as in training in one process
         except self._ray.exceptions.RayError as error:
             reason = " ".join(str(error).split())[:300]
-            message = f"{self.label}: a client could not be trained ({reason}); finished rounds are saved"
+            message = f"{self.label}: training a client failed ({reason}); finished rounds are saved"
             raise UserError(message) from None
         self.processes[process] = outcome.peak_bytes
         self.micro_batches |= {outcome.micro_batch} - {None}
@@ -98,12 +98,12 @@ class ClientTasks:
         return outcome.update
 
 
-_trainers: dict[str, Callable[..., TaskOutcome]] = {}  # in a task's process: cell_id -> trains a client of that run
+_trainers: dict[str, Callable[..., TaskOutcome]] = {}  # in a task's process: cell_id -> trains a client of it
 
 
 def _train(work: Work, *client: Any) -> tuple[TaskOutcome, str]:
-    """A task: train a client by its round, id and tensors; returns the outcome and this process."""
-    if work.cell_id not in _trainers:  # a process builds the federation of its run once
+    """A task: train a client, given its round, id and tensors; returns the outcome and this process."""
+    if work.cell_id not in _trainers:  # each process builds its run's federation once
         os.environ.update(thread_limits(work.settings.threads))
         use(work.settings.data_dir)
         include_once(work.settings.include)
@@ -117,7 +117,7 @@ def _train(work: Work, *client: Any) -> tuple[TaskOutcome, str]:
 
 
 def on_cpu(tensors: Params) -> Params:
-    """Copies of tensors on the CPU: a view would be sent with the whole tensor behind it."""
+    """Copies of tensors on the CPU, as sending a view would send its whole tensor."""
     return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
 
 
@@ -127,7 +127,7 @@ def on_cpu(tensors: Params) -> Params:
 def library(settings: RunOptions) -> Any:
     """Ray; UserError if it is not installed."""
     if not settings.ray_address:
-        os.environ.setdefault(ALONE, "0")  # Ray reads it when it is loaded
+        os.environ.setdefault(ALONE, "0")  # Ray reads it at import
     try:
         import ray
     except ImportError:
@@ -136,21 +136,21 @@ def library(settings: RunOptions) -> Any:
 
 
 def gpu_share(settings: RunOptions, tasks: int, part: float = 1.0) -> float:
-    """GPUs of one of so many tasks side by side: one, or its share if the cluster has fewer; of that a part."""
+    """GPUs per task, for so many parallel tasks: one, or a share if the cluster has fewer, times `part`."""
     gpus = 0 if settings.device == "cpu" else library(settings).cluster_resources().get("GPU", 0)
     return part * min(1.0, gpus / tasks)
 
 
 @contextmanager
 def connected(settings: RunOptions) -> Iterator[str]:
-    """Be connected to the Ray cluster that the options name, or to one started here; gives its address."""
+    """A context connected to the options' Ray cluster, or to one started here; gives its address."""
     ray = library(settings)
     is_first = not ray.is_initialized()
     if is_first:
         handler = signal.getsignal(signal.SIGTERM)
         _connect(ray, settings)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)  # Ray has replaced it
+            signal.signal(signal.SIGTERM, handler)  # Ray replaced it
     try:
         yield ray.get_runtime_context().gcs_address
     finally:
@@ -165,13 +165,13 @@ def _connect(ray: Any, settings: RunOptions) -> None:
             cpus = settings.workers * settings.cores
             ray.init("local", num_cpus=cpus, include_dashboard=False, _node_ip_address=HERE, **quiet)
             return
-        if "://" not in address and address != "auto":  # Ray itself waits minutes for a cluster that does not answer
+        if "://" not in address and address != "auto":  # Ray waits minutes for a cluster that does not answer
             host, _, port = address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
         ray.init(address=address, **quiet)
     except (RuntimeError, ValueError, OSError, AssertionError, OverflowError) as error:
         raise UserError(
             f"no Ray cluster answers at {address or 'this machine'} ({' '.join(str(error).split())[:300]}). Expected "
-            "the address of one that runs, such as head-node:6379, in --ray-address (make: RAY_ADDRESS); without it "
-            "one is started here. A cluster with token authentication needs RAY_AUTH_MODE=token."
+            "a running one's address, such as head-node:6379, in --ray-address (make: RAY_ADDRESS); without it "
+            "one starts here. A cluster with token authentication needs RAY_AUTH_MODE=token."
         ) from None

@@ -1,4 +1,4 @@
-"""Finished cells: their records, the weights that they left, and the cells that start from these."""
+"""Finished cells: their records and weights, and the cells that start from these."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from fedsim.files import read_file, read_json, write_bytes
 
-IsFinished = Callable[[RunConfig, bool], bool]  # (a cell, whether its weights are needed)
+IsFinished = Callable[[RunConfig, bool], bool]  # (cell, whether its weights are needed) -> whether it is finished
 
 # ---- earlier runs ------------------------------------------------------------------------------------------------
 
 
 def initial_of(cell: RunConfig) -> RunConfig | None:
-    """The cell from whose weights a cell starts: its `initial`, or the cell that trained its backbone."""
+    """The cell whose weights a cell starts from: its `initial`, or the cell that trained its backbone."""
     backbone = KNOWN.get(cell.backbone)
     if cell.initial is not None or backbone is None or not backbone.made_by:
         return cell.initial
@@ -35,7 +35,7 @@ def initial_of(cell: RunConfig) -> RunConfig | None:
 
 
 def earlier_stages(cell: RunConfig) -> list[RunConfig]:
-    """Every cell that has to run before this one, the first one first."""
+    """All cells that must run before this one, in order."""
     return chain_of(cell, _never)[:-1]
 
 
@@ -44,7 +44,7 @@ def _never(cell: RunConfig, with_weights: bool) -> bool:
 
 
 def chain_of(cell: RunConfig, is_finished: IsFinished) -> list[RunConfig]:
-    """A cell after the cells that it still needs: none where it is finished."""
+    """A cell, preceded by the cells that it still needs; empty if it is finished."""
     chain = [cell]
     while (before := initial_of(chain[0])) is not None and not is_finished(chain[0], len(chain) > 1):
         chain.insert(0, before)
@@ -52,7 +52,7 @@ def chain_of(cell: RunConfig, is_finished: IsFinished) -> list[RunConfig]:
 
 
 def by_stage(cells: Sequence[RunConfig], is_finished: IsFinished = _never) -> list[list[RunConfig]]:
-    """Cells and the cells that they need, each once, in lists to run one after the other."""
+    """Distinct cells and the cells that they need, in lists to run in sequence."""
     added = {cell.spec_id for cell in cells}
     lists: list[list[RunConfig]] = []
     for cell in cells:
@@ -69,7 +69,7 @@ def by_stage(cells: Sequence[RunConfig], is_finished: IsFinished = _never) -> li
 
 @dataclass(frozen=True)
 class KeptWeights:
-    """The weights that a finished cell left: every parameter of the server's model, as safetensors."""
+    """A finished cell's weights: all parameters of the server's model, as safetensors."""
 
     cell: RunConfig
     cell_id: str
@@ -77,23 +77,23 @@ class KeptWeights:
     path: Path
 
     def content(self) -> bytes:
-        """The file's content; UserError where it is damaged."""
+        """The file's content; UserError if it is damaged."""
         content = read_file(self.path, "the weights of an earlier run")
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise UserError(
                 f"{self.path}: expected the SHA-256 {self.sha256[:12]}…, found another: the weights are damaged. "
-                f"Remove the file, and the run that left it starts again."
+                f"Remove the file, and its run starts again."
             )
         return content
 
 
 def stopped_by(record: RunResult) -> str:
-    """Why no cell can start from a cell whose training diverged."""
-    return f"{record.cell.label}, from which it begins, {record.divergence}: {record.diverged['reason']}"
+    """The reason why no cell can start from a diverged cell."""
+    return f"its earlier run {record.cell.label} {record.divergence}: {record.diverged['reason']}"
 
 
 def find_weights(settings: RunOptions, cell: RunConfig, cell_id: str) -> KeptWeights | None:
-    """The kept weights of a cell, None where they are missing; their content is checked when they are read."""
+    """A cell's stored weights; None if they are missing. Reading them checks their content."""
     path, note = _weights_files(settings, cell, cell_id)
     if not (os.path.lexists(path) and note.exists()):
         return None
@@ -104,7 +104,7 @@ def find_weights(settings: RunOptions, cell: RunConfig, cell_id: str) -> KeptWei
 
 
 def keep_weights(settings: RunOptions, cell: RunConfig, cell_id: str, content: bytes) -> KeptWeights:
-    """Keep a finished cell's weights; they count once the note with their digest is written."""
+    """Store a finished cell's weights; they are valid once the note with their digest is written."""
     path, note = _weights_files(settings, cell, cell_id)
     sha256 = hashlib.sha256(content).hexdigest()
     write_bytes(path, content)
@@ -113,7 +113,7 @@ def keep_weights(settings: RunOptions, cell: RunConfig, cell_id: str, content: b
 
 
 def _weights_files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple[Path, Path]:
-    """The file of the weights, and the note with their digest."""
+    """The paths of the weights and of the note with their digest."""
     stem = str(settings.results_dir / "weights" / f"{cell.label}-{cell_id}")
     return Path(f"{stem}.safetensors"), Path(f"{stem}.json")
 
@@ -122,7 +122,7 @@ def _weights_files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple
 
 
 def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResult | None:
-    """The record of a finished cell, None where there is none; UserError where its file is damaged."""
+    """A finished cell's record; None without one, UserError if its file is damaged."""
     path = records_dir / f"{cell.label}-{cell_id}.json"
     if not os.path.lexists(path):  # a broken link is an error
         return None
@@ -133,27 +133,27 @@ def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResu
 
 
 def with_other_inputs(cell: RunConfig, records_dir: Path) -> str:
-    """A remark on a record of the same cell with other data or another encoder; "" without one."""
+    """A remark if the cell has a record with other data or another encoder; otherwise ""."""
     for path in sorted(records_dir.glob(f"{cell.label}-*.json")):
-        with suppress(UserError):  # a damaged record of another cell
+        with suppress(UserError):  # another cell's damaged record
             if read_result(path).cell.spec_id == cell.spec_id:
-                return f"the data or the encoder are not those of {path.name}: the cell is computed again"
+                return f"data or encoder differ from those of {path.name}: the cell is computed again"
     return ""
 
 
 class Completed:
-    """Whether cells have a record in the results folder; each file is read once.
+    """Whether cells have a record in the results folder; it reads each file once.
 
-    A cell whose data or encoder have changed since counts as finished here; `run_cell` computes it again and says so.
+    A cell still counts as finished if its data or encoder changed; `run_cell` then computes it again, with a note.
     """
 
     def __init__(self, settings: RunOptions) -> None:
         self._settings = settings
         self._records: dict[str, RunResult] = {}  # spec_id -> record
-        self._read: set[str] = set()  # the labels of cells whose files were read
+        self._read: set[str] = set()  # labels of cells whose files were read
 
     def __call__(self, cell: RunConfig, with_weights: bool) -> bool:
-        """Whether a cell has a record and, if asked for, weights from which another cell can start."""
+        """Whether a cell has a record and, if requested, weights that another cell can start from."""
         record = self._record(cell)
         if record is None or not with_weights or record.diverged:
             return record is not None
@@ -163,17 +163,17 @@ class Completed:
         if cell.label not in self._read:
             self._read.add(cell.label)
             for path in sorted(self._settings.records_dir.glob(f"{cell.label}-*.json")):
-                with suppress(UserError):  # damage is reported when the cell starts
+                with suppress(UserError):  # the cell reports damage when it starts
                     record = read_result(path)
                     self._records[record.cell.spec_id] = record
         return self._records.get(cell.spec_id)
 
     def said(self, cells: Sequence[RunConfig]) -> str:
-        """A phrase for how many of some earlier runs are finished."""
+        """A phrase with the number of finished earlier runs."""
         finished = [cell for cell in cells if self(cell, with_weights=False)]
         if not finished:
             return "not run yet"
         count = "finished" if len(finished) == len(cells) else f"{len(finished)} of {len(cells)} finished"
         if all(self(cell, with_weights=True) for cell in finished):
             return count
-        return f"{count}; without its weights here, it runs again for the runs that start from it"
+        return f"{count}; without weights on this machine, it runs again for the runs that start from it"

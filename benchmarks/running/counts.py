@@ -1,4 +1,4 @@
-"""The numbers of texts of a run's clients, which are counted once for each state of the data's files."""
+"""Counts the texts of a run's clients, once per state of the data files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Counted:
 def counted(cell: RunConfig, settings: RunOptions) -> Counted:
     """The numbers of texts of a run; texts are tokenised only if they are packed into blocks.
 
-    UserError where data are missing or malformed.
+    UserError if data are missing or malformed.
     """
 
     def count() -> Counted:
@@ -79,7 +79,7 @@ def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
 
     texts: dict[str, None] = {}
     for stage in stages if stages[-1].scale == SCALES[-1] and settings.data_dir else ():
-        with suppress(UserError):  # they are missing or malformed, which `run` says
+        with suppress(UserError):  # missing or malformed, which `run` reports
             key = f"stand-in-{digest([stage.task, _stamps(_files(stage, settings)), settings.lenient])}"
             texts[shapes.kept(key, partial(stand_in, stage), str, str) or ""] = None
     return [*filter(None, texts)]
@@ -89,7 +89,7 @@ def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
 
 
 def _key(cell: RunConfig, settings: RunOptions) -> str:
-    """A key of all that decides a run's numbers of texts; "" where the data are no files of the data directory."""
+    """A key for everything that determines a run's numbers of texts; "" if the data directory has no data files."""
     files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
     if not files:
         return ""
@@ -102,7 +102,7 @@ def _key(cell: RunConfig, settings: RunOptions) -> str:
 
 
 def _files(cell: RunConfig, settings: RunOptions) -> list[Path]:
-    """The files of a run's data in the data directory; [] if there are none."""
+    """A run's data files in the data directory; may be []."""
     find = task(cell.task).find
     if cell.source == "generated" or find is None or settings.data_dir is None:
         return []
@@ -114,7 +114,7 @@ def _stamps(files: Sequence[Path]) -> list[JSON]:
 
 
 def _paths(found: Any) -> Iterator[Path]:
-    """The paths in what a task's `find` returns."""
+    """The paths in the result of a task's `find`."""
     if isinstance(found, Path):
         yield found
     elif isinstance(found, Mapping):

@@ -1,4 +1,4 @@
-"""The split of a task's data: which client trains on which examples, and on which it is scored."""
+"""Splits a task's data into each client's training and evaluation examples."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from partitions import (
 POOL = "pool"
 TEST = "test"
 INDEPENDENT = "independent"  # the evaluation on the next client's test examples
-VALIDATION_SHARE = 0.2  # of a client's training subset, at most, to be scored on instead of its test
-Parts = Sequence[np.ndarray]  # each client's texts, by their indices
+VALIDATION_SHARE = 0.2  # most of a client's training subset that replaces its test subset
+Parts = Sequence[np.ndarray]  # the indices of each client's texts
 
 
 def split_data(
     cell: RunConfig, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
 ) -> tuple[list[Client], PartitionReport]:
-    """The clients of a task: the pool is partitioned, and each client keeps part of it back to be scored on.
+    """Partition a task's pool over clients; each client holds out a part of its examples for scoring.
 
-    Held-out sets are partitioned like the pool. Every client is scored on a whole central set, or on the same
-    cell.central_share of it; where the test set is central, clients keep nothing back (test_share 0). With
-    cell.holdout "validation", clients are scored on at most a fifth of their training subset, or on the central
-    validation set, and never on a test set. cell.validation_share is kept back in addition, to choose a round.
-    With cell.independent, a client is also scored on the next one's test examples, whose labels were drawn apart from
-    its own. With cell.grouped, examples with the same first text are all trained on or all kept back, over all clients.
+    Held-out sets are partitioned like the pool. A central set, or the same cell.central_share of it, scores every
+    client; if the test set is central, clients hold out nothing (test_share 0). With cell.holdout "validation", at most
+    a fifth of its training subset scores a client, or the central validation set, but never a test set. To choose a
+    round, clients also hold out cell.validation_share. With cell.independent, the next client's test examples, whose
+    labels were drawn independently, score a client, too. With cell.grouped, examples with the same first text are
+    either all trained on or all held out, over all clients.
 
     Args:
         cell: The run.
         of: The task.
-        loaded: Its data.
-        examples: The same sets as clients hold them: "pool", held-out sets, and "central <name>".
+        loaded: The task's data.
+        examples: The same sets in encoded form: "pool", held-out sets, and "central <name>".
 
     Returns:
-        The clients, and a report of the partition with the share of each evaluation whose first text is in training,
-        and with each client's texts that were cut.
+        The clients, and a report on the partition, with the share of each evaluation whose first text is in training,
+        and each client's number of truncated texts.
 
     Raises:
-        UserError, PartitionError: The cell asks for a split that the data do not allow; names the option.
+        UserError, PartitionError: The data do not allow the cell's split; the message names the option.
     """
     _check(cell, loaded)
     stratify, labels, sets = of.labels is not None, loaded.pool.labels, _sets(loaded)
@@ -62,7 +62,7 @@ def split_data(
         return numpy_generator(cell.seed if cell.data_seed is None else cell.data_seed, 0, client, purpose)
 
     def keep_back(parts: Parts, share: float, purpose: str, option: str) -> tuple[Parts, Parts]:
-        """The texts to train on, and those to be scored on."""
+        """The training texts and the held-out texts."""
         if cell.grouped:
             return split_by_group(parts, texts[POOL], labels, share, generator(SERVER, purpose), stratify, option)
         sides = [
@@ -75,7 +75,7 @@ def split_data(
     partitioner = from_description(cell.partition)
     partition = partitioner(labels, cell.clients, generator(SERVER, "partition"))
     train: Parts = partition.indices
-    scored: dict[str, tuple[str, Parts]] = {}  # evaluation -> its set, and each client's texts of it
+    scored: dict[str, tuple[str, Parts]] = {}  # evaluation -> its set, and each client's texts in it
     if cell.test_share:
         train, kept = keep_back(train, cell.test_share, "split", "test_share")
         scored[TEST] = POOL, kept
@@ -96,7 +96,7 @@ def split_data(
     evaluations = {name: examples[source].subsets(parts) for name, (source, parts) in scored.items()}
     if cell.independent and cell.holdout == TEST and cell.test_share:
         first, *others = evaluations[TEST]
-        evaluations[INDEPENDENT] = [*others, first]  # the same sets, so that a model that clients share answers once
+        evaluations[INDEPENDENT] = [*others, first]  # the same sets, so that a shared model answers once
     common = {name: (source, _central_part(len(sets[source]), cell.central_share)) for name, source in central.items()}
     whole = {name: examples[f"central {source}"].subset(part) for name, (source, part) in common.items()}
     clients = [
@@ -115,13 +115,13 @@ def split_data(
 
 
 def _cut_texts(examples: Mapping[str, Encoded], source: str, parts: Parts) -> tuple[int, ...]:
-    """How many texts of each part have more tokens than a model reads."""
+    """The number of texts in each part with more tokens than the model reads."""
     cut = examples[source].cut
     return () if cut is None else tuple(int(cut[part].sum()) for part in parts)
 
 
 def _central_part(size: int, share: float) -> np.ndarray:
-    """Indices of a central set's scored examples, int64 ascending: the same for every cell, at least one."""
+    """Indices of a central set's scored examples, int64 ascending; at least one, and the same for every cell."""
     if share == 1:
         return np.arange(size)
     drawn = numpy_generator(0, 0, SERVER, "central part").permutation(size)
@@ -131,9 +131,9 @@ def _central_part(size: int, share: float) -> np.ndarray:
 def _overlap(
     loaded: TaskData, texts: Mapping[str, np.ndarray], trained: np.ndarray, scored: Mapping[str, tuple[str, np.ndarray]]
 ) -> dict[str, Overlap]:
-    """Evaluation of pairs -> how much of it has its first text in training, where any does.
+    """Evaluation of pairs -> the share with the first text in training, if it is not 0.
 
-    texts: numbers of `first_texts`. scored: evaluation -> its set, and the indices of its examples.
+    texts: from `first_texts`. scored: evaluation -> its set, and the indices of its examples.
     """
     if not _is_paired(loaded.pool):
         return {}
@@ -147,10 +147,10 @@ def _overlap(
 
 
 def _check(cell: RunConfig, loaded: TaskData) -> None:
-    """UserError where the shares that clients keep back do not suit the task's central sets."""
+    """UserError if the held-out shares do not fit the task's central sets."""
     if cell.validation_share and VALIDATION in loaded.central:
         raise UserError(
-            f"validation_share: expected 0, as the validation set is central for the task {cell.task}, "
+            f"validation_share: expected 0, as the task {cell.task} has a central validation set, "
             f"found {cell.validation_share}"
         )
     if (cell.test_share == 0) != (TEST in loaded.central):
@@ -159,12 +159,12 @@ def _check(cell: RunConfig, loaded: TaskData) -> None:
 
 
 def _is_paired(examples: TextExamples) -> bool:
-    """Whether examples are pairs of texts, several of which may have the same first text."""
+    """Whether examples are text pairs, so that several may share their first text."""
     return examples.tags is None and len(examples.texts) > 0 and len(examples.texts[0]) > 1
 
 
 def first_texts(loaded: TaskData) -> dict[str, np.ndarray]:
-    """Set -> a number for each example's first text, or for its whole text without pairs: int64 [n], one numbering."""
+    """Set -> a number per example, equal if the first text (without pairs, the whole text) is equal; int64 [n]."""
     paired = _is_paired(loaded.pool)
     numbers: dict[tuple[str, ...], int] = {}
     return {
@@ -177,5 +177,5 @@ def first_texts(loaded: TaskData) -> dict[str, np.ndarray]:
 
 
 def _sets(loaded: TaskData) -> dict[str, TextExamples]:
-    """All examples of a task, by their set's name."""
+    """All examples of a task, by set name."""
     return {POOL: loaded.pool, **loaded.held_out, **loaded.central}

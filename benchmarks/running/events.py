@@ -1,4 +1,4 @@
-"""Events of a running cell, for the progress display, tracking and sweeps."""
+"""A running cell's events, for the progress display, tracking and sweeps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.run_config import RunConfig
 class CellStarted:
     """A cell started, or resumed after the `finished` rounds.
 
-    train_examples: of each round, all of its cohort's epochs together. note: a remark for the user.
+    train_examples: per round, summed over its cohort and epochs. note: a remark for the user.
     """
 
     cell: RunConfig
@@ -25,7 +25,7 @@ class CellStarted:
 
 @dataclass(frozen=True)
 class CellWaits:
-    """A cell waits for the process that computes it; holder: a description of that process."""
+    """A cell waits for the process that computes it. holder: a description of that process."""
 
     cell: RunConfig
     holder: str
@@ -33,7 +33,7 @@ class CellWaits:
 
 @dataclass(frozen=True)
 class Trained:
-    """Some examples went through the optimiser."""
+    """The optimiser processed some examples."""
 
     cell_id: str
     examples: int
@@ -49,7 +49,7 @@ class RoundFinished:
 
 @dataclass(frozen=True)
 class CellFinished:
-    """A cell's record was written, or existed already (`reused`)."""
+    """A cell's record was written, or already existed (`reused`)."""
 
     record: RunResult
     reused: bool = False
@@ -57,7 +57,7 @@ class CellFinished:
 
 @dataclass(frozen=True)
 class CellFailed:
-    """A cell ended without a record, for a reason that the user can remove."""
+    """A cell ended without a record, for a reason that the user can fix."""
 
     cell: RunConfig
     message: str
@@ -65,7 +65,7 @@ class CellFailed:
 
 @dataclass(frozen=True)
 class CellPruned:
-    """A sweep stopped a cell after some rounds, as other trials are better; its checkpoint stays."""
+    """A sweep stopped a cell early, as other trials are better; its checkpoint stays."""
 
     cell: RunConfig
     rounds: int

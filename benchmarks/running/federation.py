@@ -40,8 +40,8 @@ from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
 from partitions import PartitionReport
 
-SHORTEST_TEXT = 8  # tokens: three special ones, and some of each text
-DATA_SEED = 0  # of generated tasks, for every cell
+SHORTEST_TEXT = 8  # tokens: three special ones, and some per text
+DATA_SEED = 0  # for generated tasks, in every cell
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class Inputs:
 
     @property
     def digests(self) -> dict[str, str]:
-        """The inputs' part of the cell's identity: digests of content, and the id of the earlier cell.
+        """The inputs' part of the cell's identity: content digests, and the earlier cell's id.
 
-        An earlier cell's weights differ slightly between machines, so that their digest is no part of it.
+        It omits the digest of an earlier cell's weights, which differ slightly between machines.
         """
         initial = {"initial": self.initial.cell_id} if self.initial else {}
         return {"data": self.data.digest, "backbone": self.backbone.digest} | initial
 
     def to_json(self, head: str, stand_in: str = "") -> dict[str, JSON]:
-        """The inputs as a record keeps them. head: that of the run's model. stand_in: what replaces published data."""
+        """The inputs for a record. head: the model's head. stand_in: what replaces published data."""
         is_trained_before = self.initial is not None and self.initial.cell.head == head
         drawn = () if is_trained_before else drawn_parts(self.backbone, head)
         skipped = [f"{row.file}:{row.line}: {row.reason}" for row in self.data.skipped]
@@ -90,49 +90,49 @@ class Inputs:
 
 
 def load_inputs(cell: RunConfig, settings: RunOptions, initial: KeptWeights | None = None) -> Inputs:
-    """Find a cell's data and backbone. initial: the weights from which it starts, if any."""
+    """Load a cell's data and find its backbone. initial: the weights that it starts from, if any."""
     of = task(cell.task)
     if cell.task_version != of.version:
         raise UserError(
             f"task {cell.task}: the cell was defined for version {cell.task_version}, this checkout has "
-            f"version {of.version}. Run the benchmark's own definition."
+            f"version {of.version}. Run this checkout's definition."
         )
     backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
     return Inputs(of, task_data(cell.task, cell.source, settings), backbone, initial)
 
 
 def stand_in_of(cell: RunConfig, settings: RunOptions) -> str:
-    """What data of a run at paper scale, or of a run before it, are that replace the published ones; "" if none do."""
+    """The data that replace published data in a paper-scale run or its earlier runs; "" if none do."""
     stages = (*earlier_stages(cell), cell) if cell.scale == SCALES[-1] else ()
     return "; ".join(dict.fromkeys(filter(None, (stand_in_at(stage, settings) for stage in stages))))
 
 
 def stand_in_at(cell: RunConfig, settings: RunOptions) -> str:
-    """What the data of a run are if they are not the published ones; earlier runs aside."""
+    """The data that replace published data in a run, without its earlier runs; "" if none do."""
     return task(cell.task).stand_in(task_data(cell.task, cell.source, settings))
 
 
 def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
-    """A cell's identity with the data and encoders on this machine, earlier runs included."""
+    """A cell's identity with this machine's data and encoders, including earlier runs."""
     before = initial_of(cell)
     earlier = {"initial": cell_id_of(before, settings)} if before else {}
     return cell.cell_id(load_inputs(cell, settings).digests | earlier)
 
 
 def _requested(cell: RunConfig, settings: RunOptions) -> str:
-    """The cell's backbone as the user wrote it, such as a folder of which the cell has only the name."""
+    """The cell's backbone as the user wrote it, such as a folder; the cell has only its name."""
     given = settings.backbone
     return given if given is not None and backbone_name(given) == cell.backbone else cell.backbone
 
 
-@lru_cache(maxsize=3)  # a table runs column by column, each cell after at most two earlier ones
+@lru_cache(maxsize=3)  # tables run by column, and cells have at most two earlier ones
 def task_data(task_id: str, source: str, settings: RunOptions) -> TaskData:
-    """The examples of a task; UserError where they are missing or malformed."""
+    """A task's examples; UserError if they are missing or malformed."""
     if source == "generated":
         generate = task(task_id).generate
         if generate is None:
             raise UserError(
-                f"task {task_id}: expected one that makes examples for the demo scale, found none; use lite"
+                f"task {task_id}: expected a task that generates examples for the demo scale, found none; use lite"
             )
         return generate(DATA_SEED)
     extracts = settings.results_dir / "corpora"
@@ -150,22 +150,22 @@ def _encoded(task_id: str, source: str, settings: RunOptions, backbone: str, max
 
 
 def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objective:
-    """A task's objective. words: rows of the word embeddings. tokenizer: called for language models only."""
+    """A task's objective. words: rows of the word embeddings. tokenizer: only called for language models."""
     name = of.objective
     vocabulary = vocabulary_of(tokenizer(), words) if name in LANGUAGE_MODELS else None
     return build_objective(name, of.classes, vocabulary, of.objective_options)
 
 
 def build_clients(cell: RunConfig, inputs: Inputs, settings: RunOptions) -> tuple[list[Client], PartitionReport]:
-    """The cell's clients with texts as the backbone's tokens; see `split_data`."""
+    """The cell's clients, with texts in the backbone's tokens; see `split_data`."""
     encoded = _encoded(cell.task, cell.source, settings, _requested(cell, settings), cell.training.max_length)
     return split_data(cell, inputs.task, inputs.data, encoded)
 
 
 def initial_weights(initial: KeptWeights, model: Model) -> Params:
-    """The earlier run's weights of the encoder, and of the head where it has the same shapes.
+    """The earlier run's encoder weights, and its head's if the shapes match.
 
-    UserError where the file is damaged, or the encoders differ.
+    UserError if the file is damaged, or the encoders differ.
     """
     try:
         kept = safetensors.torch.load(initial.content())
@@ -180,8 +180,8 @@ def initial_weights(initial: KeptWeights, model: Model) -> Params:
     missing = groups.names - groups.head - model.network.added - fitting.keys()
     if missing:
         raise UserError(
-            f"{initial.cell.label}: expected weights of the encoder that begins from it, found none that fit "
-            f"{len(missing)} of its parameters, {min(missing)} among them; both stages need one backbone"
+            f"{initial.cell.label}: expected weights for the encoder that starts from it, found none for "
+            f"{len(missing)} of its parameters, such as {min(missing)}; both stages need the same backbone"
         )
     has_head = groups.head <= fitting.keys()
     return {name: tensor for name, tensor in fitting.items() if has_head or name not in groups.head}
@@ -189,7 +189,7 @@ def initial_weights(initial: KeptWeights, model: Model) -> Params:
 
 @dataclass(frozen=True)
 class Federation:
-    """A cell's algorithm and workload, and the precision and kernels that its machine chooses."""
+    """A cell's algorithm and workload, with its machine's precision and kernels."""
 
     algorithm: FederatedAlgorithm
     workload: Workload
@@ -206,8 +206,8 @@ def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision
     if precision.device.type != "cuda":
         return asked, scored
     memory = torch.cuda.get_device_properties(precision.device).total_memory
-    if settings.workers > 1 and settings.executor != "slurm":  # whose jobs share no GPU
-        memory //= max(1, memory // GPU_SHARE_BYTES)  # as `default_workers` shares it out
+    if settings.workers > 1 and settings.executor != "slurm":  # its jobs share no GPU
+        memory //= max(1, memory // GPU_SHARE_BYTES)  # as `default_workers` divides it
     try:
         fitted = derive_fit(cell, memory, precision.name, settings.checkpoint_activations)
     except (UserError, FederationError):  # shapes say nothing of the user's own encoder, or that nothing fits: try
@@ -224,14 +224,14 @@ def build_federation(
     on_batch: Callable[[int], None] = lambda _: None,
     map_clients: MapClients = map,
 ) -> Federation:
-    """The cell's algorithm on its model, ready to run.
+    """Build the cell's algorithm and model.
 
-    on_batch: called with the number of examples of each batch. map_clients: computes the updates of a round's clients.
+    on_batch: called with each batch's number of examples. map_clients: computes the updates of a round's clients.
     """
     longest = longest_text(inputs.backbone.config)
     if not SHORTEST_TEXT <= cell.training.max_length <= longest:
         raise UserError(
-            f"training.max_length: expected {SHORTEST_TEXT} to {longest}, the positions of {inputs.backbone.id}, "
+            f"training.max_length: expected {SHORTEST_TEXT} to {longest}, the limit of {inputs.backbone.id}, "
             f"found {cell.training.max_length}"
         )
     if not cell.training.local_epochs:
@@ -270,9 +270,9 @@ def build_federation(
 
 
 class TaskOutcome(NamedTuple):
-    """What one client's part of a round came to in some process.
+    """The outcome of one client's part of a round in a process.
 
-    peak_bytes: that process's peak of memory. micro_batch: texts of a batch at once; None: whole batches.
+    peak_bytes: the process's peak memory. micro_batch: texts per forward pass; None for whole batches.
     """
 
     update: UpdateOutcome
@@ -286,8 +286,8 @@ def client_trainer(
 ) -> Callable[..., TaskOutcome]:
     """A function that trains one client of a run in this process.
 
-    Its arguments are the round, the client's id, and the tensors that the server shares, the client keeps and the
-    client receives.
+    Its arguments are the round, the client's id, and three sets of tensors: the server's shared ones, the client's
+    private ones, and those that the client receives.
     """
     examples: list[int] = []  # of the current client, step by step
     quiet_libraries()

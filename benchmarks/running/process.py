@@ -1,4 +1,4 @@
-"""The process of a run: its machine, software and memory, and the messages of libraries."""
+"""A run's process: its machine, software and memory, and libraries' messages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from benchmarks.run_config import JSON
 from fedsim.precision import Precision
 
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "evaluate", "numpy", "safetensors")
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # as glibc's malloc.h numbers mallopt's options
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # mallopt's options in glibc's malloc.h
 
 
 def describe_environment(precision: Precision, threads: int) -> dict[str, JSON]:
-    """Versions, machine, precision and the code's revision: recorded with a result, never part of its identity."""
+    """Versions, machine, precision and code revision: recorded with a result, but not part of its identity."""
     gpu = precision.device.type == "cuda"
     return {
         "python": platform.python_version(),
@@ -40,7 +40,7 @@ def describe_environment(precision: Precision, threads: int) -> dict[str, JSON]:
 
 @lru_cache
 def code_revision() -> dict[str, JSON]:
-    """The checkout's commit, and whether files differ from it; None outside a checkout."""
+    """The checkout's commit, and whether files were changed; None outside a checkout."""
 
     def git(*args: str) -> str | None:
         command = ["git", "-C", str(Path(__file__).parent), *args]
@@ -54,7 +54,7 @@ def code_revision() -> dict[str, JSON]:
 
 
 def _field(path: str, name: str, otherwise: str) -> str:
-    """The value of the first line "name: value" of a file of /proc."""
+    """The value in the first line "name: value" of a /proc file."""
     with suppress(OSError), Path(path).open(encoding="utf-8") as file:
         for line in file:
             if line.startswith(name):
@@ -63,9 +63,9 @@ def _field(path: str, name: str, otherwise: str) -> str:
 
 
 def peak_memory_bytes() -> int:
-    """The largest resident memory of this process so far, plus the largest that torch held on a GPU."""
+    """This process's peak resident memory so far, plus torch's peak memory on a GPU."""
     gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
-    resident = _field("/proc/self/status", "VmHWM", "")  # getrusage includes the peak of the parent process
+    resident = _field("/proc/self/status", "VmHWM", "")  # getrusage includes the parent process's peak
     if resident:
         return int(resident.split()[0]) * 1024 + gpu
     import resource  # not on Windows
@@ -74,7 +74,7 @@ def peak_memory_bytes() -> int:
 
 
 def hold_freed_memory() -> None:
-    """Keep freed memory for the next step: tensors as large as a vocabulary take a third longer on fresh pages."""
+    """Keep freed memory for the next step: vocabulary-sized tensors take a third longer on fresh pages."""
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL("libc.so.6")
         for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1)):

@@ -1,4 +1,4 @@
-"""Check that the data and encoders of runs are available, before torch and MLflow are loaded."""
+"""Check that runs have their data and encoders, before loading torch and MLflow."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from benchmarks.tasks import task
 
 
 def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished: IsFinished) -> None:
-    """Raise one UserError that names every missing dataset and encoder of the unfinished runs.
+    """Raise one UserError that lists all missing datasets and encoders of the unfinished runs.
 
-    Folders are looked at first. The hub has to deliver what they lack; where it does not answer one short request, its
-    libraries are set offline, so that they do not try again in each run.
+    It looks in folders first, then on the hub. If the hub does not answer one short request, its libraries go offline,
+    so that not every run tries again.
 
     Args:
-        cells: The runs; earlier runs from which they begin count too.
+        cells: The runs; their earlier runs count, too.
         options: Folders and machine.
-        is_finished: Whether a run is finished, so that it needs no input.
+        is_finished: Whether a run is finished and thus needs no input.
     """
     unfinished = [cell for cell in cells if not is_finished(cell, False)]
     needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
     names = dict.fromkeys(cell.task for cell in needed if cell.source != "generated")
-    elsewhere = options.executor in ELSEWHERE  # other machines may have other caches, and reach the hub
+    elsewhere = options.executor in ELSEWHERE  # other machines may have other caches, and access to the hub
     checks = [partial(check_data, name, options, elsewhere) for name in names]
     encoders = [] if elsewhere else dict.fromkeys(cell.backbone for cell in needed)
     checks += [partial(check_encoder, name, options) for name in encoders]
@@ -38,7 +38,7 @@ def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished:
 
 
 def problem(check: Callable[[], None], kind: type[UserError] = UserError) -> str:
-    """The message of a check's error of that kind; "" if it passes."""
+    """The message of the check's error of that kind; "" if it passes."""
     try:
         check()
     except kind as error:
@@ -47,12 +47,12 @@ def problem(check: Callable[[], None], kind: type[UserError] = UserError) -> str
 
 
 def why_absent(task_id: str, options: RunOptions) -> str:
-    """Why a task has no data; "" if it has some. UserError if they are damaged."""
+    """Why a task has no data; "" if it has data. UserError if they are damaged."""
     return problem(partial(check_data, task_id, options), NoDataError)
 
 
 def check_data(task_id: str, options: RunOptions, local_only: bool = False) -> None:
-    """Raise UserError if a task's data are missing, by a look at the folder or at the hub's cache.
+    """Raise UserError if a task's data are missing from the folder and from the hub.
 
     local_only: do not ask the hub.
     """
@@ -65,7 +65,7 @@ def check_data(task_id: str, options: RunOptions, local_only: bool = False) -> N
 
 
 def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) -> None:
-    """Raise UserError if an encoder's files are missing, unless the hub delivers them now.
+    """Raise UserError if an encoder's files are missing and the hub does not deliver them now.
 
     local_only: do not ask the hub.
     """

@@ -1,4 +1,4 @@
-"""Where a run finds its inputs and leaves its results; no option decides a result."""
+"""Options for a run's inputs, outputs and machine; none of them affects a result."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from benchmarks.encoders.backbones import is_folder
 from benchmarks.errors import UserError
 from fedsim.strict import strict
 
-MOST_SEEDS = 10_000  # a larger number is a typing error
-Count = Annotated[int, Field(ge=1, le=1024)]  # so is one of threads or workers
+MOST_SEEDS = 10_000  # more is a typing error
+Count = Annotated[int, Field(ge=1, le=1024)]  # also for threads and workers
 Texts = Annotated[int, Field(ge=1)]
 CLUSTER_JOBS = 4
-GPU_SHARE_BYTES = 32 * 2**30  # of a GPU's memory for a cell: several cells of a BERT-base share a larger GPU
+GPU_SHARE_BYTES = 32 * 2**30  # GPU memory per cell: several BERT-base cells share a larger GPU
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-ELSEWHERE = ("slurm", "ray")  # executors whose runs may be on machines with other devices than this one
+ELSEWHERE = ("slurm", "ray")  # executors that may use machines with other devices
 
 
 @strict(UserError)
 class RunOptions:
-    """Folders and machine. backbone: a folder or name that replaces the scale's own, as the user wrote it."""
+    """Folders and machine. backbone: a folder or name that replaces the scale's encoder, as the user wrote it."""
 
     results_dir: Path = Path("results")
     data_dir: Path | None = None
@@ -35,36 +35,36 @@ class RunOptions:
     lenient: bool = False
     threads: Count = 1
     workers: Count = 1
-    client_workers: Count = 1  # clients of a cell that train at once, in tasks of Ray; 1: in the cell's own process
+    client_workers: Count = 1  # clients per cell that train in parallel, in Ray tasks; 1: in the cell's process
     device: str | None = None
-    micro_batch: Texts | None = None  # of a batch at once on the device; None: all on a CPU, what fits on a GPU
-    checkpoint_activations: bool = False  # layers keep their inputs alone, and are computed twice
-    executor: str = ""  # a name of benchmarks.executors; "": processes
-    ray_address: str | None = None  # of a running Ray cluster; None: one starts on this machine
-    slurm: tuple[str, ...] = ()  # requests to SLURM, such as "partition=gpu"
-    include: tuple[Path, ...] = ()  # folders with tables, tasks and methods of the user
+    micro_batch: Texts | None = None  # texts per forward pass; None: the batch on a CPU, what fits on a GPU
+    checkpoint_activations: bool = False  # layers keep only their inputs, and are computed twice
+    executor: str = ""  # a name in benchmarks.executors; "": processes
+    ray_address: str | None = None  # a running Ray cluster; None: start one on this machine
+    slurm: tuple[str, ...] = ()  # SLURM options, such as "partition=gpu"
+    include: tuple[Path, ...] = ()  # folders with the user's tables, tasks and methods
 
     @property
     def cores(self) -> int:
-        """The number of cores on which a cell computes."""
+        """The number of cores per cell."""
         return self.threads * self.client_workers
 
     @property
     def records_dir(self) -> Path:
-        """The folder of finished cells' records."""
+        """The folder for finished cells' records."""
         return self.results_dir / "records"
 
     @property
     def checkpoints_dir(self) -> Path:
-        """The folder of unfinished cells' states."""
+        """The folder for unfinished cells' states."""
         return self.results_dir / "checkpoints"
 
     def checkpoint_dir(self, cell_id: str, initial: str = "") -> Path:
-        """The folder of a cell's state. initial: the digest of the weights from which it started, if any."""
+        """The folder for a cell's state. initial: the digest of the weights that it started from, if any."""
         return self.checkpoints_dir / "-".join(filter(None, (cell_id, initial[:16])))
 
     def checkpoint_dirs(self, cell_id: str) -> list[Path]:
-        """The folders of a cell's states, whatever weights it started from."""
+        """The folders with a cell's states, for any initial weights."""
         return sorted(self.checkpoints_dir.glob(f"{cell_id}*"))
 
     def absolute(self) -> RunOptions:
@@ -79,7 +79,7 @@ class RunOptions:
         )
 
     def check(self) -> None:
-        """Raise UserError where the machine or a folder cannot work, before anything is computed."""
+        """Raise UserError before any computation if the machine or a folder is unusable."""
         if self.client_workers > 1 and find_spec("ray") is None:
             raise UserError("--client-workers: expected Ray, found none installed: pip install 'fedbert-bench[ray]'")
         self._check_device()
@@ -92,13 +92,13 @@ class RunOptions:
             require_writable(self.results_dir / folder)
 
     def _check_device(self) -> None:
-        """UserError for an unknown or missing device; the nodes of a cluster may have other GPUs than this machine."""
+        """UserError for an unknown or missing device; a cluster's nodes may have other GPUs than this machine."""
         if self.device in (None, "cpu"):
             return
         named = re.fullmatch(r"cuda(?::(0|[1-9][0-9]{0,3}))?", self.device or "", re.ASCII)
         expected = f"device {self.device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on"
         if named is None:
-            raise UserError(f"{expected}. Leave --device out to use a GPU where there is one.")
+            raise UserError(f"{expected}. Leave --device out to use a GPU if there is one.")
         if named[1] and (self.executor in ELSEWHERE or self.client_workers > 1):
             raise UserError(f"device {self.device!r}: expected cpu or cuda, as each job or task is given a GPU.")
         if self.executor not in ELSEWHERE and int(named[1] or 0) >= (gpus := len(gpu_memory())):
@@ -106,7 +106,7 @@ class RunOptions:
 
 
 def require_writable(folder: Path) -> None:
-    """Make a folder and try to write in it; UserError where that fails."""
+    """Create a folder and try to write in it; UserError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -119,12 +119,12 @@ def require_writable(folder: Path) -> None:
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def gpu_memory() -> list[int]:
-    """The memory of each of this machine's GPUs, in bytes."""
+    """The memory of each GPU on this machine, in bytes."""
     import torch  # `list` runs without it
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -132,9 +132,9 @@ def gpu_memory() -> list[int]:
 
 
 def default_workers(device: str | None, cells: int, executor: str | None = None, client_workers: int = 1) -> int:
-    """How many cells run side by side: a few jobs on a cluster, a cell for each share of a GPU, or one for each core.
+    """The number of parallel cells: a few jobs on a cluster, one cell per GPU share, or one per core.
 
-    client_workers: processes of a cell that compute.
+    client_workers: computing processes per cell.
     """
     if executor == "slurm":
         return min(CLUSTER_JOBS, cells)
@@ -147,5 +147,5 @@ def default_workers(device: str | None, cells: int, executor: str | None = None,
 
 
 def thread_limits(threads: int) -> dict[str, str]:
-    """The environment in which a process uses so many threads; libraries read it when they are loaded."""
+    """The environment variables that set a process's number of threads; libraries read them at import."""
     return dict.fromkeys(THREADS, str(threads))

@@ -1,4 +1,4 @@
-"""Run one cell: reuse its finished record, resume it where it is unfinished, or compute it from the start."""
+"""Run one cell: reuse its record, resume it, or compute it from the start."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 from partitions import PartitionReport
 
-MANY_CLIENTS = 32  # beyond this, private states of clients are kept on disk
+MANY_CLIENTS = 32  # with more, clients' private states are kept on disk
 
 
 def run_cell(
@@ -60,28 +60,28 @@ def run_cell(
     needs_weights: bool = False,
     wait: bool = True,
 ) -> RunResult:
-    """Compute a cell after the cells that it starts from, or read its record.
+    """Compute a cell and its earlier cells, or read its record.
 
-    Training that diverges ends a cell early, with a record that says so and without weights.
+    If training diverges, the cell ends early, with a record that says so and without weights.
 
     Args:
         cell: The cell.
         settings: Folders and machine.
         sink: Called with the events.
-        keeps_weights: Keep the weights of a method that trains, so that other cells may start from them.
-        needs_weights: A record without weights, such as an imported one, is not enough: compute the cell again.
-        wait: Wait for another process that computes the cell or an earlier one; else TakenError.
+        keeps_weights: Keep trained weights, so that other cells can start from them.
+        needs_weights: Compute the cell again if its record, such as an imported one, has no weights.
+        wait: Wait for another process that computes the cell or an earlier one; if False, raise TakenError.
     """
     weights = trains(cell.algorithm)
     while True:
         try:
             return _run(cell, settings, sink, keeps_weights and weights, needs_weights and weights, wait)[0]
-        except LostError:  # this machine slept, and another process has resumed the cell
+        except LostError:  # this machine slept, and another process resumed the cell
             continue
 
 
 def run_stage(cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool = True) -> KeptWeights:
-    """Compute a cell from which another starts, or read its record and weights; UserError where it diverged."""
+    """Compute an earlier cell, or read its record and weights; UserError if it diverged."""
     record, outcome = _run(cell, settings, sink, keeps=True, needs=True, wait=wait)
     if outcome is None:
         raise UserError(stopped_by(record))
@@ -91,7 +91,7 @@ def run_stage(cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool = Tr
 def _run(
     cell: RunConfig, settings: RunOptions, sink: Sink, keeps: bool, needs: bool, wait: bool
 ) -> tuple[RunResult, KeptWeights | None]:
-    """keeps, needs: whether the weights are kept, and whether a record without them is not enough."""
+    """keeps, needs: whether to keep the weights, and whether the record must have them."""
     quiet_libraries()
     cell_id = cell_id_of(cell, settings)
     path = settings.results_dir / "locks" / cell_id
@@ -124,13 +124,13 @@ def _run(
 
 
 def _without_reused(sink: Sink) -> Sink:
-    """A sink that does not learn of a finished earlier cell, which each cell that starts from it reads again."""
+    """A sink that ignores finished earlier cells, which each later cell reads again."""
     return lambda event: None if isinstance(event, CellFinished) and event.reused else sink(event)
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A cell's data, clients and federation. chosen_by: the score by which a round is chosen, or ""."""
+    """A cell's data, clients and federation. chosen_by: the score that chooses a round, or ""."""
 
     inputs: Inputs
     clients: Sequence[Client]
@@ -140,7 +140,7 @@ class _Prepared:
 
 
 def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunResult, bytes, Params]:
-    """A cell's record, its packed predictions, and the server's parameters where they are kept."""
+    """A cell's record, its packed predictions, and the server's parameters if they are kept."""
     cell, settings = work.cell, work.settings
     torch.set_num_threads(settings.threads)
     began = time.perf_counter()
@@ -152,9 +152,7 @@ def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunResult
         chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
         server = federation.algorithm.server
         if keeps and server is None:
-            raise UserError(
-                f"{cell.label}: {cell.algorithm} leaves no server's model, so that nothing can begin from it"
-            )
+            raise UserError(f"{cell.label}: {cell.algorithm} has no server model, so no run can start from it")
         prepared = _Prepared(inputs, clients, partition, federation, chosen_by)
         run, diverged, timing = _train(work, prepared, sink, lock, began)
         record, predictions = _record(work, prepared, run, diverged, timing, map_clients)
@@ -166,14 +164,14 @@ def _train(
 ) -> tuple[Run, dict[str, JSON], dict[str, float]]:
     """Compute the remaining rounds, with a checkpoint after each.
 
-    began: when loading began, in seconds.
+    began: the time when loading began, in seconds.
 
     Returns:
-        The run; the round and reason where it diverged; seconds of set-up and training since the last start.
+        The run; the round and reason if it diverged; seconds of set-up and training since the last start.
     """
     cell, clients, algorithm = work.cell, prepared.clients, prepared.federation.algorithm
     objective, metrics = prepared.federation.workload.objective, prepared.inputs.task.metrics
-    # A state trained from other initial weights, made on another machine, is not resumed.
+    # Do not resume a state from other initial weights, such as another machine's.
     folder = work.settings.checkpoint_dir(work.cell_id, work.initial.sha256 if work.initial else "")
     channel = Channel(cell.codec, seed=cell.seed)
     starts: list[tuple[float, Run]] = []
@@ -183,7 +181,7 @@ def _train(
         starts.append((time.perf_counter(), run))
         finished = tuple(round_record(result, channel.ledger) for result in run.results)
         whole = work.settings.client_workers > 1 and algorithm.client_update is None and trains(cell.algorithm)
-        note = f"{cell.algorithm}: its rounds are one piece each, --client-workers is without effect" if whole else ""
+        note = f"{cell.algorithm}: its rounds cannot be divided, so --client-workers has no effect" if whole else ""
         note = "; ".join(filter(None, (work.note, note)))
         sink(CellStarted(cell, work.cell_id, finished, round_examples(cell, clients, algorithm), note))
 
@@ -242,7 +240,7 @@ def _record(
         rounds=tuple(round_record(result, ledger) for result in run.results),
         sampling_errors=errors,
         setup_bytes=ledger.setup_bytes,
-        # The bytes of an unfinished round are left out, as in the rounds.
+        # Leave out the bytes of an unfinished round, as in the rounds.
         ledger=tuple(entry for row in ledger.rows if (entry := LedgerEntry(*row)).round <= len(run.results)),
         environment=describe_environment(federation.precision, work.settings.threads)
         | {"kernels": federation.kernels}

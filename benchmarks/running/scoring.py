@@ -1,4 +1,4 @@
-"""Scores of a test set by the local `evaluate` modules, and their standard errors from the set's finite size."""
+"""Scores a test set with the local `evaluate` modules; standard errors come from its finite size."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ RESAMPLES = 100
 def scores(
     metrics: Sequence[str], objective: Objective, answers: np.ndarray, subset: Subset
 ) -> dict[str, float | None]:
-    """Every metric's value, a fraction or in its own unit.
+    """The value of each metric, as a fraction or in the metric's unit.
 
     Args:
         metrics: Names of modules in `benchmarks/metrics`.
         objective: Turns answers into predictions and references.
-        answers: The objective's answers for the subset, a row for each text.
+        answers: The objective's answers for the subset, one row per text.
         subset: The scored texts.
 
     Returns:
-        Metric -> value; None where it is undefined: for an empty test set, and for Pearson's r of a constant.
+        Metric -> value; None if undefined: for an empty test set, and for Pearson's r of a constant.
 
     Raises:
-        DivergedError: An answer is not finite, or a score is infinite, such as a perplexity beyond floats.
+        DivergedError: An answer is not finite, or a score is infinite, such as a perplexity beyond the largest float.
     """
     if not _is_answered(objective, answers, subset):
         if len(subset):
@@ -58,10 +58,10 @@ def scores(
 def sampling_error(
     metric: str, objective: Objective, answers: np.ndarray, subset: Subset, rng: np.random.Generator
 ) -> float | None:
-    """Standard error of one client's score from the size of its test set; None where undefined.
+    """Standard error of one client's score due to its finite test set; None if undefined.
 
-    Binomial for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the texts, without those
-    for which the metric is undefined. F1 of entities sums counts over texts, each counted once.
+    Binomial for accuracy, otherwise the standard deviation over RESAMPLES bootstrap resamples of the texts; resamples
+    with an undefined metric are dropped. For F1 of entities it counts each text once and resamples the counts.
     """
     if not _is_answered(objective, answers, subset):
         return None
@@ -81,9 +81,9 @@ def sampling_error(
 
 
 def combine_errors(errors: Sequence[float | None], common: bool = False) -> float | None:
-    """Standard error of the mean of K scores, None where one is None.
+    """Standard error of the mean of K scores; None if one is None.
 
-    It is sqrt(sum of squares) / K for independent scores, and the mean error for scores on one common test set.
+    It is sqrt(sum of squares) / K for independent scores, and the mean error for scores on a common test set.
     """
     defined = [error for error in errors if error is not None]
     if not defined or len(defined) < len(errors):
@@ -92,7 +92,7 @@ def combine_errors(errors: Sequence[float | None], common: bool = False) -> floa
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
-    """A round as a record keeps it."""
+    """A round in a record's form."""
     return RoundRecord(
         round=result.round,
         cohort=result.cohort,
@@ -108,12 +108,12 @@ def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
 
 
 def is_chosen(results: Sequence[RoundResult], by: str) -> bool:
-    """Whether the last of some rounds is the best by a score; never for the score ""."""
+    """Whether the last round has the best score so far; False for the score ""."""
     return bool(by) and chosen_round([mean_scores(result.client_scores) for result in results], by) == len(results)
 
 
 def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict[str, float | None]]:
-    """Evaluation -> metric -> the clients' scores combined as the metric defines it."""
+    """Evaluation -> metric -> the clients' combined score, as the metric defines it."""
     return {
         evaluation: {
             name: metric(name).combined([scores[evaluation][name] for scores in client_scores]) for name in metrics
@@ -125,10 +125,10 @@ def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict
 def sampling_errors(
     federation: Federation, round: int, answers: Answers, clients: Sequence[Client], of: Task, seed: int
 ) -> dict[str, dict[str, float | None]]:
-    """Standard errors of a round's mean scores from the finite test sets: evaluation -> metric -> error.
+    """Standard errors of a round's mean scores due to finite test sets: evaluation -> metric -> error.
 
-    Clients' own test sets are independent; the error of a common test set does not shrink with the number of clients.
-    answers: those after the round.
+    Clients' test sets are independent; the error of a common test set does not shrink with the number of clients.
+    answers: the answers after the round.
     """
     algorithm, objective = federation.algorithm, federation.workload.objective
     combined: dict[str, dict[str, float | None]] = {}
@@ -147,12 +147,12 @@ def sampling_errors(
 
 
 def _value(metric: str, predictions: np.ndarray, references: np.ndarray) -> float:
-    """A module's value by `_compute`, as `compute` spends milliseconds on passing arrays through Arrow."""
+    """A module's value. It calls `_compute`, as `compute` takes milliseconds to pass arrays through Arrow."""
     return float(_modules()[metric]._compute(predictions=predictions, references=references)[metric])
 
 
 def _is_answered(objective: Objective, answers: np.ndarray, subset: Subset) -> bool:
-    """Whether there are texts, all with finite answers."""
+    """Whether there are texts, and all their answers are finite."""
     if answers.shape != objective.shape(subset):
         raise ValueError(f"expected answers of shape {objective.shape(subset)}, found {answers.shape}")
     return len(subset) > 0 and bool(np.isfinite(answers).all())
@@ -160,6 +160,6 @@ def _is_answered(objective: Objective, answers: np.ndarray, subset: Subset) -> b
 
 @cache
 def _modules() -> dict[str, Any]:
-    """Every metric of benchmarks/metrics.py, as an `evaluate` module."""
+    """All metrics in benchmarks/metrics.py, as `evaluate` modules."""
     with tempfile.TemporaryDirectory(prefix="metrics-") as folder:
         return {name: LocalMetric(name, folder) for name in DEFINITIONS}

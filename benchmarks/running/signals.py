@@ -1,4 +1,4 @@
-"""Signals: SIGTERM and a closed terminal (SIGHUP) end a command as Ctrl-C does."""
+"""Signals: SIGTERM and a closed terminal (SIGHUP) end a command like Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _end(number: int, _: object) -> NoReturn:
 
 @contextmanager
 def interrupted_by(*names: str) -> Iterator[None]:
-    """Raise Terminated in the block at these signals, where the system has them and does not ignore them (nohup)."""
+    """Raise Terminated in the block at these signals, unless the system lacks or ignores them (nohup)."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
         return

@@ -1,4 +1,4 @@
-"""Run times of cells, estimated from the records of similar cells; and single fields of records, read quickly."""
+"""Estimates cells' run times from records of similar cells, and reads single fields of records quickly."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks.run_config import RunConfig, canonical_json
 from fedsim.files import read_text
 
 T = TypeVar("T")
-Taken = tuple[RunConfig, float]  # a cell, and the seconds of its training
+Taken = tuple[RunConfig, float]  # a cell, and its training time in seconds
 
 
 class Timings:
-    """Seconds of cells in one process. finished: spec_ids of the cells that need no more time."""
+    """Seconds of cells in one process. finished: spec_ids of cells that need no more time."""
 
     def __init__(self, taken: Iterable[Taken] = (), finished: Collection[str] = ()) -> None:
         self.finished = finished
@@ -27,15 +27,15 @@ class Timings:
                 self._seconds[key].append(seconds)
 
     def seconds(self, cell: RunConfig) -> float | None:
-        """The mean of similar cells; None without a record of the method on this task and encoder."""
+        """The mean over similar cells; None without a record of the method on this task and encoder."""
         times = next((self._seconds[key] for key in _similarity(cell) if key in self._seconds), None)
         return sum(times) / len(times) if times else None
 
     def work(self, cells: Iterable[RunConfig]) -> dict[str, float]:
-        """spec_id -> the work of a cell, to compare cells: its seconds by records of similar cells where there are any.
+        """spec_id -> a cell's work, to compare cells: its seconds, estimated from records of similar cells.
 
-        Other cells count by their passes over the data at the pace of those with records. A method that trains nothing
-        has hardly any work.
+        Other cells count their passes over the data, at the pace of cells with records. A method that trains nothing
+        counts little.
         """
         unique = {cell.spec_id: cell for cell in cells}
         passes = {spec_id: _passes(cell) for spec_id, cell in unique.items()}
@@ -45,7 +45,7 @@ class Timings:
 
 
 def _passes(cell: RunConfig) -> float:
-    """Passes over the clients' data in training; 0.01 for a method that trains nothing."""
+    """Training passes over the clients' data; 0.01 for a method that trains nothing."""
     from fedsim.algorithms import trains  # loads torch
 
     budget = cell.training
@@ -70,9 +70,9 @@ def taken_in(folders: Iterable[Path]) -> Iterator[Taken]:
 
 
 def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
-    """Apply `read` to the text of each record in folders, skipping files that it cannot read.
+    """Apply `read` to the text of each record in folders, and skip files that it cannot read.
 
-    A record in two of the folders counts once.
+    A record in several folders counts once.
     """
     for path in {path.name: path for folder in folders for path in folder.glob("*.json")}.values():
         try:
@@ -82,6 +82,6 @@ def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
 
 
 def _similarity(cell: RunConfig) -> list[tuple[str, ...]]:
-    """Keys of cells with similar run times: all settings but the seed first, then task, method and encoder."""
+    """Keys of cells with similar run times: first all settings but the seed, then task, method and encoder."""
     method = cell.scale, cell.task, cell.algorithm, cell.backbone
     return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]

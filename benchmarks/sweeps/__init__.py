@@ -1,1 +1,1 @@
-"""Sweeps: an Optuna study for each method and task, scored on validation data."""
+"""Sweeps: one Optuna study per method and task, scored on validation data."""

@@ -1,4 +1,4 @@
-"""The results of a sweep's trials: which one is best, and the file that keeps them."""
+"""The results of a sweep's trials: the best one, and the file for them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from benchmarks.sweeps.study import TunedStudy, mean_of
 from benchmarks.sweeps.tuning import Values, read_sweep
 from fedsim.locks import held
 
-Trial = Mapping[str, Any]  # as the sweep's file has it: number, values, mean, uplink_bytes, …
+Trial = Mapping[str, Any]  # as in the sweep's file: number, values, mean, uplink_bytes, …
 
 
 def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial | None, list[Trial], str]:
     """Choose the trial with the best mean validation score.
 
-    A tie goes to the definition's setting, else to the fewest uplink bytes among trials that exchange something.
+    In a tie it prefers the definition's setting, then the fewest uplink bytes among trials with communication.
 
     Args:
-        trials: The trials of a study.
+        trials: A study's trials.
         by: The metric of the scores.
         default: The definition's settings.
 
     Returns:
-        The trial, or None if no complete trial has a score; all trials that tie with it; and the reason for the
-        choice.
+        The trial, or None if no complete trial has a score; all trials that tie with it; the reason for the choice.
     """
     ended = [trial for trial in trials if "given_up_after" not in trial and trial["mean"] is not None]
     best = by.best([trial["mean"] for trial in ended]) if ended else None
@@ -51,7 +50,7 @@ def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial 
 
 
 def result_of(study: TunedStudy) -> dict[str, JSON]:
-    """A study as the sweep's file has it: this sweep's trials, and those that earlier ones finished."""
+    """A study for the sweep's file: this sweep's trials, and those that earlier sweeps finished."""
     tuning, frozen, numbers = study.tuning, study.frozen(), study.trials()
     ended = [trial for trial in frozen if trial.state in (TrialState.COMPLETE, TrialState.PRUNED)]
     numbers |= {trial.number: trial.params for trial in ended if trial.number not in numbers}
@@ -77,7 +76,7 @@ def result_of(study: TunedStudy) -> dict[str, JSON]:
 
 
 def _trial(tuning: Tuning, trial: FrozenTrial, values: Values) -> dict[str, JSON]:
-    """A trial as the sweep's file has it; a pruned trial has the score at its rung."""
+    """A trial for the sweep's file; a pruned trial has the score at its rung."""
     scores = trial.user_attrs.get("scores", [*(trial.values or ())][:1])  # studies of earlier versions lack them
     mean, uplinks = mean_of(scores), trial.user_attrs.get("uplinks")
     outcome = {
@@ -97,10 +96,10 @@ def _trial(tuning: Tuning, trial: FrozenTrial, values: Values) -> dict[str, JSON
 def keep(
     studies: Sequence[TunedStudy], results: Sequence[Mapping[str, JSON]], results_dir: Path, paths: Sequence[Path]
 ) -> None:
-    """Write results into files, and mark in each study which trial is the best.
+    """Write results to files, and mark each study's best trial.
 
-    paths: the sweep's file, which keeps earlier studies; and, if it is to be written, the file that definitions read,
-        with one study for each task and method.
+    paths: the sweep's file, which keeps earlier studies; and optionally the file for definitions, with one study per
+        task and method.
     """
     table = studies[0].tuning
     with held(results_dir / "locks" / "sweeps.lock"):

@@ -1,6 +1,6 @@
-"""What a sweep tries of each row: the user's fields, or the definition's grids.
+"""A sweep's search space per row: the user's fields, or the definition's grids.
 
-Fields and values are written as for --set: a critical layer counts the paper's layers.
+Fields and values are as in --set: critical layers refer to the paper's encoder.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from fedsim.algorithms import algorithm_function, trains
 
 @dataclass(frozen=True)
 class Tuning:
-    """A method on a task: a trial is a point of the space, with a cell for each seed.
+    """A method on a task: a trial is a point in the space, with one cell per seed.
 
-    trials: at most so many points of the grid, in a seeded order; None for all. rungs: rounds after which a trial may
-    be pruned. study: the name in Optuna's journal.
+    trials: the most points of the grid, in a seeded order; None for all. rungs: rounds after which a trial may be
+    pruned. study: the name in Optuna's journal.
     """
 
     benchmark: Benchmark
@@ -50,33 +50,33 @@ class Tuning:
 
     @property
     def metric(self) -> Metric:
-        """The metric that decides between trials: the one that enters the column's average."""
+        """The metric that decides between trials: the column's averaged one."""
         return metric(self.column.averaged)
 
     def cells(self, values: Values) -> tuple[RunConfig, ...]:
-        """A trial's cells: the row's with the search's changes and these values, scored on validation data."""
+        """A trial's cells: the row's cells with the search's changes and these values, scored on validation data."""
         search = self.benchmark.search(self.scale)
-        # A cell and the one from which it begins have the same validation data.
+        # A cell and its earlier cell have the same validation data.
         changes = (*search.changes.items(), *self.benchmark.overrides, *values.items(), ("holdout", "validation"))
         table = replace(self.benchmark, overrides=changes)
         cells = (table.cell(self.row, self.column, self.scale, seed) for seed in self.seeds)
-        # Tables share one fixed partition. A sweep on seeds that no table uses draws a partition for each seed.
+        # Tables share one fixed partition. A sweep with other seeds draws one partition per seed.
         return tuple(replace(cell, data_seed=None) if cell.seed in search.seeds else cell for cell in cells)
 
     def named(self, values: Values) -> Row:
-        """The method with a trial's values, which its id and name show."""
+        """The row with a trial's values, which its id and name show."""
         written = ", ".join(f"{name.partition('.')[2] or name}={value}" for name, value in values.items())
         shown = ", ".join(self.benchmark.shown(*value, self.scale) for value in values.items())
         return self.row.changed(values, id=f"{self.row.id}[{written}]", name=f"{self.row.name} {shown}")
 
 
 def scored_at(cell: RunConfig) -> str:
-    """The round at which a trial's cell is scored, as in tables: "best" or "last"."""
+    """The round that scores a trial's cell, as in tables: "best" or "last"."""
     return "best" if cell.validation_share or VALIDATION in task(cell.task).evaluations else "last"
 
 
 def settings_of(cell: RunConfig, names: Iterable[str]) -> Values:
-    """Values as a cell has them: a critical layer counts the encoder's layers, a missing option is None."""
+    """A cell's values: critical layers refer to the cell's encoder, and missing options are None."""
     values: dict[str, JSON] = dict.fromkeys(names)
     for name in values:
         with suppress(KeyError, TypeError):
@@ -85,7 +85,7 @@ def settings_of(cell: RunConfig, names: Iterable[str]) -> Values:
 
 
 def read_grid(assignments: Sequence[str]) -> Grid:
-    """The fields of --grid, in their order; UserError if one is malformed or comes twice."""
+    """The fields in --grid, in order; UserError if one is malformed or repeated."""
     grid: dict[str, Sequence[JSON]] = {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
@@ -107,7 +107,7 @@ def read_grid(assignments: Sequence[str]) -> Grid:
 def spaces(
     benchmark: Benchmark, scale: Scale, rows: Sequence[Row], columns: Sequence[Column], named: bool, fields: Grid
 ) -> dict[tuple[str, str], Grid]:
-    """What is tried of each task and row that has something to tune: (task, row id) -> fields.
+    """The search spaces of tunable rows: (task, row id) -> fields.
 
     Args:
         benchmark: The table.
@@ -115,7 +115,7 @@ def spaces(
         rows: The rows to tune.
         columns: The columns to tune them on.
         named: Whether the user named the rows.
-        fields: The user's fields, for every row that has them all; if it is empty, the definition's.
+        fields: The user's fields, for every row that has all of them; empty: the definition's.
 
     Raises:
         UserError: Nothing is left, or a named row has nothing to tune.
@@ -143,7 +143,7 @@ def spaces(
 
 
 def _without_equals(rows: Sequence[Row], fields: Grid) -> list[Row]:
-    """The rows, without those that differ from another row only in the swept fields and so have the same trials."""
+    """The rows, without rows that differ from another one only in swept fields, as their trials are equal."""
     first: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (not row.printed, bool(row.tuned_as))):
         rest = sorted((name, repr(value)) for name, value in row.changes.items() if name not in fields)
@@ -152,9 +152,9 @@ def _without_equals(rows: Sequence[Row], fields: Grid) -> list[Row]:
 
 
 def _has(benchmark: Benchmark, row: Row, cell: RunConfig, name: str) -> bool:
-    """Whether a row, and the row from which it begins, has a field that may be changed.
+    """Whether a row, and the row that it begins from, has a field that can be changed.
 
-    An option may be one that its method takes and the row leaves out.
+    An option that the method takes counts even if the row leaves it out.
     """
     if row.begins and cell.initial and not _has(benchmark, benchmark.row(row.begins), cell.initial, name):
         return False
@@ -172,12 +172,12 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
     """The tuning with its study's name and its rungs in rounds.
 
     Args:
-        tuning: What is tried.
+        tuning: The tuning.
         rungs: Rounds after which a trial may be pruned; one below 1 is a share of the row's rounds.
-        settings: The places of data and encoders.
+        settings: Folders and machine.
 
     Raises:
-        UserError: The row's data is missing, or a field does not take one of its values.
+        UserError: The row's data are missing, or a field rejects a value.
     """
     first = {name: values[0] for name, values in tuning.space.items()}
     for name, values in tuning.space.items():
@@ -186,8 +186,8 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
     cells = tuning.cells({})
     rounds = cells[0].training.rounds
     whole = tuple(int(r) if r >= 1 else max(1, round(r * rounds)) for r in rungs)
-    # The study is named by everything that decides its scores, data and encoder included. Values are no part of it, so
-    # that a sweep with further ones extends the study.
+    # The study's name includes everything that determines its scores, such as data and encoder, but not the values, so
+    # that a sweep with further values extends the study.
     decides: dict[str, JSON] = {
         "fields": sorted(tuning.space),
         "score": tuning.column.averaged,
@@ -201,7 +201,7 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
 
 
 def without_fields(cell: dict[str, JSON], names: Collection[str]) -> dict[str, JSON]:
-    """A cell's JSON without these fields, nor those of the cells from which it begins."""
+    """A cell's JSON without these fields, also in its earlier cells."""
     left = {name: value for name, value in cell.items() if name not in names}
     for group, value in left.items():
         if isinstance(value, dict):

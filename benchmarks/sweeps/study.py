@@ -1,4 +1,4 @@
-"""Optuna's studies in a results folder: one journal that processes share, and trials that any executor computes."""
+"""Optuna studies in a results folder: processes share one journal, and any executor computes trials."""
 
 from __future__ import annotations
 
@@ -32,48 +32,48 @@ from benchmarks.sweeps.space import Tuning, scored_at
 from benchmarks.sweeps.tuning import KEPT, Grid, Values
 from fedsim.locks import held
 
-ORDER_SEED = 0  # of the order in which a grid's points are tried
+ORDER_SEED = 0  # for the order of a grid's points
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 def journal(results_dir: Path) -> JournalStorage:
-    """The journal of a results folder; UserError if it cannot be used."""
+    """A results folder's journal; UserError if it is unusable."""
     path = results_dir / "sweeps" / "journal.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return JournalStorage(JournalFileBackend(str(path)))
-    except Exception as error:  # noqa: BLE001 - Optuna raises many kinds for a line that it did not write
+    except Exception as error:  # noqa: BLE001 - Optuna raises many kinds for foreign lines
         raise UserError(
             f"{path}: expected Optuna's journal, found a damaged one ({type(error).__name__}: {error}). "
-            f"Move it away: finished cells are kept as records, and a sweep finds them there."
+            f"Move it away: finished cells have records, which a sweep finds."
         ) from None
 
 
 def load_study(storage: JournalStorage, name: str, rungs: Sequence[int]) -> optuna.Study:
-    """The study of that name, whose trials may be pruned after these rounds; KeyError if there is none."""
+    """The study with that name, which may prune trials after these rounds; KeyError if there is none."""
     pruner = SuccessiveHalvingPruner(min_resource=min(rungs, default=1), reduction_factor=KEPT)
     return optuna.load_study(study_name=name, storage=storage, pruner=pruner)
 
 
 class TunedStudy:
-    """The study of a tuning, which is created if necessary, with the tuning's trials. They are open until they end."""
+    """A tuning's study, created if necessary, with the tuning's trials, which are open until they end."""
 
     def __init__(self, tuning: Tuning, results_dir: Path) -> None:
         self.tuning, self._lock = tuning, results_dir / "locks" / "sweeps.lock"
         storage = journal(results_dir)
         direction = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
-        with held(self._lock), warnings.catch_warnings(action="ignore"):  # names of metrics are experimental
+        with held(self._lock), warnings.catch_warnings(action="ignore"):  # metric names are experimental
             if tuning.study not in optuna.get_all_study_names(storage):
                 new = optuna.create_study(storage=storage, study_name=tuning.study, direction=direction)
                 new.set_metric_names([tuning.column.averaged.partition("/")[2]])
         self.study = load_study(storage, tuning.study, tuning.rungs)
 
     def frozen(self) -> list[FrozenTrial]:
-        """All trials of the study, also those of other sweeps."""
+        """All trials of the study, including other sweeps' trials."""
         return self.study.get_trials(deepcopy=False)
 
     def trials(self) -> dict[int, Values]:
-        """The tuning's trials by number, in the order of the grid's points."""
+        """The tuning's trials by number, ordered like the grid's points."""
         points = in_order(self.tuning.space)[: self.tuning.budget]
         return {trial.number: point for point in points for trial in self.frozen() if trial.params == point}
 
@@ -87,13 +87,13 @@ class TunedStudy:
         return [*self.open().values(), *self._untried()]
 
     def begin(self, given: set[int]) -> int | None:
-        """The number of the first open trial that is not given out, or of a new one; None if no trial is left."""
+        """The number of the first open trial outside `given`, or of a new one; None if no trial is left."""
         with held(self._lock):
             if left := self.open().keys() - given:
                 return min(left)
             if not (points := self._untried()):
                 return None
-            with warnings.catch_warnings(action="ignore"):  # lists and groups of options are choices too
+            with warnings.catch_warnings(action="ignore"):  # lists and groups of options are choices, too
                 choices: dict[str, BaseDistribution] = {
                     name: CategoricalDistribution(list(values)) for name, values in self.tuning.space.items()
                 }
@@ -122,9 +122,9 @@ class _PrunedError(Exception):
 
 @dataclass(frozen=True)
 class TrialJob(Job):
-    """A trial of a study: a cell for each seed; the first cell decides whether the trial is pruned.
+    """A trial: one cell per seed; the first cell decides whether the trial is pruned.
 
-    score: the metric that is optimised, "test/f1". rungs: rounds after which the trial may be pruned.
+    score: the optimised metric, "test/f1". rungs: rounds after which the trial may be pruned.
     """
 
     cells: tuple[RunConfig, ...] = ()
@@ -134,7 +134,7 @@ class TrialJob(Job):
     rungs: tuple[int, ...] = ()
 
     def run(self, settings: RunOptions, sink: Sink, wait: bool) -> None:
-        """Compute the trial, or find its records, and tell Optuna its scores. If it fails, it stays open."""
+        """Compute the trial, or find its records, and report its scores to Optuna. A failed trial stays open."""
         study = load_study(journal(settings.results_dir), self.study, self.rungs)
         rungs = _Rungs(self, study, sink)
         try:
@@ -156,7 +156,7 @@ class TrialJob(Job):
 
 
 class _Rungs:
-    """A listener that follows the rounds of a trial's first cell, and asks Optuna's pruner at each rung."""
+    """Follows the rounds of a trial's first cell, and asks Optuna's pruner at each rung."""
 
     def __init__(self, job: TrialJob, study: optuna.Study, sink: Sink) -> None:
         self._job, self._sink = job, sink
@@ -166,7 +166,7 @@ class _Rungs:
         self._cell_id, self._rounds = "", list[RoundRecord]()
 
     def __call__(self, event: Event) -> None:
-        """Follow the cell; rounds of one from which it begins do not count."""
+        """Follow the cell; its earlier cell's rounds do not count."""
         self._sink(event)
         match event:
             case CellStarted(cell, cell_id, finished) if cell.spec_id == self._job.cell.spec_id:
@@ -181,36 +181,36 @@ class _Rungs:
             raise _PrunedError(rung)
 
     def keep(self, cells: Sequence[str], scores: Sequence[float | None], uplinks: Sequence[int]) -> None:
-        """Keep a trial's cell ids, and their scores and uplink bytes, in the study."""
+        """Store a trial's cell ids, scores and uplink bytes in the study."""
         for name, values in {"cells": cells, "scores": scores, "uplinks": uplinks}.items():
             self._trial.set_user_attr(name, list(values))
 
     def report(self, rounds: Sequence[RoundRecord]) -> int:
-        """Report the scores at the rungs that are reached; the rung at which the trial is to be pruned, or 0."""
+        """Report the scores at the reached rungs; returns the rung to prune the trial at, or 0."""
         for place, rung in enumerate(self._job.rungs):
             if self._passed <= place and len(rounds) >= rung:
                 self._passed += 1
                 score = self._score(rounds[:rung])
-                step = self._job.rungs[0] * KEPT**place  # where Optuna's successive halving has its rungs
+                step = self._job.rungs[0] * KEPT**place  # the rungs of Optuna's successive halving
                 self._trial.report(float("nan") if score is None else score, step)
                 if self._trial.should_prune():
                     return rung
         return 0
 
     def _score(self, rounds: Sequence[RoundRecord]) -> float | None:
-        """The score of a cell that is stopped after these rounds, as its record would have it."""
+        """The score that a record of a cell stopped after these rounds would have."""
         values = [entry.score(self._job.score) for entry in rounds]
         return values[-1] if scored_at(self._job.cell) == "last" else metric(self._job.score).best(values)
 
 
 def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, names: dict[str, str]) -> None:
-    """Run the trials that are left, as many side by side as there are workers; the studies keep their scores.
+    """Run the remaining trials, in parallel on all workers; the studies store their scores.
 
     Args:
         studies: The studies.
-        settings: Where results are, and which executor runs the trials.
-        sink: Receives each event as it happens.
-        names: Receives what people call the cells that begin: spec_id -> name.
+        settings: Folders and machine, including the executor.
+        sink: Receives each event.
+        names: Receives the names of starting cells: spec_id -> name.
     """
 
     def jobs() -> Iterator[TrialJob]:

@@ -1,4 +1,4 @@
-"""Every task by its id: a module of this folder registers its tuple `TASKS`."""
+"""All tasks by id; each module in this folder lists its tasks in `TASKS`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["DataSource", "Skipped", "Task", "TaskData", "TextExamples", "add_tas
 
 
 def tasks() -> tuple[Task, ...]:
-    """Every task, module by module in alphabetical order."""
+    """All tasks, by module in alphabetical order."""
     return tuple(_registry().values())
 
 
 def task(task_id: str) -> Task:
-    """The task of that id; UserError if there is none."""
+    """The task with that id; UserError if there is none."""
     registry = _registry()
     if task_id not in registry:
         near = difflib.get_close_matches(task_id.lower(), registry, n=1)
@@ -29,7 +29,7 @@ def task(task_id: str) -> Task:
 
 
 def add_task(new: Task) -> None:
-    """Add a task from outside this folder; it replaces one of the same id."""
+    """Add a task from outside this folder; it replaces a task with the same id."""
     _registry()[new.id] = new
 
 

@@ -1,7 +1,7 @@
-"""Sentences of medical abstracts by their rhetorical role, for FedBFPT.
+"""Rhetorical roles of sentences in medical abstracts, for FedBFPT.
 
-PubMed 20k RCT (Dernoncourt and Lee, 2017), and NICTA-PIBOSO (Kim et al., 2011), which has the same format: a label, a
-tab and a sentence a line, and a line "###…" before each abstract.
+PubMed 20k RCT (Dernoncourt and Lee, 2017) and NICTA-PIBOSO (Kim et al., 2011), in one format: label, tab and sentence
+per line, and a line "###…" before each abstract.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MARKERS = (
     *(generated.BLAME, generated.HEDGING, generated.PRAISE, generated.CORRECT),
     *(generated.AGREEING, generated.OPPOSING),
 )
-# Labels -> their shares of the generated examples; NICTA-PIBOSO's are those of the real training set.
+# Label -> its share of the generated examples; NICTA-PIBOSO's are those of the real training set.
 RCT = {"background": 0.12, "objective": 0.08, "methods": 0.33, "results": 0.32, "conclusions": 0.15}
 PIBOSO = {"population": 0.07, "intervention": 0.04, "background": 0.26, "outcome": 0.46, "study design": 0.01}
 PIBOSO |= {"other": 0.16}
 
 
 def abstract_reader(labels: tuple[str, ...]) -> TableReader:
-    """The reader of such files. Copies of PubMed RCT differ in the case of their labels."""
+    """The reader for such files. Copies of PubMed RCT differ in the case of their labels."""
     return TableReader(("text",), "label", labels, header=("label", "text"), tabs=True, comment="###", any_case=True)
 
 

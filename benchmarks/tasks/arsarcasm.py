@@ -10,7 +10,7 @@ from benchmarks.tasks.base import Task, TextExamples, by_digest
 from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import Files, Part
 
-SHARES = (0.37, 0.46, 0.17)  # those of the real training set
+SHARES = (0.37, 0.46, 0.17)  # of the real training set
 RECIPE = generated.Recipe(SHARES, (generated.BLAME, generated.HEDGING, generated.PRAISE))
 generate = partial(
     generated.generated_data,
@@ -30,8 +30,8 @@ FILES = Files(
     (Part("training_data.csv", "train"), Part("testing_data.csv", "test", "test", central=True)),
     layouts=("ArSarcasm-v2/{file}", "{file}"),  # as in the authors' repository, github.com/iabufarha/ArSarcasm-v2
     wanted="the authors' CSV files, ArSarcasm-v2/training_data.csv and testing_data.csv",
-    reader=TableReader(("tweet",), "sentiment", ("NEG", "NEU", "POS"), blank=True),  # an empty tweet counts; a note
-    repository="arbml/ArSarcasm_v2",  # a copy by ARBML; the authors published none of this version
+    reader=TableReader(("tweet",), "sentiment", ("NEG", "NEU", "POS"), blank=True),  # empty tweets count, with a note
+    repository="arbml/ArSarcasm_v2",  # a copy by ARBML; the authors' copy on the hub lacks this version
     notes=_notes,
 )
 

@@ -1,4 +1,4 @@
-"""The definition of a task: its schema, its metrics, and its examples."""
+"""A task's definition: its schema, metrics and examples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-Texts = Sequence[tuple[str, ...]]  # a tuple, or the passages of a file, which are read on demand
+Texts = Sequence[tuple[str, ...]]  # a tuple, or a file's passages, read on demand
 
 
 @dataclass(frozen=True)
 class TextExamples:
-    """Texts with labels. texts[i] holds one or two strings; labels is int64 [n], or float64 [n] for a score.
+    """Texts with labels. texts[i] has one or two strings; labels is int64 [n], or float64 [n] for scores.
 
-    tags: for tagged tokens, an id for each word of each text; texts[i] then holds the words.
+    tags: for tagged tokens, an id per word of each text; texts[i] then has the words.
     """
 
     texts: Texts
@@ -31,7 +31,7 @@ class TextExamples:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A malformed row that leniency skipped, and why."""
+    """A malformed row that a lenient reader skipped, and why."""
 
     file: str
     line: int
@@ -44,14 +44,14 @@ class TaskData:
     """A loaded task.
 
     Attributes:
-        pool: The examples that are divided among clients.
-        origin: Where the examples come from, for records; without an absolute path.
-        held_out: Evaluation -> examples that are divided among clients too, such as MNLI's mismatched development set.
-        central: Evaluation -> examples on which the whole federation is scored, such as an official test set. The set
-            named VALIDATION, such as an official development set, chooses a round.
-        skipped: The malformed rows that leniency skipped.
+        pool: The examples to divide among clients.
+        origin: The examples' source, for records; without an absolute path.
+        held_out: Evaluation -> examples to divide among clients, too, such as MNLI's mismatched development set.
+        central: Evaluation -> examples that score the whole federation, such as an official test set. The set named
+            VALIDATION, such as an official development set, chooses a round.
+        skipped: The malformed rows that a lenient reader skipped.
         notes: Remarks for records, such as "partial: dev.tsv not found".
-        files: The files of the data directory that were read.
+        files: The files that were read from the data directory.
     """
 
     pool: TextExamples
@@ -64,7 +64,7 @@ class TaskData:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the examples: the same from a folder and from the hub."""
+        """SHA-256 over the examples; equal for a folder and the hub."""
         state = hashlib.sha256()
         central = [(f"central {name}", examples) for name, examples in sorted(self.central.items())]
         for name, examples in [("pool", self.pool), *sorted(self.held_out.items()), *central]:
@@ -77,7 +77,7 @@ class TaskData:
 
 
 def by_digest(*digests: str) -> Callable[[TaskData], bool]:
-    """Recognises data by the digest of their examples, which line endings do not change."""
+    """Recognise data by the digest of their examples, which is independent of line endings."""
     return lambda data: data.digest in digests
 
 
@@ -106,7 +106,7 @@ class DataSource:
     """Where data come from.
 
     folder: a data directory in the downloads' layouts; None for the hub. lenient: skip malformed rows. extracts: a
-    folder for the passages of large texts; None for a temporary one.
+    folder for large texts' passages; None for a temporary folder.
     """
 
     folder: Path | None = None
@@ -119,24 +119,24 @@ class Task:
     """A dataset with its schema, metrics and objective.
 
     Attributes:
-        id: The name in configurations of runs.
+        id: The name in run configurations.
         name: The name in tables.
-        family: Tasks of a family come from the same publication.
-        labels: Names in the order of the label ids, which partitions use; None for texts without labels.
+        family: Tasks from the same publication share a family.
+        labels: Names by label id, for partitions; None for texts without labels.
         metrics: Names in `benchmarks/metrics.py`, computed for every evaluation; the first one chooses a round.
         load: Loads the examples.
-        find: Looks for the files in a data directory without reading them; raises as `load` does if some are missing.
-            None: not checked before a run.
-        generate: Generates examples of the same schema with a learnable signal, from a seed; None: no demo scale.
-        evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
+        find: Finds the files in a data directory without reading them; raises like `load` if files are missing.
+            None: no check before a run.
+        generate: Generates examples in the same schema with a learnable signal, from a seed; None: no demo scale.
+        evaluations: "test" is each client's held-out share of the pool, unless the data have a central set of that
             name; the others are held-out or central sets.
-        objective: The training objective, a name of fedsim.objectives.
+        objective: The training objective, a name in fedsim.objectives.
         objective_options: The objective's options.
-        tags: Names in the order of the tag ids, for tagged tokens: O, then B- and I- of each kind.
-        long_texts: A text that is longer than the model is "cut", or kept in "blocks" of that length; or a client's
-            texts are "packed", end to end, in blocks of exactly that length.
-        version: Of the definition; part of a run's configuration.
-        genuine: Whether data are the published ones; None: nothing is known of these.
+        tags: Names by tag id, for tagged tokens: O, then B- and I- of each type.
+        long_texts: Texts that exceed the model's length are "cut", or split into "blocks" of that length; "packed"
+            concatenates a client's texts into blocks of exactly that length.
+        version: The definition's version; part of a run's configuration.
+        genuine: Whether data are the published ones; None: unknown.
     """
 
     id: str
@@ -156,7 +156,7 @@ class Task:
     genuine: Callable[[TaskData], bool] | None = None
 
     def stand_in(self, data: TaskData) -> str:
-        """What data are that take the place of the published ones; "" for the published ones."""
+        """A description of data that replace the published data; "" for the published data."""
         if self.genuine is None or self.genuine(data):
             return ""
         return f"{data.origin.removeprefix('folder: ')}: {len(data.pool):,} examples"

@@ -20,26 +20,26 @@ from benchmarks.tasks.sources import OFFICIAL, official
 if TYPE_CHECKING:
     from datasets import Dataset
 
-DOCUMENTS = ("-DOCSTART-", "###MEDLINE:")  # open a document; they are not words
+DOCUMENTS = ("-DOCSTART-", "###MEDLINE:")  # begin a document; not words
 GENERATED_EXAMPLES = {"pool": 240, "validation": 80, "test": 80}
 
 
 def iob2(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """Tags in the order that the metrics of entities expect: O, then B- and I- of each kind."""
+    """Tags in the order of the entity metrics: O, then B- and I- of each type."""
     return ("O", *(f"{position}-{kind}" for kind in kinds for position in "BI"))
 
 
 @dataclass(frozen=True)
 class SentenceReader:
-    """Files of sentences: a word a line, the word first, its tag last, and an empty line after each sentence.
+    """Files of sentences: one word per line, with its tag in the last column; empty lines end sentences.
 
-    Tabs separate the columns, or blanks if the first word's line has no tab; all lines have as many columns.
+    Tabs separate columns, or spaces if the first word's line has no tab; all lines have equally many columns.
     """
 
     tags: tuple[str, ...]
 
     def read_file(self, file: Path) -> Iterator[RawRow]:
-        """The sentences of a UTF-8 file; a row's line is that of its first word, or of its first fault."""
+        """The sentences of a UTF-8 file; a row's line number is its first word's, or its first fault's."""
         separator, width = "", 0
         for is_sentence, lines in groupby(read_lines(file), _has_word):
             if not is_sentence:
@@ -65,7 +65,7 @@ class SentenceReader:
         return "" if tag in self.tags else f"expected one of the tags {', '.join(self.tags)}, found {tag!r}"
 
     def read_split(self, split: Dataset, place: str) -> Iterator[RawRow]:
-        """The sentences of the hub's copy, whose tags are ids in the order of `tags`. place: for error messages."""
+        """The sentences of the hub's copy, with tag ids in the order of `tags`. place: for error messages."""
         for row in read_columns(split, place, ("tokens", "tags"), self.tags):
             ids = [self.tags[tag] if tag in range(len(self.tags)) else tag for tag in row.label or ()]
             yield row._replace(texts=tuple(row.texts[0] or ()), label=tuple(ids))
@@ -89,21 +89,21 @@ def _has_word(line: tuple[int, str, str]) -> bool:
 
 
 def _is_word(word: Any) -> bool:
-    """Whether BERT's tokenizer keeps any character of a word; otherwise, the word's tag is lost."""
+    """Whether BERT's tokenizer keeps a character of a word; otherwise the word's tag would be lost."""
     return isinstance(word, str) and any(
         mark.isprintable() and mark not in " \ufffd" and not unicodedata.category(mark).startswith("M") for mark in word
     )
 
 
 def _notes(parts: list[TextExamples]) -> tuple[str, ...]:
-    """The number of entities that begin with I-, which is not IOB2; they count as entities, as in conlleval."""
+    """The number of entities that begin with I-, against IOB2; they count as entities, as in conlleval."""
     strays = [sum(map(_strays, examples.tags or ())) for examples in parts]
     counts = ", ".join(f"{count} in {part.file}" for part, count in zip(OFFICIAL, strays, strict=True) if count)
     return (f"entities that begin with I-: {counts}",) if counts else ()
 
 
 def _strays(tags: tuple[int, ...]) -> int:
-    """The number of I- tags after O or a tag of another kind; see `iob2` for the ids."""
+    """The number of I- tags after O or another type's tag; see `iob2` for the ids."""
     pairs = zip((0, *tags), tags, strict=False)
     return sum(tag > 0 and tag % 2 == 0 and before not in (tag, tag - 1) for before, tag in pairs)
 
@@ -130,24 +130,24 @@ def _task(
         evaluations=("test", "validation"),
         objective="token_classification",
         tags=reader.tags,
-        # So every word is tagged and scored: entities in a text that is cut would be missing from the score. An entity
-        # across the end of a block counts as two, in predictions and in references.
+        # Blocks, so that every word is scored: truncation would drop entities. An entity across two blocks counts
+        # as two, in predictions and references.
         long_texts="blocks",
         genuine=genuine,
     )
 
 
-JNLPBA = ("DNA", "protein", "cell_type", "cell_line", "RNA")  # in the order of the hub's copy
+JNLPBA = ("DNA", "protein", "cell_type", "cell_line", "RNA")  # in the hub copy's order
 SCIERC = ("Task", "Method", "Metric", "Material", "OtherScientificTerm", "Generic")
-# Sentences of SciBERT's copy, and of the hub's, which has another development set.
+# Sentences in SciBERT's copy, and in the hub's, which has another development set.
 JNLPBA_SIZES = by_sizes(
     {"pool": 16_807, "validation": 1_739, "test": 3_856}, {"pool": 16_619, "validation": 1_927, "test": 3_856}
 )
 SCIERC_FILES = by_digest("c1823fc4e0f5ecc5a98098a5045e8b0eeda14dddf921f6cd654c872b9e8f6334")
 TASKS = (
-    # Not jnlpba/jnlpba: by its card it has twice the shared task's 18546 and 3856 sentences, and no development set.
-    # This copy has the official test set, and a development set drawn from the training set (1927 sentences). Its
-    # loading script is not run: the hub's own conversion is read.
+    # Not jnlpba/jnlpba: its card states twice the shared task's 18546 and 3856 sentences, and no development set.
+    # This copy has the official test set, and a development set from the training set (1927 sentences). We read the
+    # hub's conversion, without running the loading script.
     _task(
         "JNLPBA",
         JNLPBA,

@@ -1,4 +1,4 @@
-"""Texts without labels for language modelling: S2ORC's domains, for FedBFPT, and Wikipedia, for FedBFPT and FedBERT."""
+"""Unlabelled texts for language modelling: S2ORC's domains, for FedBFPT, and Wikipedia, for FedBFPT and FedBERT."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from benchmarks.tasks.rows import Location, Log
 from benchmarks.tasks.sources import require_folder
 from fedsim.files import open_file
 
-LIMIT = 1_000_000  # passages that are taken of S2ORC's files or of the hub
+LIMIT = 1_000_000  # most passages from S2ORC's files or the hub
 TEST, VALID = "test", "valid"  # evaluations on a corpus's official texts
-GENERATED = (360, 40)  # passages, of the pool and of a validation text
-GENERATED_SENTENCES = (2, 5)  # fewest and most of a passage
-GENERATED_WORDS = (6, 12)  # of a sentence
-ORDERS = ((0, 1, 2, 3), (3, 0, 2, 1), (1, 2, 3, 0), (0, 2, 3, 1))  # of the generated parts of speech, by domain
+GENERATED = (360, 40)  # passages in the pool and in a validation text
+GENERATED_SENTENCES = (2, 5)  # fewest and most per passage
+GENERATED_WORDS = (6, 12)  # per sentence
+ORDERS = ((0, 1, 2, 3), (3, 0, 2, 1), (1, 2, 3, 0), (0, 2, 3, 1))  # of parts of speech in generated text, by domain
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A domain's text and where it comes from.
+    """A domain's text and its sources.
 
     Attributes:
-        name: Of the domain.
-        places: Candidates in the data directory, the preferred one first: the training text, then official test or
+        name: The domain's name.
+        places: Candidates in the data directory, in order of preference: the training text, then official test or
             validation texts.
         evaluations: Names of the central sets from the latter texts.
-        repository: On the hub.
-        revision: Of the repository; None if it has no tags: then the digest of the examples identifies the text.
-        shards: Globs of the repository's parquet files, one for each text.
-        field: Of study, as S2ORC calls it; "" for other text.
+        repository: The repository on the hub.
+        revision: The repository's revision; None if it has no tags: then the examples' digest identifies the text.
+        shards: Globs for the repository's parquet files, one per text.
+        field: S2ORC's field of study; "" for other text.
         kind: The division of the text; see `load_texts`.
-        limit: The most passages that are taken of the hub's text; None: all, a row each.
+        limit: The most passages from the hub's text; None for all, one per row.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Corpus:
     limit: int | None = LIMIT
 
     def load(self, source: DataSource) -> TaskData:
-        """The texts without labels, which are not held in memory.
+        """Load the unlabelled texts, without holding them in memory.
 
-        They come from text files in the data directory, else from the files of S2ORC's release in `s2orc/` (title and
-        abstract of each paper of the field), else, without a folder, from the hub.
+        They come from text files in the data directory, else from S2ORC's release files in `s2orc/` (title and abstract
+        of each paper in the field), or, without a folder, from the hub.
         """
         if source.folder is None:
             texts = [text_of_hub(self.repository, self.revision, each, self.limit) for each in self.shards]
@@ -84,7 +84,7 @@ class Corpus:
         return replace(data, notes=("partial: WikiText-2",)) if is_small else data
 
     def find(self, source: DataSource) -> tuple[list[Path], bool]:
-        """The text's files in a data directory, the training text first, and whether they are S2ORC's metadata."""
+        """The text's files in a data directory, training text first, and whether they are S2ORC metadata."""
         if source.folder is None:
             return [], False
         folder = require_folder(source)
@@ -110,9 +110,9 @@ class Corpus:
         return load_texts(texts, self.kind, source, origin, files, self.evaluations, self.name == WIKIPEDIA.name)
 
     def generate(self, seed: int) -> TaskData:
-        """Passages in which one part of speech follows another, from a seed (>= 0).
+        """Passages with a fixed order of parts of speech, from a seed (>= 0).
 
-        Each domain has a different order of the parts of speech, and prefers a quarter of the words of each.
+        Each domain has a different order, and prefers a quarter of the words of each part of speech.
         """
         articles = self.kind == "articles"
         rng = np.random.default_rng([seed, *(b"wikitext" if articles else f"corpus-{self.id}".encode())])
@@ -135,12 +135,12 @@ class Corpus:
 
     @property
     def id(self) -> str:
-        """The domain's name in ids of tasks."""
+        """The domain's name in task ids."""
         return self.name.lower().replace(" ", "-")
 
     @property
     def task(self) -> Task:
-        """Masked language modelling on the passages or sentences."""
+        """The task: masked language modelling on passages or sentences."""
         sentences = self.kind == "sentences"
         return Task(
             id=f"corpus-{self.id}{'-sentences' if sentences else ''}",
@@ -159,7 +159,7 @@ class Corpus:
 
 
 def _is_whole_domain(data: TaskData) -> bool:
-    """Whether a text is as long as a field of S2ORC, each of which has more papers than are taken."""
+    """Whether a text has as many passages as a domain takes; every S2ORC field has more papers."""
     return len(data.pool) >= LIMIT
 
 
@@ -167,7 +167,7 @@ def _is_whole_domain(data: TaskData) -> bool:
 
 
 class S2orcPaper(BaseModel):
-    """The fields that are read of a line of metadata; a structured abstract has `:::` for ends of lines."""
+    """The used fields of a metadata line; structured abstracts have `:::` for line ends."""
 
     model_config = ConfigDict(strict=True)
     title: str
@@ -183,16 +183,16 @@ class S2orcPaper(BaseModel):
 
 
 def metadata_files(folder: Path) -> list[Path]:
-    """The files of metadata in a folder and below, in the order of their numbers; not `pdf_parses`, the full texts."""
+    """The metadata files in a folder and below, ordered by number; not `pdf_parses`, the full texts."""
     files = [path for path in folder.rglob("*.jsonl*") if path.name.endswith((".jsonl", ".jsonl.gz"))]
     parts = {path: re.split("([0-9]+)", str(path)) for path in files if "pdf_parses" not in str(path)}
     return sorted(parts, key=lambda path: [int(part) if part.isdigit() else part for part in parts[path]])
 
 
 def papers(files: Sequence[Path], root: Path, field: str, log: Log) -> Iterator[str]:
-    """Title and abstract of each paper of a field of study; papers without an abstract are counted.
+    """Title and abstract of each paper in a field of study; papers without an abstract are only counted.
 
-    root: the folder by which records name a file. A damaged file is read up to the damage, if lenient.
+    root: records name files relative to it. If lenient, a damaged file is read up to the damage.
     """
     for path in files:
         location, number = Location(str(path), path.relative_to(root).as_posix()), 0
@@ -223,9 +223,9 @@ def papers(files: Sequence[Path], root: Path, field: str, log: Log) -> Iterator[
 
 
 def _domain(field: str) -> Corpus:
-    """A field of S2ORC's papers, whole and without labels, as "modular S2ORC" by claran has them.
+    """The corpus of a field of S2ORC, unlabelled, from "modular S2ORC" by claran.
 
-    The release itself is not on the hub, and its titles and abstracts there have no fields. The copy has no tags.
+    The release is not on the hub, and its titles and abstracts there lack fields. The copy has no tags.
     """
     file = f"{field.lower().replace(' ', '_')}.txt"
     shards = f"{field.replace(' ', '')},*/train-*.parquet"
@@ -242,8 +242,8 @@ WIKIPEDIA = Corpus(
     shards=tuple(f"wikitext-103-raw-v1/{split}-*.parquet" for split in ("train", "validation")),
     evaluations=(VALID,),
 )
-# WikiText (Merity et al., 2017) by articles, on which FedBERT pre-trains: as it is downloaded, the whole text preferred
-# to the one in which rare words are <unk>, or other text of Wikipedia in the same form.
+# WikiText (Merity et al., 2017) by articles, for FedBERT's pre-training: the download, preferably the raw text without
+# <unk> for rare words, or other Wikipedia text in the same form.
 WIKITEXT = replace(
     WIKIPEDIA,
     places=(
@@ -272,7 +272,7 @@ ARTICLES_TASK = Task(
     evaluations=(TEST, VALIDATION),
     objective="masked_lm",
     long_texts="packed",
-    # WikiText-103's articles (Merity et al. 2017, table 1). A heading in a text makes an article more or less.
+    # WikiText-103's articles (Merity et al. 2017, table 1), within a tolerance for headings inside texts.
     genuine=by_sizes({"pool": 28_475, TEST: 60, VALIDATION: 60}, tolerance=0.05),
 )
 TASKS = (

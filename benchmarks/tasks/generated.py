@@ -1,6 +1,6 @@
-"""Generated examples: schemas and rough label shares of the real tasks, with a signal that is learnt quickly.
+"""Generated examples with the real tasks' schemas and approximate label shares, and a quickly learnable signal.
 
-As in real data, the label correlates with certain words, and with the number of words that a pair shares.
+As in real data, labels correlate with certain words, and with the number of words that a pair shares.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ VOCABULARY = (
 
 EXAMPLES = 240
 NOISE = 0.1  # share of examples whose text indicates another label or score
-MARKERS = 2  # words of a text that go with its label
+MARKERS = 2  # words per text that indicate its label
 SCORE_MARKERS = 4
-NOUNS_OF_KIND = 6  # of entities, so that each occurs often
-WORDS = (6, 9)  # fewest and most words of a text, without markers, question word and full stop
+NOUNS_OF_KIND = 6  # per entity type, so that each occurs often
+WORDS = (6, 9)  # fewest and most words per text, without markers, question word and full stop
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a task's texts are made; tuples are in the order of the label ids.
+    """How to generate a task's texts; tuples are ordered by label id.
 
-    shares: of the labels. markers: words that go with each label. overlaps: for each label, the share of the second
-    text's words that come from the first; empty for single texts. questions: whether each text is a question.
+    shares: label shares. markers: words that indicate each label. overlaps: per label, the share of the second text's
+    words that come from the first; empty for single texts. questions: whether each text is a question.
     """
 
     shares: tuple[float, ...]
@@ -102,9 +102,9 @@ RECIPES = {
 
 
 def generate_glue(task_id: str, seed: int) -> TaskData:
-    """Examples of a GLUE task's schema, from a seed (>= 0).
+    """Examples in a GLUE task's schema, from a seed (>= 0).
 
-    MNLI's mismatched set is a quarter as large and has other nouns. Texts are words of VOCABULARY with single blanks.
+    MNLI's mismatched set is a quarter as large and has other nouns. Texts are words of VOCABULARY with single spaces.
     """
     rng = np.random.default_rng([seed, *task_id.encode()])
     make = _scored if task_id == "stsb" else partial(classified, RECIPES[task_id])
@@ -114,9 +114,9 @@ def generate_glue(task_id: str, seed: int) -> TaskData:
 
 
 def classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> TextExamples:
-    """Examples of a recipe about some nouns, whose label counts follow its shares."""
+    """Examples of a recipe about the given nouns, with label counts that follow its shares."""
     shares = np.array(recipe.shares)
-    # Not drawn: the counts follow the shares for every seed.
+    # Not random: the counts follow the shares for every seed.
     labels = np.searchsorted(np.cumsum(shares[:-1]), (np.arange(examples) + 0.5) / examples)
     labels = rng.permutation(labels).astype(np.int64)
     texts: list[tuple[str, ...]] = []
@@ -133,7 +133,7 @@ def classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.ra
 
 
 def _scored(examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> TextExamples:
-    """Scores from 0 to 5 in steps of 0.2, as evenly as the number of examples allows."""
+    """Pairs with scores from 0 to 5 in steps of 0.2, as uniformly as the number of examples allows."""
     labels = rng.permutation(np.resize(np.arange(26), examples)) / 5
     texts = []
     for label in labels:
@@ -174,16 +174,16 @@ def _text(chosen: list[str], marked: tuple[str, ...], question: bool, rng: np.ra
 
 
 def generated_data(task_id: str, make: Callable[..., TextExamples], sizes: Mapping[str, int], seed: int) -> TaskData:
-    """Examples of a task's schema from a seed (>= 0). sizes: of the pool and of each central set, in this order."""
+    """Examples in a task's schema from a seed (>= 0). sizes: of the pool and each central set, in this order."""
     rng = np.random.default_rng([seed, *task_id.encode()])
     central = {name: make(examples=size, rng=rng) for name, size in sizes.items()}
     return TaskData(pool=central.pop("pool"), origin=f"generated from seed {seed}", central=central)
 
 
 def tagged(kinds: int, examples: int, rng: np.random.Generator) -> TextExamples:
-    """Sentences in words with the tags O, B- and I- of each kind; a fifth of the nouns are compounds.
+    """Sentences as words, with the tags O, B- and I- of each type; a fifth of the nouns are compounds.
 
-    An entity is a noun of NOUNS, which decides its kind, with the adjective before it; other nouns are not entities.
+    An entity is a noun in NOUNS, which determines its type, with the preceding adjective; other nouns are no entities.
     """
     of_kind = [NOUNS[kind::kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
     texts, tags = [], []

@@ -1,6 +1,6 @@
-"""GLUE's nine tasks (Wang et al., 2019), training and development sets merged as in FedSplitBERT §IV-B.
+"""GLUE's nine tasks (Wang et al., 2019), with training and development sets merged as in FedSplitBERT §IV-B.
 
-`<task>-central` keeps the two apart: the training set is divided among clients, the development set is central.
+`<task>-central` keeps them apart: clients share the training set, and the development set is central.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENTAILMENT = ("entailment", "not_entailment")
 
 @dataclass(frozen=True)
 class Glue:
-    """A task in the download, in a clone of the hub's repository, and on the hub."""
+    """A task as GLUE's download, a clone of the hub's repository, and the hub provide it."""
 
     id: str  # begins with the hub's configuration
     name: str  # also the download's folder
@@ -36,7 +36,7 @@ class Glue:
     header: tuple[str, ...] = ()  # all columns, if the TSV files do not name them
     hub_texts: tuple[str, ...] = ()  # columns on the hub, if they differ
     parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
-    subset: int | None = None  # the number of random examples in the pool, the same ones for every seed
+    subset: int | None = None  # number of random examples in the pool, equal for every seed
 
     @property
     def configuration(self) -> str:
@@ -45,7 +45,7 @@ class Glue:
 
     @property
     def files(self) -> Files:
-        """The files of the task."""
+        """The task's files."""
         codes, names = (self.codes, self.labels) if self.labels else ((), ())
         hub = (*(self.hub_texts or self.texts), "label")
         return Files(
@@ -64,7 +64,7 @@ class Glue:
         )
 
     def load(self, source: DataSource) -> TaskData:
-        """The examples of a task, or a random subset of its pool."""
+        """The task's examples, or a random subset of its pool."""
         data = self.files.load(source)
         if self.subset is None or len(data.pool) <= self.subset:
             return data
@@ -75,7 +75,7 @@ class Glue:
         return replace(data, pool=pool, notes=(*data.notes, note))
 
     def generate(self, seed: int) -> TaskData:
-        """Generated examples; a central set is generated from the next seed."""
+        """Generated examples; the next seed generates a central set."""
         data, other = (generate_glue(self.configuration, number) for number in (seed, seed + 1))
         names = [part.evaluation for part in self.parts if part.central]
         central = {name: other.held_out.get(name, other.pool) for name in names}
@@ -100,7 +100,7 @@ class Glue:
         )
 
     def central(self, **changes: Any) -> Glue:
-        """The task with the development set as its central test set, and MNLI's mismatched one next to it."""
+        """The task with the development set as central test set; MNLI also has its mismatched one."""
         train, *dev = self.parts
         parts = (train, *(part._replace(evaluation=part.evaluation or "test", central=True) for part in dev))
         return replace(self, **{"id": f"{self.id}-central", "parts": parts, **changes})
@@ -144,7 +144,7 @@ GENUINE: Mapping[str, Callable[[TaskData], bool]] = {
         {"pool": 392_702 + 9_815, "mismatched": 9_832}, {"pool": 392_702, "test": 9_815, "mismatched": 9_832}
     ),
 }
-# Labels are in the hub's order. Where FedSplitBERT's Table III prints two numbers, they are F1 and accuracy.
+# Labels are in the hub's order. Two numbers in FedSplitBERT's Table III are F1 and accuracy.
 GLUE = (
     Glue(
         id="cola",
@@ -187,8 +187,8 @@ GLUE = (
     Glue("qnli", "QNLI", ENTAILMENT, ("accuracy",), texts=("question", "sentence"), codes=ENTAILMENT),
     Glue("wnli", "WNLI", ("not_entailment", "entailment"), ("accuracy",)),
 )
-# GLUE keeps its test labels secret, so the development set is central: in FedFreezeBERT's protocol with a subset of
-# SST-2, because features of all examples are computed; in FedBERT's (section 4.2) with whole training sets.
+# GLUE's test labels are secret, so the development set is central: in FedFreezeBERT's protocol with a subset of SST-2,
+# as it computes all examples' features; in FedBERT's (section 4.2) with whole training sets.
 CENTRAL_EXAMPLES = 3000
 FINE_TUNED = ("rte", "mrpc", "mnli", "qnli", "qqp", "stsb")
 _BY_ID = {glue.id: glue for glue in GLUE}

@@ -1,4 +1,4 @@
-"""Texts of any size: cut into passages once, kept in an Arrow file, and read on demand."""
+"""Texts of any size, split into passages once, stored in an Arrow file, and read on demand."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from benchmarks.tasks.rows import BLANKS, Location, Log, read_lines
 from benchmarks.tasks.sources import stream_texts
 from fedsim.stored import FileCache
 
-VERSION = 3  # of the passages that are made of the same text
-AT_ONCE = 100  # passages in a batch
-HEADING = re.compile("=( .* )=", re.DOTALL)  # " = Title = ", as WikiText marks it
-TITLE = re.compile("= (?!= ).*(?<! =) =", re.DOTALL)  # an article's; sections are headed by " = = Section = = "
-# A blank after a full stop, question mark or exclamation mark, before a capital, a digit, a quote or a bracket.
+VERSION = 3  # raised when the same text gives other passages
+AT_ONCE = 100  # passages per batch
+HEADING = re.compile("=( .* )=", re.DOTALL)  # " = Title = ", as in WikiText
+TITLE = re.compile("= (?!= ).*(?<! =) =", re.DOTALL)  # an article's; section headings are " = = Section = = "
+# A space between a full stop, question mark or exclamation mark and a capital, digit, quote or bracket.
 BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z0-9\"'(\[])")
 
 
 class Passages(Sequence[tuple[str, ...]]):
-    """Texts in a column of an Arrow file that is mapped into memory."""
+    """Texts in a column of a memory-mapped Arrow file."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self.column = column
@@ -51,7 +51,7 @@ class Passages(Sequence[tuple[str, ...]]):
 
 
 class Text(NamedTuple):
-    """A text: its place, for messages; plain values that identify its content; and a function that reads its lines."""
+    """A text: its place, for messages; JSON values that identify its content; and a function that reads its lines."""
 
     place: str
     key: JSON
@@ -59,13 +59,13 @@ class Text(NamedTuple):
 
 
 def stamp(file: Path, name: str) -> JSON:
-    """A file's name, size and times of change, which identify its content on this machine."""
+    """A file's name, size and modification times, which identify its content on this machine."""
     status = file.stat()
     return [name, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def text_of_file(file: Path, name: str) -> Text:
-    """A UTF-8 file, whose lines end at a newline alone. name: in records."""
+    """A UTF-8 file, whose lines end only at a newline. name: for records."""
 
     def lines(log: Log) -> Iterator[str]:
         for number, line, fault in read_lines(file, newline="\n"):
@@ -78,9 +78,9 @@ def text_of_file(file: Path, name: str) -> Text:
 
 
 def text_of_hub(repository: str, revision: str | None, files: str, limit: int | None = None) -> Text:
-    """The column "text" of a dataset's parquet files, a line for each line of a row's text; single blanks.
+    """The column "text" of a dataset's parquet files, split into lines with single spaces.
 
-    limit: of lines that are not empty; None: each row is one line, and all are read.
+    limit: the most non-empty lines; None: each row is one line, without a limit.
     """
 
     def lines(log: Log) -> Iterator[str]:
@@ -93,7 +93,7 @@ def text_of_hub(repository: str, revision: str | None, files: str, limit: int | 
 
 
 def first_lines(lines: Iterable[str], limit: int, log: Log) -> Iterator[str]:
-    """The first lines that are not empty; the log says if there are more."""
+    """The first non-empty lines; the log notes if there are more."""
     filled = filter(None, lines)
     yield from islice(filled, limit)
     if next(filled, None) is not None:
@@ -109,20 +109,20 @@ def load_texts(
     evaluations: Sequence[str] = (),
     headings: bool = False,
 ) -> TaskData:
-    """Texts as a task without labels; they are written once, and not held in memory.
+    """Texts as an unlabelled task; they are written to disk once, and not held in memory.
 
     Args:
-        texts: The pool's, and those of the central sets.
-        kind: "passages", a line each; "sentences", a line each but cut after a full stop, question or exclamation mark;
-            or "articles", each from its title, a line as ` = Title = `, to the line before the next title.
-        source: Says whether to skip malformed lines, and the folder for the passages.
-        origin: Where the texts come from, for records.
-        files: The files of the data directory.
+        texts: The pool's text, and the central sets' texts.
+        kind: "passages" are lines; "sentences" are lines split after full stops, question and exclamation marks;
+            "articles" begin at a title, a line such as ` = Title = `, and end before the next title.
+        source: Whether to skip malformed lines, and the folder for the passages.
+        origin: The texts' source, for records.
+        files: The files in the data directory.
         evaluations: Names of the central sets.
-        headings: Whether lines as ` = Title = ` are left out of passages.
+        headings: Whether passages omit lines such as ` = Title = `.
 
     Raises:
-        UserError: For a malformed line, a text without passages, or a folder that cannot be written.
+        UserError: A line is malformed, a text has no passages, or the folder cannot be written.
     """
     parts = [_load_text(text, kind, headings, source) for text in texts]
     pool, *central = (unlabelled(passages) for passages, _ in parts)
@@ -137,7 +137,7 @@ def load_texts(
 
 
 def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tuple[Passages, dict[str, Any]]:
-    """A text's passages, and the notes and skipped rows of its log when it was read."""
+    """A text's passages, and the log's notes and skipped rows from reading it."""
     schema = pa.schema({"text": pa.string()})
 
     def write(file: IO[bytes]) -> None:
@@ -160,8 +160,8 @@ def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tup
         file = FileCache(folder, ".arrow", sys.maxsize).open(digest(key, 24), write)
     except OSError as error:
         raise UserError(
-            f"{folder}: passages cannot be kept there ({error.strerror or error}). Set RESULTS_DIR to a folder that "
-            "you may write to, with room for them"
+            f"{folder}: passages cannot be stored there ({error.strerror or error}). Set RESULTS_DIR to a folder that "
+            "you may write to, with enough space"
         ) from None
     reader = pa.ipc.open_file(pa.py_buffer(file.buffer))
     *batches, last = (reader.get_batch_with_custom_metadata(number) for number in range(reader.num_record_batches))
@@ -175,7 +175,7 @@ def unlabelled(texts: Sequence[tuple[str, ...]]) -> TextExamples:
 
 
 def passages(lines: Iterable[str], log: Log, headings: bool, sentences: bool) -> Iterator[str]:
-    """The lines without the blanks around them, or their sentences; empty lines and headings are counted."""
+    """The stripped lines, or their sentences; empty lines and headings are only counted."""
     for line in lines:
         text = line.strip(BLANKS)
         if not text or text.isspace():
@@ -187,13 +187,13 @@ def passages(lines: Iterable[str], log: Log, headings: bool, sentences: bool) ->
 
 
 def articles(lines: Iterable[str], place: str) -> Iterator[str]:
-    """Articles: the title and the other lines that are not empty, with single blanks. place: for error messages.
+    """Articles: the title and all other non-empty lines, with single spaces. place: for error messages.
 
-    If an empty line follows the first title, as in WikiText, a title is only one that follows an empty line: formulas
-    look like titles, too.
+    If an empty line follows the first title, as in WikiText, later titles must follow an empty line, too, as formulas
+    look like titles.
     """
     article: list[str] = []
-    set_off: bool | None = None  # whether titles stand between empty lines; None: not yet known
+    set_off: bool | None = None  # whether titles are between empty lines; None: unknown
     after_empty = True
     for line in lines:
         text = " ".join(line.split())

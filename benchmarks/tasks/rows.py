@@ -1,4 +1,4 @@
-"""Rows of a task's files, as text, parquet or a split of the hub, and the checks that make them examples."""
+"""Reads rows from text files, parquet files or hub splits, and checks them to make examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class RawRow(NamedTuple):
-    """One row of a file: its texts and its label as the file has them, or the fault that makes it malformed."""
+    """One row of a file: its raw texts and label, or the fault that makes it malformed."""
 
     line: int  # from 1
     texts: tuple[Any, ...] = ()
@@ -39,7 +39,7 @@ class RowError(ValueError):
 
 
 class Location(NamedTuple):
-    """Where rows come from: `path` for error messages, `name` for records, which hold no absolute path."""
+    """Where rows come from: `path` for error messages, `name` for records, which have no absolute path."""
 
     path: str
     name: str
@@ -47,7 +47,7 @@ class Location(NamedTuple):
 
 @dataclass
 class Log:
-    """Malformed rows, counts of omitted lines, and other notes of a dataset while it is read."""
+    """Malformed rows, counts of omitted lines, and other notes from reading a dataset."""
 
     lenient: bool
     skipped: list[Skipped] = field(default_factory=list)
@@ -55,14 +55,14 @@ class Log:
     notes: list[str] = field(default_factory=list)
 
     def reject(self, location: Location, line: int, fault: str, lines: int = 1) -> None:
-        """Skip a malformed row of so many lines; UserError unless lenient."""
+        """Skip a malformed row that spans `lines` lines; UserError unless lenient."""
         if not self.lenient:
-            raise UserError(f"{location.path}:{line}: {fault}; mend the row, or skip malformed rows with --lenient")
+            raise UserError(f"{location.path}:{line}: {fault}; fix the row, or skip malformed rows with --lenient")
         self.skipped.append(Skipped(location.name, line, fault, lines))
 
 
 class Reader(Protocol):
-    """Reads rows of a text file, or of a split of the hub or a parquet file, and makes examples of them."""
+    """Reads rows from a text file, a hub split or a parquet file, and makes examples."""
 
     def read_file(self, file: Path) -> Iterator[RawRow]: ...
 
@@ -73,20 +73,20 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class TableReader:
-    """Files with a column for each text and one for the label.
+    """Files with a column per text and one for the label.
 
     Attributes:
-        texts: Names of the columns with the texts.
-        label: Name of the column with the label.
-        codes: How the files write each label, in the order of the label ids; () for scores.
+        texts: Names of the text columns.
+        label: Name of the label column.
+        codes: The labels in the files, by label id; () for scores.
         scores: The lowest and the highest score.
-        header: Names of all columns, if the files do not name them.
-        tabs: Tabs separate the columns, as in GLUE: then a quote is text, and a row is a line. Else the file is CSV.
-        comment: The beginning of a line that is ignored.
-        any_case: Labels are compared without their case.
-        blank: A text may be empty.
-        hub: Names of the columns on the hub, texts first, if they differ.
-        hub_names: The names that the hub must have for the label ids, if it has any.
+        header: Names of all columns, for files without a header.
+        tabs: Whether tabs separate columns, as in GLUE, with one row per line and quotes as text. Otherwise CSV.
+        comment: Lines with this beginning are ignored.
+        any_case: Whether label comparison ignores case.
+        blank: Whether a text may be empty.
+        hub: Names of the hub's columns, texts first, if they differ.
+        hub_names: The label names that the hub must have, by label id, if it has any.
     """
 
     texts: tuple[str, ...]
@@ -102,14 +102,14 @@ class TableReader:
     hub_names: tuple[str, ...] = ()
 
     def read_file(self, file: Path) -> Iterator[RawRow]:
-        """The rows of a UTF-8 file. A row's line is that on which it begins; empty lines are ignored."""
+        """The rows of a UTF-8 file, with the line where each begins; empty lines are ignored."""
         records, columns = self._records(file), (*self.texts, self.label)
         if not self.tabs:
             records = iter(without_runaways(list(records)))
         header = RawRow(1, self.header) if self.header else next(records, RawRow(1))
         if header.fault or any(header.texts.count(column) != 1 for column in columns):
             raise UserError(
-                f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
+                f"{file}:1: expected a header with the columns {', '.join(columns)}, each once, "
                 f"found {header.fault or ', '.join(map(repr, header.texts))}; get the file again"
             )
         positions = [header.texts.index(column) for column in columns]
@@ -124,7 +124,7 @@ class TableReader:
                 yield record._replace(texts=tuple(texts), label=label)
 
     def _records(self, file: Path) -> Iterator[RawRow]:
-        """All columns of each row, including the header's, as its texts."""
+        """Each row, including the header, with all columns as texts."""
         with open_text(file, newline="") as stream:
             dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.tabs else {"strict": True}
             reader = csv.reader(stream, **dialect)
@@ -144,12 +144,12 @@ class TableReader:
                     yield RawRow(line, tuple(fields), fault=utf8_fault("".join(fields)), lines=lines)
 
     def read_split(self, split: Dataset, place: str) -> Iterator[RawRow]:
-        """The rows of a split of the hub, or of a parquet file. place: for error messages."""
+        """The rows of a hub split or parquet file. place: for error messages."""
         codes = self.codes if self.hub_names else ()
         return read_columns(split, place, self.hub or (*self.texts, self.label), self.hub_names, codes)
 
     def examples(self, rows: Iterable[RawRow], location: Location, log: Log) -> TextExamples:
-        """The sound rows as examples, in their order."""
+        """The valid rows as examples, in order."""
         checked = list(sound_rows(rows, self._label_id, location, log))
         if long := [row for row, _ in checked if row.lines > 1]:
             longest = max(long, key=lambda row: row.lines)
@@ -173,16 +173,16 @@ class TableReader:
             score = np.nan
         if not low <= score <= high:
             raise RowError(f"expected a score from {low:g} to {high:g}, found {label!r}")
-        return float(np.float32(score))  # the hub keeps scores in single precision
+        return float(np.float32(score))  # the hub stores scores in single precision
 
 
 def read_columns(
     split: Dataset, place: str, columns: Sequence[str], names: Sequence[str] = (), codes: Sequence[str] = ()
 ) -> Iterator[RawRow]:
-    """The rows of a split, whose last column is the label.
+    """The rows of a split, with the label in the last column.
 
-    names: the expected names of the label ids, checked if the split names them. codes: the labels of the rows that are
-    returned, by their ids; the split's names if empty.
+    names: the expected label names by id, checked if the split has names. codes: the labels of the returned rows by
+    id; if empty, the split's names.
     """
     if missing := [column for column in columns if column not in split.column_names]:
         raise UserError(
@@ -201,15 +201,15 @@ def read_columns(
 
 
 def open_text(file: Path, newline: str | None = None) -> io.TextIOWrapper:
-    """Open a UTF-8 file without its byte-order mark. A byte that is not UTF-8 is read as a surrogate.
+    """Open a UTF-8 file without its byte-order mark. Invalid bytes are read as surrogates.
 
-    newline: as for `open`; by default, a line ends at a newline or a carriage return, and not at U+0085.
+    newline: as in `open`; by default, lines end at a newline or carriage return, and not at U+0085.
     """
     return io.TextIOWrapper(open_file(file), encoding="utf-8-sig", errors="surrogateescape", newline=newline)
 
 
 def without_runaways(records: list[RawRow]) -> list[RawRow]:
-    """The rows, with a fault for each that spans so many lines that a quote cannot have been closed.
+    """The rows, with a fault for each record that is so long that it must have an unclosed quote.
 
     A record may span `MOST_LINES` lines, and less than `MOST_RATIO` times the lines of the next longest one.
     """
@@ -231,14 +231,14 @@ def without_runaways(records: list[RawRow]) -> list[RawRow]:
 
 
 def read_lines(file: Path, newline: str | None = None) -> Iterator[tuple[int, str, str]]:
-    """Each line of a UTF-8 file: its number, its text without the end of the line, and the fault of its bytes."""
+    """Each line of a UTF-8 file: its number, its text without the line end, and any fault in its bytes."""
     with open_text(file, newline) as stream:
         for number, line in enumerate(stream, start=1):
             yield number, line.removesuffix("\n"), utf8_fault(line)
 
 
 def utf8_fault(text: str) -> str:
-    """The first byte of a text that is not UTF-8, as a fault; "" if there is none."""
+    """A fault for the first invalid byte in a text; "" if there is none."""
     stray = "" if text.isascii() else next((mark for mark in text if "\udc80" <= mark <= "\udcff"), "")
     return f"expected UTF-8, found the byte 0x{ord(stray) - 0xDC00:02x}" if stray else ""
 
@@ -246,10 +246,7 @@ def utf8_fault(text: str) -> str:
 def sound_rows(
     rows: Iterable[RawRow], check: Callable[[RawRow], T], location: Location, log: Log
 ) -> Iterator[tuple[RawRow, T]]:
-    """The rows that pass a check, each with the check's result; a fault or a RowError rejects a row.
-
-    UserError if no row passes.
-    """
+    """The rows that pass a check, with its result; a fault or RowError rejects a row. UserError if no row passes."""
     passed = 0
     for row in rows:
         try:

@@ -1,4 +1,4 @@
-"""Where a dataset's files are: in the data directory, or on the Hugging Face hub."""
+"""Finds a dataset's files in the data directory or on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """A part of a dataset: a file of the download, a split of the hub."""
+    """A part of a dataset: a file in the download, a split on the hub."""
 
     file: str
     split: str
-    evaluation: str = ""  # empty: a part of the pool
+    evaluation: str = ""  # "": part of the pool
     central: bool = False  # scored as a whole, not divided among clients
 
 
@@ -43,15 +43,15 @@ class Files:
 
     Attributes:
         name: The name in error messages.
-        parts: What each file is for.
-        layouts: Paths of a part in the data directory, the preferred one first, such as "MRPC/{file}" or
-            "mrpc/{split}.parquet". The data directory may also be the folder itself that holds the files.
-        wanted: What a data directory must hold, for error messages.
-        reader: Makes examples of a file or of a split.
-        repository: The hub's copy; "" if there is none that holds all parts.
+        parts: The purpose of each file.
+        layouts: A part's paths in the data directory, in order of preference, such as "MRPC/{file}" or
+            "mrpc/{split}.parquet". The data directory may also be the folder of the files.
+        wanted: What a data directory must contain, for error messages.
+        reader: Makes examples from a file or split.
+        repository: The hub's copy; "" if no copy has all parts.
         config: The copy's configuration.
-        revision: The copy's revision; None if it has no tags: then the digest of the examples identifies the data.
-        partial: Whether `--lenient` accepts a dataset without some of its parts.
+        revision: The copy's revision; None if it has no tags: then the examples' digest identifies the data.
+        partial: Whether `--lenient` accepts a dataset with missing parts.
         notes: Notes on the parts' examples, for records.
     """
 
@@ -105,10 +105,10 @@ class Files:
         return self.reader.read_file(paths[0])
 
     def find(self, source: DataSource) -> dict[Part, list[Path]]:
-        """The files of the parts in a data directory, in the first layout with a required part; {} for the hub.
+        """The parts' files in a data directory, in the first layout with a required part; {} for the hub.
 
-        A part is one file, or the parquet files into which the hub has divided it. UserError if one of these is
-        missing, also for a lenient source; a part that is absent as a whole is accepted there, and noted.
+        A part is one file, or the hub's parquet shards. UserError if a shard is missing, even for a lenient source,
+        which accepts only wholly absent parts.
         """
         if source.folder is None:
             self._require_repository()
@@ -128,20 +128,20 @@ class Files:
                 missing = ", ".join(paths[part].name for part, shards in files.items() if not shards)
                 if missing and not (self.partial and source.lenient):
                     accept = ", or accept a partial dataset with --lenient" if self.partial else ""
-                    raise UserError(f"{pool[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
+                    raise UserError(f"{pool[0].parent}: {self.name} lacks {missing}; add it{accept}")
                 return {part: shards for part, shards in files.items() if shards}
         hub = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""
         candidates = ", ".join(str(pool[0].relative_to(folder)) for pool in pools)
-        raise NoDataError(f"no data of {self.name}: looked in {folder}/ for {candidates}; put {self.wanted} there{hub}")
+        raise NoDataError(f"no {self.name} data: looked in {folder}/ for {candidates}; put {self.wanted} there{hub}")
 
     def _require_repository(self) -> str:
-        instead = f"set DATA_DIR to a folder that holds {self.wanted}"
+        instead = f"set DATA_DIR to a folder with {self.wanted}"
         if not self.repository:
-            raise NoDataError(f"{self.name}: no copy on the Hugging Face hub is known to hold all its parts; {instead}")
+            raise NoDataError(f"{self.name}: no known copy on the Hugging Face hub has all its parts; {instead}")
         return instead
 
     def _splits(self) -> dict[Part, tuple[Iterator[RawRow], Location]]:
-        """The rows of each part's split on the hub."""
+        """The rows of each part's hub split."""
         instead = self._require_repository()
         splits = load_config(self.repository, self.config, self.revision)
         repository = "/".join(filter(None, (self.repository, self.config)))
@@ -156,7 +156,7 @@ class Files:
 
 
 def official(name: str, folders: tuple[str, ...], page: str, reader: Reader, **fields: Any) -> Files:
-    """A dataset in train.txt, dev.txt and test.txt. folders: its candidates; page: where it is published."""
+    """A dataset in train.txt, dev.txt and test.txt. folders: candidates; page: where it is published."""
     wanted = f"the files of {page}, {folders[0]} with train.txt, dev.txt and test.txt"
     return Files(name, OFFICIAL, tuple(f"{folder}/{{file}}" for folder in folders), wanted, reader, **fields)
 
@@ -164,22 +164,20 @@ def official(name: str, folders: tuple[str, ...], page: str, reader: Reader, **f
 def require_folder(source: DataSource) -> Path:
     """The data directory; UserError if it is not a folder."""
     if source.folder is None or not source.folder.is_dir():
-        raise UserError(
-            f"the data directory {source.folder} is not a folder; set DATA_DIR to the folder that holds the data"
-        )
+        raise UserError(f"the data directory {source.folder} is not a folder; set DATA_DIR to the folder with the data")
     return source.folder
 
 
 def load_config(repository: str, config: str | None, revision: str | None) -> DatasetDict:
-    """All splits of a dataset's configuration; None is its only one. NoDataError if the hub does not deliver them."""
+    """All splits of a dataset's configuration (None: its only one). NoDataError if the hub does not deliver them."""
     try:
         return _hub().load_dataset(repository, config, revision=revision)
-    except Exception as error:  # of four libraries without a common base; all mean the same to the user
+    except Exception as error:  # four libraries' errors, without a common base but with one meaning for the user
         raise _unavailable(repository, config, revision, error) from error
 
 
 def stream_texts(repository: str, files: str, revision: str | None, log: Log) -> Iterator[str]:
-    """The column "text" of some parquet files of a dataset, row by row; nothing is kept. files: a glob.
+    """Stream the column "text" of a dataset's parquet files by row, without storing them. files: a glob.
 
     NoDataError if the hub does not deliver them.
     """
@@ -203,10 +201,7 @@ def stream_texts(repository: str, files: str, revision: str | None, log: Log) ->
 
 
 def shards_of(file: Path) -> list[Path]:
-    """A file, or the parquet files into which it is divided ("train-00000-of-00002.parquet", …); [] if absent.
-
-    UserError if one of these is missing.
-    """
+    """A file, or its parquet shards ("train-00000-of-00002.parquet", …); [] if absent; UserError if one is missing."""
     if file.is_file():
         return [file]
     stem, divided, _ = file.name.partition("-00000-of-")
@@ -222,7 +217,7 @@ def shards_of(file: Path) -> list[Path]:
 
 
 def load_parquet(files: Sequence[Path]) -> Dataset:
-    """The rows of parquet files, without a cache on the disk; UserError if one is not a parquet file."""
+    """The rows of parquet files, without a disk cache; UserError if one is not a parquet file."""
     datasets, tables = _library(), []
     for file in files:
         open_file(file, "a parquet file").close()
@@ -243,7 +238,7 @@ def _library() -> ModuleType:
 
 
 def _hub() -> ModuleType:
-    fetched.hub_answers()  # if not, the library reads its cache alone
+    fetched.hub_answers()  # if not, the library only reads its cache
     return _library()
 
 
@@ -251,7 +246,7 @@ def _unavailable(repository: str, part: str | None, revision: str | None, error:
     wanted = f"{f'{part!r} of ' if part else ''}{repository}{f'@{revision}' if revision else ''}"
     return NoDataError(
         f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). Connect to the internet, "
-        "without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, or set DATA_DIR to a folder that holds the data"
+        "without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, or set DATA_DIR to a folder with the data"
     )
 
 

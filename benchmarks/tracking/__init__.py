@@ -1,1 +1,1 @@
-"""MLflow shows runs while they compute, and can be filled from their records at any time."""
+"""Tracking in MLflow: live for running cells, and at any time from records."""

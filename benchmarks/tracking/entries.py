@@ -1,4 +1,4 @@
-"""The entries of a run in MLflow: parameters, tags, metrics and small files, made from its configuration and record."""
+"""A run's MLflow entries: parameters, tags, metrics and small files, from its configuration and record."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from benchmarks.run_config import RunConfig, canonical_json
 from benchmarks.tasks import task
 from benchmarks.tracking.table import Table
 
-MAX_LENGTH = 250  # of the names of runs and metrics in MLflow
-NOTE = "mlflow.note.content"  # the description that MLflow's pages show
+MAX_LENGTH = 250  # for names of runs and metrics in MLflow
+NOTE = "mlflow.note.content"  # the description on MLflow's pages
 SOURCE, COMMIT = "mlflow.source.name", "mlflow.source.git.commit"  # MLflow shows the commit only next to a source
 
 Points = dict[tuple[str, int], float]  # (metric, round) -> value
 
 
 def params(cell: RunConfig, table: Table) -> dict[str, str]:
-    """The method, a user's changes, and all fields of a run, nested ones with dots: `training.rounds`."""
+    """The method, the user's changes, and all fields of a run, nested ones with dots: `training.rounds`."""
     (fields,) = pd.json_normalize(cell.to_json(), sep=".").to_dict("records")
     fields |= {"method": table.shown(cell).method} | ({"changes": table.changes} if table.changes else {})
     return {name: value if isinstance(value, str) else canonical_json(value) for name, value in fields.items()}
 
 
 def run_name(cell: RunConfig, table: Table) -> str:
-    """Name of a run among others of its table: `mrpc fedavg-fp16 s0`, with a user's changes in brackets."""
+    """A run's name in its table: `mrpc fedavg-fp16 s0`, with a user's changes in brackets."""
     rows = "/".join(table.shown(cell).rows) or cell.algorithm
     name = f"{cell.task} {rows} s{cell.seed}{f' ({table.changes})' if table.changes else ''}"
     return textwrap.shorten(name, MAX_LENGTH, placeholder="…")
 
 
 def table_tags(table: Table, kind: str) -> dict[str, str]:
-    """The tags that the table's run ("table") and the runs below it ("run") share."""
+    """The tags that the table's run ("table") and its child runs ("run") share."""
     return {"table": table.name, "changes": table.changes, "_table": table.id, "_kind": kind}
 
 
 def start_tags(cell: RunConfig, cell_id: str, table: Table) -> dict[str, str]:
-    """What people search runs by; tags that only this program reads begin with an underscore."""
+    """Tags for searching runs; tags for internal use begin with an underscore."""
     shown = table.shown(cell)
     return table_tags(table, "run") | {
         "task": cell.task,
@@ -79,7 +79,7 @@ def end_tags(record: RunResult, table: Table) -> dict[str, str]:
 
 
 def round_points(rounds: Iterable[RoundRecord], earlier: RunBytes | None) -> Points:
-    """The metrics of a run's rounds. earlier: bytes of the runs from which it begins; None if they are unknown."""
+    """The metrics of a run's rounds. earlier: its earlier runs' bytes; None if unknown."""
     points: Points = {}
     up = down = 0
     for entry in rounds:
@@ -97,7 +97,7 @@ def round_points(rounds: Iterable[RoundRecord], earlier: RunBytes | None) -> Poi
         if earlier is not None:
             values |= {"bytes/uplink": earlier.up + up, "bytes/downlink": earlier.down + down}
         digits = len(str(max(len(entry.client_scores) - 1, 0)))
-        for client, scores in enumerate(entry.client_scores):  # pages sort metrics by name: clients come last
+        for client, scores in enumerate(entry.client_scores):  # pages sort metrics by name, so clients come last
             named = _by_name(scores).items()
             values |= {f"z_clients/{name.replace('/', '.')}.client{client:0{digits}}": value for name, value in named}
         points |= _at(entry.round, values)
@@ -105,7 +105,7 @@ def round_points(rounds: Iterable[RoundRecord], earlier: RunBytes | None) -> Poi
 
 
 def final_points(record: RunResult, table: Table, total: RunBytes | None) -> Points:
-    """The metrics at the end of a run. total: its bytes together with all earlier runs; None if they are unknown."""
+    """The metrics at the end of a run. total: its bytes including earlier runs; None if unknown."""
     shown = table.shown(record.cell)
     try:
         score = record.score(shown.score, "chosen") if shown.score and record.rounds else None
@@ -128,20 +128,20 @@ def final_points(record: RunResult, table: Table, total: RunBytes | None) -> Poi
 
 
 def clients_csv(record: RunResult) -> str:
-    """Each client's numbers of examples, and its scores at the chosen round; "" for a record without clients."""
+    """Each client's number of examples and scores at the chosen round; "" for a record without clients."""
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds else ()
     rows = [{**client, **_by_name(parts)} for client, parts in zip(record.clients, scores, strict=bool(scores))]
     return str(pd.DataFrame(rows).to_csv(index=False)) if rows else ""
 
 
 def answers_file(record: RunResult, records_dir: Path) -> Path | None:
-    """The file with a run's predictions, next to its record or in the results folder; None if there is no such file."""
+    """The file with a run's predictions, next to its record or in the results folder; None if it is missing."""
     folders = [folder for folder in (record.folder, records_dir) if folder is not None and record.predictions]
     return next((path for path in (predictions_file(folder, record) for folder in folders) if path.is_file()), None)
 
 
 def confusion_csv(record: RunResult, answers: Path) -> str:
-    """Test examples by label and prediction at the chosen round; "" for a task without one label for each text."""
+    """Test examples by label and prediction at the chosen round; "" for a task without one label per text."""
     labels = task(record.cell.task).labels
     parts = [entry for (_, part), entry in read_predictions(answers.parent, record).items() if part == "test"]
     if not labels or not parts or any(entry.chosen.shape != (len(entry.gold), len(labels)) for entry in parts):
@@ -158,6 +158,6 @@ def _by_name(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, floa
 
 
 def _at(step: int, values: Mapping[str, float | None]) -> Points:
-    """The points of a round, under names that MLflow allows."""
+    """A round's points, with names that MLflow allows."""
     names = {name: re.sub(r"[^\w\-. :/]", "_", name)[:MAX_LENGTH] for name in values}
     return {(names[name], step): float(value) for name, value in values.items() if value is not None}

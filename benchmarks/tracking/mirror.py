@@ -1,6 +1,6 @@
-"""A listener that shows a table in MLflow, as a run, and each of its cells as a run below it.
+"""A listener that logs a table to MLflow: a parent run for the table, and a child run per cell.
 
-MLflow never costs a result: the first failure switches tracking off with one warning.
+An MLflow failure never affects results: the first one turns tracking off, with one warning.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from benchmarks.tracking.store import address_of, connect, creating, open_experi
 from benchmarks.tracking.table import KIND, Table, link
 
 MAX_METRICS = 800  # MLflow's REST API takes 1000 entries in a request, parameters and tags included
-MAX_RUNS = 50_000  # in an answer of MLflow's
-PARENT = "mlflow.parentRunId"  # by which MLflow's pages nest runs
-MIRRORED = "_mirrored"  # tag of a run that shows a whole record: a digest of everything that it shows
-LAYOUT = 5  # of names and values in a run; runs of an earlier layout are replaced from their records
+MAX_RUNS = 50_000  # per answer from MLflow
+PARENT = "mlflow.parentRunId"  # nests runs on MLflow's pages
+MIRRORED = "_mirrored"  # tag for a run with a whole record: a digest of everything that it shows
+LAYOUT = 5  # version of a run's names and values; runs with an earlier layout are replaced from their records
 
 
 @dataclass
 class _LiveRun:
-    """A run that this process shows, its rounds so far, and the points that MLflow has."""
+    """A run that this process logs, its rounds so far, and the points that MLflow has."""
 
     run_id: str
     cell: RunConfig
@@ -43,14 +43,14 @@ class _LiveRun:
 
 
 class Mirror:
-    """One table's runs in MLflow: the experiment is the paper, a parent run the table, a child each cell.
+    """One table's runs in MLflow: the experiment is the paper, a parent run the table, and each child run a cell.
 
-    Make it in the main process before workers start, since it may have to create the database (seconds).
+    Create it in the main process before workers start, as creating the database may take seconds.
 
     Args:
         uri: MLflow's tracking URI; see `default_tracking_uri`.
-        results_dir: Where records are kept, and what the lock and a database's artifacts lie in.
-        experiment: Name of the experiment.
+        results_dir: The folder for records, the lock and a database's artifacts.
+        experiment: The experiment's name.
         table: The table's definition.
         warn: Called once with the reason if tracking fails.
     """
@@ -75,24 +75,24 @@ class Mirror:
                 self._attempt(self._end, "FAILED", {"status": "failed", "failure": message}, cell.spec_id)
 
     def close(self) -> None:
-        """Mark unfinished runs as stopped; the state of the table's run follows from all results in MLflow."""
+        """Mark unfinished runs as stopped, and set the table's state from all results in MLflow."""
         self._attempt(self._end, "KILLED", {"status": "stopped"})
         if self._parent_id:
             self._attempt(self._set_state)
 
     def sync(self, records: Iterable[RunResult]) -> None:
-        """Bring records into MLflow; nothing changes for those that it shows completely."""
+        """Log records to MLflow, except those that it shows completely."""
         for record in records:
             self(CellFinished(record, reused=True))
 
     def log_report(self, paths: Iterable[Path]) -> None:
-        """Keep rendered tables and plots as artifacts of the table's run."""
+        """Log rendered tables and plots as artifacts of the table's run."""
         for path in paths:
             self._attempt(lambda path=path: self._client.log_artifact(self._parent(), str(path)))
 
     @property
     def links(self) -> list[str]:
-        """The pages with the table's runs and its curves, of one task if this process has seen results of one only."""
+        """The pages with the table's runs and curves; for one task if this process has seen only its results."""
         if not self._is_on or not self._tasks:
             return []
         keys = [self._table.id]
@@ -105,13 +105,13 @@ class Mirror:
             return
         try:
             action(*arguments)
-        except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no run is lost to it
+        except Exception as error:  # noqa: BLE001 - MLflow raises its stores' errors; runs continue
             self._is_on = False
             uri = without_password(self._uri)
             reason = " ".join(str(error).replace(self._uri, uri).split())[:400] or type(error).__name__
             self._warn(
-                f"MLflow tracking at {uri} is off from here on ({reason}). Nothing is lost: results are kept as "
-                "records, and the same command or `python -m benchmarks import` brings them into MLflow later."
+                f"MLflow tracking at {uri} is off from now on ({reason}). Results are still recorded; the "
+                "same command or `python -m benchmarks import` adds them to MLflow later."
             )
 
     def _open(self, experiment: str) -> None:
@@ -121,18 +121,18 @@ class Mirror:
         self._mirrored = {run.data.tags["_cell_id"]: run.data.tags.get(MIRRORED) for run in self._search("run")}
 
     def _start(self, cell: RunConfig, cell_id: str, finished: Sequence[RoundRecord]) -> None:
-        """Open a run with the rounds of an earlier start."""
+        """Open a run with the rounds from before a restart."""
         self._live[cell_id] = self._create(cell, cell_id)
         self._add(cell_id, finished)
 
     def _add(self, cell_id: str, rounds: Sequence[RoundRecord]) -> None:
         if live := self._live.get(cell_id):
             live.rounds += rounds
-            # The bytes of earlier runs are known at the end, unless the run begins from no other.
+            # With earlier runs, total bytes are known only at the end.
             self._log_rounds(live, RunBytes(0, 0) if initial_of(live.cell) is None else None)
 
     def _finish(self, record: RunResult) -> None:
-        """Bring all of a record into its run, which is created if necessary."""
+        """Log a whole record to its run, which is created if necessary."""
         records_dir = self._results_dir / "records"
         answers, total = entries.answers_file(record, records_dir), run_bytes(record, in_folder(records_dir))
         tags, shown = entries.end_tags(record, self._table), asdict(self._table.shown(record.cell))
@@ -165,11 +165,11 @@ class Mirror:
         self._client.set_terminated(run_id, "FAILED" if record.diverged else "FINISHED")
         if begins_from := self._find(record.inputs.get("initial", {}).get("cell_id", "")):
             tags = {**tags, "begins_from": f"#/experiments/{self._experiment_id}/runs/{begins_from.info.run_id}"}
-        # Last, so that a kill before it leaves work for the next time.
+        # Last, so that a killed process's work is repeated next time.
         self._log(run_id, entries.final_points(record, self._table, total), tags=tags)
 
     def _end(self, status: str, tags: Mapping[str, str], spec_id: str = "") -> None:
-        """End the runs that are shown as running, or that of one configuration alone."""
+        """End the running runs, or only that of one configuration."""
         for cell_id, live in list(self._live.items()):
             if spec_id in ("", live.cell.spec_id):
                 del self._live[cell_id]
@@ -177,7 +177,7 @@ class Mirror:
                 self._client.set_terminated(live.run_id, status)
 
     def _set_state(self) -> None:
-        """Set the status of the table's run, and the number of its cells with a result, by the runs below it."""
+        """Set the table run's status and number of cells with a result, from its child runs."""
         runs = self._search("run")
         results = [run.data.tags for run in runs if MIRRORED in run.data.tags]
         others = {run.info.status for run in runs if MIRRORED not in run.data.tags}
@@ -190,7 +190,7 @@ class Mirror:
             self._client.set_terminated(self._parent_id, "FINISHED" if results else stopped)
 
     def _write_views(self, task: str) -> None:
-        """Write the experiment's tags that are missing or differ: its description, and the views of a task."""
+        """Write the experiment's missing or changed tags: its description, and a task's views."""
         experiment = self._client.get_experiment(self._experiment_id)
         views = self._table.views(task, experiment.creation_time or 0)
         for name, text in {**KIND, NOTE: self._table.paper, **views}.items():
@@ -198,7 +198,7 @@ class Mirror:
                 self._client.set_experiment_tag(self._experiment_id, name, text)
 
     def _parent(self) -> str:
-        """The id of the table's run, which is created if necessary."""
+        """The id of the table's run, created if necessary."""
         if not self._parent_id:
             with creating(self._results_dir):
                 runs = self._search("table")
@@ -208,7 +208,7 @@ class Mirror:
         return self._parent_id
 
     def _create(self, cell: RunConfig, cell_id: str) -> _LiveRun:
-        """Create a run of a cell, instead of one that another process left: records are the truth."""
+        """Create a cell's run, and replace another process's run, as records are authoritative."""
         with creating(self._results_dir):
             tags = {**entries.start_tags(cell, cell_id, self._table), PARENT: self._parent()}
             if old := self._find(cell_id):
@@ -225,12 +225,12 @@ class Mirror:
         return next(iter(self._search("run", f" and tags.`_cell_id` = '{cell_id}'")), None) if cell_id else None
 
     def _search(self, kind: str, condition: str = "") -> Sequence[Run]:
-        """The table's run ("table"), or the runs below it ("run")."""
+        """The table's run ("table"), or its child runs ("run")."""
         condition = f"tags.`_table` = '{self._table.id}' and tags.`_kind` = '{kind}'{condition}"
         return list(self._client.search_runs([self._experiment_id], condition, max_results=MAX_RUNS))
 
     def _log_rounds(self, live: _LiveRun, earlier: RunBytes | None) -> None:
-        """Log the points of a run's rounds that MLflow does not have."""
+        """Log the points of a run's rounds that MLflow lacks."""
         points = entries.round_points(live.rounds, earlier)
         self._log(live.run_id, {point: value for point, value in points.items() if point not in live.logged})
         live.logged |= points.keys()

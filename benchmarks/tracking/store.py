@@ -1,4 +1,4 @@
-"""Where MLflow keeps runs, how it is reached without long waits for a server that is down, and its web interface."""
+"""MLflow's store and web interface, with short timeouts if a server is down."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 DATABASE, ARTIFACTS = "mlflow.db", "mlartifacts"
 PORT = 5055
-RUNNING = "ui.json"  # in the results folder while the interface runs: its address
+RUNNING = "ui.json"  # the interface's address, in the results folder while it runs
 STOP_SECONDS = 10.0
-# Unless the user has set them. By default MLflow retries for many minutes if a server is down.
+# Users may override these. By default MLflow retries for many minutes if a server is down.
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-for _name, _value in ENVIRONMENT.items():  # before MLflow is imported
+for _name, _value in ENVIRONMENT.items():  # before importing MLflow
     os.environ.setdefault(_name, _value)
 
 
@@ -46,12 +46,12 @@ def default_tracking_uri(results_dir: Path) -> str:
     """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder."""
     if uri := os.environ.get("MLFLOW_TRACKING_URI"):
         return uri
-    # MLflow takes everything but % and ? literally, spaces too
+    # MLflow takes everything but % and ? literally, even spaces
     return "sqlite:///" + str(results_dir.resolve() / DATABASE).replace("%", "%25").replace("?", "%3F")
 
 
 def is_server(uri: str) -> bool:
-    """Whether a tracking server keeps the runs, which has its own web interface."""
+    """Whether the store is a tracking server, which has a web interface."""
     return uri.partition("://")[0].lower() in ("http", "https")
 
 
@@ -62,14 +62,14 @@ def without_password(uri: str) -> str:
 
 
 def creating(results_dir: Path) -> FileLock:
-    """The lock under which anything is created in MLflow, so that two processes never create the same twice."""
+    """The lock for creating anything in MLflow, so that two processes never create the same entry."""
     folder = results_dir / "locks"
     folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / "mlflow.lock", is_singleton=True)  # a process may take it again while it holds it
+    return FileLock(folder / "mlflow.lock", is_singleton=True)  # reentrant
 
 
 def connect(uri: str) -> MlflowClient:
-    """A client of the store, which creates a database's schema at its first request (seconds)."""
+    """A client for the store; its first request creates a database's schema, which takes seconds."""
     from mlflow import MlflowClient
     from mlflow.store.db import utils
 
@@ -81,9 +81,9 @@ def connect(uri: str) -> MlflowClient:
 
 
 def follow_folder(results_dir: Path) -> None:
-    """Point the database of a results folder that was moved or copied to the artifacts next to it.
+    """After a results folder was moved or copied, point its database to the artifacts next to it.
 
-    MLflow keeps absolute addresses of artifacts and has no call that changes them.
+    MLflow stores absolute artifact paths and has no call to change them.
     """
     database, folder = results_dir / DATABASE, results_dir.resolve() / ARTIFACTS
     if not database.is_file():
@@ -101,7 +101,7 @@ def follow_folder(results_dir: Path) -> None:
 
 
 def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str) -> str:
-    """The id of the experiment of that name, which is created if necessary; UserError if it was deleted."""
+    """The id of the experiment with that name, created if necessary; UserError if it was deleted."""
     follow_folder(results_dir)
     if experiment := client.get_experiment_by_name(name):
         number = str(experiment.experiment_id)
@@ -120,7 +120,7 @@ def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str
 
 
 def address_of(uri: str, results_dir: Path) -> str:
-    """Where a browser finds the runs: the tracking server, or the interface that `make ui` serves."""
+    """The web address of the runs: the tracking server, or the interface from `make ui`."""
     if is_server(uri):
         return without_password(uri).rstrip("/")
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -133,8 +133,8 @@ def address_of(uri: str, results_dir: Path) -> str:
 def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT) -> int:
     """Run MLflow's web interface until Ctrl-C; returns the exit status.
 
-    If a tracking server keeps the runs, this only prints its address.
-    Raises UserError if there is nothing to show, the address cannot be used, or MLflow ends by itself.
+    If the store is a tracking server, it only prints the address.
+    Raises UserError if there is nothing to show, the address is unusable, or MLflow stops.
     """
     if is_server(uri):
         _show("A tracking server keeps the runs", uri, address_of(uri, results_dir))
@@ -143,7 +143,7 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
     if uri == default_tracking_uri(results_dir) and "MLFLOW_TRACKING_URI" not in os.environ and not database.exists():
         raise UserError(
             f"expected MLflow's database at {database}, found none: run a benchmark first, such as `make demo`, "
-            f"or take in records with `python -m benchmarks import`."
+            f"or add records with `python -m benchmarks import`."
         )
     follow_folder(results_dir)
     try:
@@ -157,7 +157,7 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
     address = f"http://[{local}]:{port}" if ":" in local else f"http://{local}:{port}"
     stores = ["--backend-store-uri", uri, "--registry-store-uri", uri]
     artifacts = ["--artifacts-destination", str(results_dir.resolve() / ARTIFACTS)]
-    # one worker for one reader: each takes half a gigabyte
+    # one worker, as each takes half a gigabyte
     options = ["--host", host, "--port", str(port), "--workers", "1", "--uvicorn-opts", "--log-level warning"]
     with tempfile.TemporaryFile("w+") as log, interrupted_by("SIGTERM", "SIGHUP"):
         server = subprocess.Popen(
@@ -165,7 +165,7 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
             env={"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **os.environ},
             stdout=log,
             stderr=log,
-            start_new_session=True,  # all of its processes end with this one
+            start_new_session=True,  # so that all its processes end with this one
         )
         try:
             while server.poll() is None and not _listens(address):
@@ -195,9 +195,9 @@ def _listens(address: str) -> bool:
 
 
 def _show(title: str, uri: str, address: str) -> None:
-    """Print the address, and a link for each experiment that has a view of its runs."""
+    """Print the address, and a link per experiment with a view of its runs."""
     print(f"{title}: {address}")
-    with suppress(Exception):  # MLflow raises what its stores raise; the address is printed all the same
+    with suppress(Exception):  # MLflow raises its stores' errors; the address is printed anyway
         for entry in connect(uri).search_experiments(order_by=["name ASC"]):
             if PREFIX + ALL_RUNS in entry.tags:
                 print(f"{entry.name}:\n  {link(address, entry.experiment_id)}")

@@ -1,6 +1,6 @@
-"""What MLflow shows of a table: how each run appears in it, and the saved views that list its runs.
+"""A table in MLflow: how each run appears, and the saved views of its runs.
 
-All of this follows from the table's definition, never from the part of it that a command runs.
+Everything follows from the table's definition, independent of the part that a command runs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, canonical_json
 
-PREFIX = "mlflow.sharedViewState."  # of the experiment tags in which MLflow keeps views, before a view's key
-ALL_RUNS = "all-runs"  # key of the view of everything in an experiment
-KIND = {"mlflow.experimentKind": "custom_model_development"}  # no traces of language models
+PREFIX = "mlflow.sharedViewState."  # of experiment tags that store views; a view's key follows
+ALL_RUNS = "all-runs"  # key of the view with all runs of an experiment
+KIND = {"mlflow.experimentKind": "custom_model_development"}  # not language models' traces
 # Column -> width in points: method, score and bytes fit a screen of 1440 points next to MLflow's assistant.
 _FIRST = {"tags.`method`": 140, "tags.`task`": 58}
 _REST = {"metrics.`uplink_MB`": 98, "metrics.`downlink_MB`": 120, "tags.`published`": 185}
@@ -27,9 +27,9 @@ _REST |= {"tags.`changes`": 160}
 class TableCell:
     """How a table shows a run.
 
-    rows, method: ids and names of the rows that show it. score: the score of its column, "test/f1", or "".
-    published: that score in the paper, in the metric's unit. is_reference: whether it is no row of the paper, such as
-    central training. command: repeats the run.
+    rows, method: ids and names of its rows. score: its column's score, "test/f1", or "". published: that score in the
+    paper, in the metric's unit. is_reference: whether the paper lacks the row, such as central training. command:
+    repeats the run.
     """
 
     rows: tuple[str, ...] = ()
@@ -47,11 +47,11 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table at a scale; a user's changes make it another table.
+    """A table at a scale; with a user's changes it is another table.
 
-    id: letters, digits and hyphens, by which views select its runs. name: of its run. changes: the user's, or "".
-    title, paper: descriptions of the table's run and of the experiment. scores: task -> the score of its column.
-    places: the number of rows × columns. has_methods: whether it shows anything but references.
+    id: letters, digits and hyphens; views select its runs by it. name: its run's name. changes: the user's, or "".
+    title, paper: descriptions for the table's run and the experiment. scores: task -> its column's score. places: the
+    number of rows × columns. has_methods: whether it shows more than references.
     cells: definition_id -> how it shows that run. is_comparable: whether a record may be compared with the paper.
     """
 
@@ -68,18 +68,17 @@ class Table:
     is_comparable: Callable[[RunResult], bool] = lambda record: False
 
     def shown(self, cell: RunConfig) -> TableCell:
-        """How the table shows a run; an earlier run, from which others begin, has no row."""
+        """How the table shows a run; earlier runs have no row."""
         return self.cells.get(cell.definition_id, TableCell(method=cell.algorithm))
 
     def views(self, task: str, created: int) -> dict[str, str]:
-        """Experiment tags: the views in which a result on a task appears.
+        """Experiment tags for the views that show a task's results.
 
-        A view of one task leaves out reference rows, so its first row is the best method. Other views are sorted by
-        task.
+        A view of one task omits reference rows, so that its first row is the best method. Other views sort by task.
 
         Args:
-            task: A task that has a result.
-            created: When the experiment was created, in milliseconds since 1970, so that a view never changes.
+            task: A task with a result.
+            created: The experiment's creation time in milliseconds since 1970, so that views never change.
         """
         of_table = f"tags.`_table` = '{self.id}'"
         of_task = f"{of_table} and tags.`task` = '{task}'"
@@ -93,21 +92,21 @@ class Table:
             states[f"{self.id}-{task}", name] = _state(of_task + competing, score)
             states[f"{self.id}-{task}-curves", f"{name}: score by round"] = _state(of_task, score) | _curves(score)
         return {
-            # MLflow 3.17 reads the state as a text, earlier versions the fields themselves
+            # MLflow 3.17 reads the state as a text, earlier versions as fields
             PREFIX + key: canonical_json({**state, "name": name, "createdAt": created, "state": canonical_json(state)})
             for (key, name), state in states.items()
         }
 
 
 def link(address: str, experiment_id: str, key: str = ALL_RUNS) -> str:
-    """The page that shows a view."""
+    """The address of a view's page."""
     mode = "&compareRunsMode=CHART" if key.endswith("-curves") else ""
-    # without the type of work, MLflow's side bar is that of language models' traces
+    # without workflowType, MLflow shows the side bar for language models' traces
     return f"{address}/#/experiments/{experiment_id}/runs?viewStateShareKey={key}{mode}&workflowType=machine_learning"
 
 
 def _state(condition: str, score: str = "") -> dict[str, Any]:
-    """A table of runs: the best score first, or by task if the runs have no common score."""
+    """A table of runs, sorted by score, or by task if the runs have no common score."""
     shown = "score" if score and metric(score).unit != "%" else "score_percent"
     columns = {**_FIRST, f"metrics.`{shown}`": 106, **_REST}
     return {
@@ -128,7 +127,7 @@ def _state(condition: str, score: str = "") -> dict[str, Any]:
 
 
 def _curves(score: str) -> dict[str, Any]:
-    """One chart of a score by round: a line for each method, its mean over seeds."""
+    """A chart of a score by round: one line per method, the mean over seeds."""
     chart = {"uuid": "score", "type": "LINE", "metricSectionId": "scores", "runsCountToCompare": 100, "range": {}}
     x_axis = {"xAxisKey": "step", "xAxisScaleType": "linear", "selectedXAxisMetricKey": "", "useGlobalXaxisKey": True}
     y_axis = {"yAxisKey": "metric", "yAxisExpressions": [], "scaleType": "linear", "useGlobalLineSmoothing": True}

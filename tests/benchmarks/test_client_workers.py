@@ -58,7 +58,7 @@ def test_clients_that_take_turns_on_one_transformer_stay_in_one_process_and_the_
     record = run_cell(cell, replace(settings, client_workers=2), events)
     assert "client_workers" not in record.environment
     (started,) = events.of(CellStarted)
-    assert started.note == "fedbert_parallel: its rounds are one piece each, --client-workers is without effect"
+    assert started.note == "fedbert_parallel: its rounds cannot be divided, so --client-workers has no effect"
 
 
 def test_without_ray_there_is_one_clear_error(settings, monkeypatch):

@@ -102,12 +102,12 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "another type": ([*RUN, "--set", "training.rounds=two"], "training.rounds"),
     "no part of a batch": ([*RUN, "--micro-batch", "0"], "--micro-batch: expected auto, or a whole number above 0"),
     "no such device": ([*RUN, "--tasks", "mrpc", "--device", "toaster"], "device 'toaster': expected cpu, cuda"),
-    "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder that holds"),
+    "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder with"),
     "no data folder": ([*RUN, "--data-dir", "/no/such/folder"], "expected a folder, found nothing. Set DATA_DIR"),
-    "no records": (["report", TABLE, "--tasks", "rte"], "belongs to what was asked for: run it first"),
+    "no records": (["report", TABLE, "--tasks", "rte"], "found none of these tables: run them first"),
 }
 WRONG_VALUES = {
-    "options.critical_layer=13": "critical layer 13: expected 0 to 12, of the paper's 12 layers",
+    "options.critical_layer=13": "critical layer 13: expected 0 to 12, as the paper's model has 12 layers",
     "options.dropout=0.5": "fedsplitbert: unknown options ['dropout']",
     "training.precision=fp16": "precision fp16 needs a GPU",
     "clients=100000": "100000 clients cannot share 240 examples",
@@ -117,7 +117,7 @@ WRONG_TABLES = {
     OWN.format(id="fedsplitbert-table1"): "the id fedsplitbert-table1 is taken",
     "BENCHMARK = 1\n": "expected BENCHMARK to be a Benchmark, found int",
     "import no_such_module\nBENCHMARK = 1\n": "cannot be imported",
-    "": "found none there",
+    "": "found none",
 }
 
 

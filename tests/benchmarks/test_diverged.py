@@ -82,7 +82,7 @@ def test_a_diverged_run_stops_those_that_start_from_it(settings, events):
     (finished,) = events.of(CellFinished)
     assert finished.record.diverged["round"] == 1
     (reason,) = {failed.message for failed in events.of(CellFailed)}
-    assert reason.startswith(f"{before.label}, from which it begins, diverged in round 1: training diverged")
+    assert reason.startswith(f"its earlier run {before.label} diverged in round 1: training diverged")
     assert len(list(read_results(settings.records_dir))) == 1
     assert not (settings.results_dir / "weights").exists()
     with pytest.raises(UserError, match="diverged in round 1"):

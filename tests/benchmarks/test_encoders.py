@@ -32,7 +32,7 @@ def test_doctor_prints_what_an_encoders_files_have(tiny_encoder, tmp_path, capsy
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"ok   encoder: {tiny_encoder.name} (bert): ")
     assert any(line.startswith("ok   tensors: ") and " used" in line for line in lines)
-    assert any(line.startswith("ok   drawn at random: a task's classifier") for line in lines)
+    assert any(line.startswith("ok   randomly initialised: a task's classifier") for line in lines)
     assert sum(line.startswith("ok   tokenizer, ") for line in lines) == 5
     assert len(lines) <= 10
 
@@ -51,7 +51,7 @@ def test_parts_that_are_drawn_are_named(tiny_encoder):
 def test_show_names_what_a_scale_draws(capsys):
     assert main(["show", "fedsplitbert-table3"]) == 0
     scales = capsys.readouterr().out.partition("\nScales\n")[2].partition("\n\n")[0].splitlines()
-    drawn = {line: scales[place - 1].split()[0] for place, line in enumerate(scales) if "drawn at random" in line}
+    drawn = {line: scales[place - 1].split()[0] for place, line in enumerate(scales) if "randomly initialised" in line}
     assert {scale: line.rpartition(": ")[2] for line, scale in drawn.items()} == {
         "demo": "all weights",
         "literal": "pooler",  # MiniLM was trained without its pooler; at lite the head is the average

@@ -148,7 +148,7 @@ def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(cells, on
     first, then = events.of(CellFailed)
     assert first.cell == cells[0]
     assert "its process died 3 times, possibly out of memory; finished rounds are saved" in first.message
-    assert then.message == f"{cells[0].label}, from which it begins, could not be computed"
+    assert then.message == f"its earlier run {cells[0].label} failed"
     assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
     for reused in (1, len(cells)):  # the next start computes the others, with the events of their processes
         events.clear()
@@ -192,7 +192,7 @@ def test_a_failed_cell_stops_those_that_start_from_it_alone(cells, settings, eve
     assert run_cells([bad, replace(cells[0], initial=bad), cells[1]], settings, events) == 2
     first, then = events.of(CellFailed)
     assert "no-such-head" in first.message
-    assert then.message == f"{bad.label}, from which it begins, could not be computed"
+    assert then.message == f"its earlier run {bad.label} failed"
     assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
 
 
@@ -232,7 +232,7 @@ def test_a_lock_that_was_lost_while_the_machine_slept(cells, one_by_one, setting
 def test_a_machine_without_the_results_folder(cells, settings):
     end = compute_elsewhere(Job(cells[0], False), settings, False, {})
     assert isinstance(end, CellFailed)
-    assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
+    assert "set RESULTS_DIR to a folder with the same path on all of them" in end.message
 
 
 def test_slurm_and_ray_that_cannot_work_are_refused(cells, settings):

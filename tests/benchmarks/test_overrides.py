@@ -78,7 +78,7 @@ WRONG = {
     "initial.seed=1": "--set initial.seed: expected a cell with initial, .* found one without it",
     "training.round=2": "unknown field; expected one of .*options.<name>, .* Did you mean 'training.rounds'",
     "training.rounds": "--set training.rounds: expected field=value, such as",
-    f"options.a={'[' * 99999}": "found too many levels of lists and groups",
+    f"options.a={'[' * 99999}": "found too many nested lists and groups",
     **{f"{name}=x": f"--set {name}: unknown field; .*training.rounds" for name in (
         "mood", "training", "training.rounds.x", "head.x", "scale", "task", "source", "backbone", "initial.scale",
     )},

@@ -138,7 +138,7 @@ def test_a_second_plan_is_the_same_and_needs_no_torch(tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples: name the folder of the data with"),
+        (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples: name the data folder with"),
         (["--scale", "lite", "--tasks", "arsarcasm", "--data-dir", "no-such-folder"], "the data directory"),
         (["--set", "options.features=trimmed"], "bytes that depend on the texts themselves"),
     ],
@@ -179,5 +179,5 @@ def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(
     assert "│ MRPC, RTE, WNLI │ FedAvg │ 6 │ 127.77 MB │" in out
     assert "│ MRPC │ FedSplitBERT │ 6 │ 106.47 MB │" in out  # c differs from task to task
     assert "│ RTE, WNLI │ FedSplitBERT │ 6 │ 63.88 MB │ 127.76 MB │ 0.77 GB │ 0.27 GB │" in out
-    assert "Nothing is sent: Majority-class baseline, by client, Centralised training." in out
-    assert "Nothing is sent but 0.27 GB one-time: Local only." in out
+    assert "Sends nothing: Majority-class baseline, by client, Centralised training." in out
+    assert "Sends nothing but 0.27 GB one-time: Local only." in out

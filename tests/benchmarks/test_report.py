@@ -51,7 +51,7 @@ def test_one_page_from_several_folders(finished_results, frozen_results, tmp_pat
 
 def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusal):
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
-    assert "belongs to what was asked for: run it first" in refusal(["report", "--scale", "literal", *places])
+    assert "found none of these tables: run them first" in refusal(["report", "--scale", "literal", *places])
     assert "unknown scale 'huge'" in refusal(["report", "--scale", "huge", *places])
 
 
@@ -133,13 +133,13 @@ def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, capsy
     assert import_from(given_folder, results) == 0
     (record,) = read_results(results / "records")
     out = capsys.readouterr().out
-    assert "1 records imported, 0 were present already" in out
-    assert f"imported without predictions, which {given_folder} lacks: {record.file_name}" in out
+    assert "1 records imported, 0 already present" in out
+    assert f"imported without predictions, as {given_folder} lacks them: {record.file_name}" in out
     path.write_bytes(content)
     for _ in range(2):
         assert import_from(given_folder, results) == 0
         out = capsys.readouterr().out
-        assert "0 records imported, 1 were present already" in out
+        assert "0 records imported, 1 already present" in out
         assert "without predictions" not in out
         assert contents(results / "records") == contents(given_folder)
 

@@ -70,10 +70,10 @@ def test_missing_data_are_named_once_and_the_hub_is_not_asked(hub, refused, data
     absent = data_dir / "absent"
     assert f"data directory {absent}: expected a folder, found nothing" in refused("lite", absent, command)
     message = refused("lite", data_dir, command)
-    assert message.startswith(f"{data_dir}/MRPC: MRPC lacks dev.tsv; add what is missing, or accept")
+    assert message.startswith(f"{data_dir}/MRPC: MRPC lacks dev.tsv; add it, or accept")
     (data_dir / "MRPC" / "train.tsv").unlink()
     message = refused("lite", data_dir, command)
-    assert message.startswith(f"no data of MRPC: looked in {data_dir}/ for glue_data/MRPC/train.tsv, MRPC/train.tsv, ")
+    assert message.startswith(f"no MRPC data: looked in {data_dir}/ for glue_data/MRPC/train.tsv, MRPC/train.tsv, ")
     assert message.count("MRPC:") == 1
     assert hub == []
 

@@ -136,7 +136,7 @@ def test_a_record_that_was_edited_is_refused(tmp_path):
     assert read_result(forged(tmp_path / "it.json", lambda value: None)).outcome == RECORD.outcome
     path = write_result(tmp_path, RECORD)
     path.write_text(path.read_text().replace('"train_loss": 0.6', '"train_loss": 0.1'))
-    with pytest.raises(UserError, match="does not have its checksum: it was changed after the run"):
+    with pytest.raises(UserError, match="checksum does not match its content: it was changed after the run"):
         read_result(path)
 
 

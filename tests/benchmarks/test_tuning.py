@@ -50,10 +50,10 @@ def test_values_are_read_as_set_reads_them():
         (["--grid", f"{RATE}=1e-3", "--grid", f"{RATE}=1e-4"], "expected each field once"),
         (["--grid", f"{LAYER}=6", "--methods", "fedavg"], "no options.critical_layer to tune in fedavg"),
         (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
-        (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep decides training.learning_rate"),
-        (["--grid", f"{RATE}=1e-3", "--adopt"], "takes what the definition tunes"),
+        (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep tunes training.learning_rate"),
+        (["--grid", f"{RATE}=1e-3", "--adopt"], "is for the definition's grid"),
         (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16 at the scale demo; the definition"),
-        (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
+        (["--methods", "fedadam", "--set", "options.server={}"], "tunes options.server.learning_rate"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path, capsys, args, expected):
@@ -136,7 +136,7 @@ def sweep(folder: Path, *args: str) -> int:
 @pytest.mark.slow
 def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(tmp_path, capsys, monkeypatch):
     assert sweep(tmp_path, "--adopt") == 2
-    assert "--adopt: fedsplitbert-table3 reads no choices at the scale demo" in capsys.readouterr().err
+    assert "--adopt: fedsplitbert-table3 has no file for choices at the scale demo" in capsys.readouterr().err
     search = Search({"fedavg": {RATE: (1e-4, 1e-3, 2e-3)}}, 1, seeds=(77,), chosen=tmp_path / "chosen.json")
     table, demo = searched(search)
     monkeypatch.setattr(tables, "BENCHMARKS", (table,))

@@ -43,15 +43,12 @@ def test_a_whole_table_is_one_matrix(table3, whole):
     found = lines(table3, whole, width=200)
     assert len(found) == 1 + 2 + len(table3.rows) + 3
     assert found[0].endswith("63 of 63 cells run")
-    assert (
-        found[1]
-        == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that are not in the paper."
-    )
+    assert found[1] == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that the paper lacks."
     assert found[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
     assert found[2].split()[-1] == "Average"
     (split,) = (line for line in found if line.startswith("FedSplitBERT  "))
     assert split.split()[1:] == ["75.50", "±", "0.71"] * len(table3.columns) + ["75.50"]
-    assert found[-3] == "Generated data: the scores say nothing about the methods."
+    assert found[-3] == "Generated data: scores are no evidence about methods."
     assert "; FedSplitBERT 500.0 kB; " in found[-2]
     assert found[-1] == "All runs together: uplink 162.0 MB, downlink 0.20 MB."
 
@@ -79,7 +76,7 @@ def test_a_table_of_bytes_ends_with_the_gain_that_was_measured(table3, whole):
     scores = page(request_for(table3, table3.scale("demo"), whole))
     of_bytes = replace(scores, ranks=False, frame=lambda: pd.DataFrame(measured))
     *_, said, heading, fedavg, split = summary(of_bytes, 110)
-    assert said == "Gain: the bytes of the baseline divided by those of the method."
+    assert said == "Gain: the baseline's bytes divided by the method's."
     assert [line.split() for line in (heading, fedavg, split)] == [
         ["over", "FedAvg"],
         ["FedAvg", "1.00"],

@@ -67,7 +67,7 @@ def test_a_malformed_line_is_an_error_with_file_and_line_and_leniency_counts_it(
     damaged = {**files, name: f"{files[name]}{before}{line}\n"}
     folder = write(tmp_path, damaged)
     number = len(re.findall("\r\n|\n|\r", damaged[name]))
-    with pytest.raises(UserError, match=rf"{re.escape(str(folder / name))}:{number}: {reason}; mend the .*--lenient"):
+    with pytest.raises(UserError, match=rf"{re.escape(str(folder / name))}:{number}: {reason}; fix the .*--lenient"):
         of.load(DataSource(folder))
     data = of.load(DataSource(folder, lenient=True))
     assert [(row.file, row.line) for row in data.skipped] == [("/".join(name.split("/")[-2:]), number)]
@@ -84,14 +84,14 @@ def test_missing_files_are_named(of, tmp_path):
     on_hub = of.id not in ("nicta-piboso", "scierc")
     assert ("leave DATA_DIR unset" in str(error.value)) == on_hub
     if not on_hub:
-        with pytest.raises(UserError, match=r"no copy on the .* hub .*set DATA_DIR .*github.com/.*with train.txt"):
+        with pytest.raises(UserError, match=r"no known copy on .* hub .*set DATA_DIR .*github.com/.*with train.txt"):
             of.load(DataSource())
     *rest, last = files_of(of)
     if not rest or of.id.startswith("corpus-"):
         return
     folder = write(tmp_path, {name: content for name, content in files_of(of).items() if name != last})
     if of.family == "glue":
-        with pytest.raises(UserError, match=rf"lacks {Path(last).name}; add what is missing, or .*--lenient"):
+        with pytest.raises(UserError, match=rf"lacks {Path(last).name}; add it, or .*--lenient"):
             of.load(DataSource(folder))
         assert of.load(DataSource(folder, lenient=True)).notes == (f"partial: {Path(last).name} not found",)
     else:

@@ -111,7 +111,7 @@ def test_papers_of_the_field_are_passages_and_are_read_once(release, tmp_path, m
     assert load(tmp_path / "data", extracts=folder).digest == before  # damaged: it is read again
     (release / "metadata_10.jsonl").write_text(paper(8))
     assert texts(load(tmp_path / "data", extracts=folder).pool)[-1] == "Title 8. Abstract 8 goes on"
-    with pytest.raises(UserError, match=r"passages cannot be kept there .* RESULTS_DIR"):
+    with pytest.raises(UserError, match=r"passages cannot be stored there .* RESULTS_DIR"):
         load(tmp_path / "data", extracts=file / "extracts")
     with pytest.raises(UserError, match="computer science: expected passages, found none"):
         load(tmp_path / "data", "corpus-computer-science")

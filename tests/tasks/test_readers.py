@@ -115,7 +115,7 @@ def test_a_fault_has_its_line_and_the_next_record_is_read(read, reader, record, 
 
 @pytest.mark.parametrize("header", [b"", b"text\ttext\tlabel", "text\tlabel".encode("utf-16")])
 def test_a_wrong_header_is_an_error(read, header):
-    expected = "file:1: expected a header with each of the columns text, label once, found .*; get"
+    expected = "file:1: expected a header with the columns text, label, each once, found .*; get"
     for reader in (TSV, CSV):
         with pytest.raises(UserError, match=expected):
             read(reader, header)
@@ -247,7 +247,7 @@ def test_a_missing_file_of_two_is_refused(lenient, tmp_path):
 
 def test_a_training_set_that_is_absent_as_a_whole_is_accepted_leniently_and_noted(tmp_path):
     folder = shards(tmp_path, "validation-00000-of-00001")
-    with pytest.raises(UserError, match=r"RTE lacks train-00000-of-00001\.parquet; add what is missing, or accept"):
+    with pytest.raises(UserError, match=r"RTE lacks train-00000-of-00001\.parquet; add it, or accept"):
         load("rte", folder)
     data = load("rte", folder, lenient=True)
     assert (len(data.pool), data.notes) == (4, ("partial: train.tsv not found",))

@@ -199,7 +199,7 @@ def test_an_unusable_store_is_warned_about_once_and_the_run_goes_on(uri, tmp_pat
         mirror.log_report([tmp_path / "text"])
     assert time.monotonic() - started < SECONDS_OF_AN_OUTAGE
     (warning,) = store.warnings
-    assert "is off from here on" in warning
+    assert "is off from now on" in warning
     assert "python -m benchmarks import" in warning
     assert "secret" not in warning
     assert capfd.readouterr() == ("", "")

@@ -38,7 +38,7 @@ def test_a_malformed_address_switches_tracking_off_with_one_warning(wrong, tmp_p
     warnings: list[str] = []
     Mirror(wrong, tmp_path, "paper", Table("t", "t"), warnings.append).close()
     (warning,) = warnings
-    assert "is off from here on" in warning
+    assert "is off from now on" in warning
     assert "secret" not in warning
 
 

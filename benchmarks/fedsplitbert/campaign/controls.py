@@ -1,6 +1,6 @@
-"""Controls of the label-prior study: three clients whose label shares are equal and who differ in something else.
+"""Controls for the label-prior study: three clients with equal label shares that differ in another way.
 
-Clients that differ in their sources, and clients of which one has a fifth of its labels flipped (docs/protocol.md).
+Either their sources differ, or a fifth of one client's labels is flipped (docs/protocol.md).
 """
 
 from __future__ import annotations
@@ -19,21 +19,19 @@ from benchmarks.publication import deviations
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import DataSource, Task, TaskData, TextExamples, task
 
-SOURCES = ("mrpc", "qqp", "qnli")  # pairs of texts with two labels
-LIKE = "sst2"  # split and scored at the lite scale as SST-2
-PER_LABEL, GENERATED = 800, 30  # examples of each label at each client
+SOURCES = ("mrpc", "qqp", "qnli")  # text pairs with two labels
+LIKE = "sst2"  # split and scored like SST-2 at the lite scale
+PER_LABEL, GENERATED = 800, 30  # examples per label and client
 FLIPPED = 0.2
 
 Load = Callable[[str], TaskData]
 
 
 def _balanced(name: str, pool: TextExamples, per_label: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of a random part of the pool with as many examples of each label."""
+    """Positions of a random part of the pool with equally many examples per label."""
     fewest = int(np.bincount(pool.labels, minlength=2).min())
     if fewest < per_label:
-        raise UserError(
-            f"{name}: expected at least {per_label} examples of each label, found {fewest}; use all its files"
-        )
+        raise UserError(f"{name}: expected at least {per_label} examples per label, found {fewest}; use all its files")
     each = [rng.permutation(np.flatnonzero(pool.labels == label))[:per_label] for label in (0, 1)]
     return np.sort(np.concatenate(each))
 
@@ -52,7 +50,7 @@ def _part(pool: TextExamples, chosen: np.ndarray) -> TextExamples:
 
 
 def mixed(load: Load, per_label: int = PER_LABEL) -> TaskData:
-    """Examples of three tasks, one after the other, with equal label shares."""
+    """Examples of three tasks in sequence, with equal label shares."""
     rng = np.random.default_rng([0, *b"mixed-pairs"])
     data = [load(source) for source in SOURCES]
     parts = [
@@ -122,7 +120,7 @@ TASKS = (
 
 
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """A run on SST-2, with this task's examples, of which each client gets a third in the data's order."""
+    """SST-2's base configuration, with this task's examples split in three, in the data's order."""
     like = replace(column, task=LIKE)
     run = paper.base_cell(row, like, scale, seed)
     return replace(run, task=column.task, partition={"scheme": "in-order"}, grouped=False)
@@ -143,9 +141,9 @@ BENCHMARK = replace(
     deviations=(
         *EVIDENCE.deviations,
         *deviations(f"""
-- controls: Each client has {2 * PER_LABEL} examples, as many of each label. On the first column each client's are of
-  another task. On the second all are SST-2's, and {FLIPPED:.0%} of each label of the first client's are flipped, for
-  training and testing, which leaves the best answers as they are.
+- controls: Each client has {2 * PER_LABEL} examples, equally many per label. In the first column each client has
+  another task's examples. In the second all are SST-2's, and {FLIPPED:.0%} of each of the first client's labels are
+  flipped, for training and testing, which does not change the best answers.
 """),
     ),
 )

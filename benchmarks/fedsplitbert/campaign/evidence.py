@@ -1,4 +1,4 @@
-"""FedSplitBERT on fresh seeds: the rows that the protocol compares, each tuned with the same budget (docs/protocol.md).
+"""FedSplitBERT on fresh seeds: the protocol's rows, each tuned with the same budget (docs/protocol.md).
 
 python -m benchmarks campaign
 """
@@ -21,13 +21,13 @@ _LAYERS = tuple(
 _FP16 = _LAYERS[1].changed({"codec": "fp16"}, id="c6-fp16", name="c = 6, fp16", tuned_as="c6")
 EVEN = replace(studies.EVEN, tuned_as="")
 _C6_EVEN = replace(_LAYERS[1], id="c6-iid", name="c = 6, labels shared out evenly", tuned_as="c6", note=EVEN.note)
-# Unlike Table IV's rows, each fixed c has its own rate: a rate that was tuned together with another c favours that c.
+# Unlike in Table IV, each fixed c has a separately tuned rate: a rate tuned with another c would favour that c.
 _GRIDS = {id: {"training.learning_rate": paper.RATES} for id in (EVEN.id, *(row.id for row in _LAYERS))}
 _SEARCH = replace(paper.MINIATURE, grids={**paper.MINIATURE.grids, **_GRIDS})
 
 
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Table III's run, or one with even labels; STS-B has scores, not labels, and is split at random."""
+    """Table III's run, or one with even labels; STS-B, which has scores, is split at random."""
     run = paper.base_cell(row, column, scale, seed)
     if row.id not in (EVEN.id, _C6_EVEN.id):
         return run

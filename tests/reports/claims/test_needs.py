@@ -76,7 +76,7 @@ def test_plan_names_every_claim_and_a_stand_in_that_alone_has_data(tmp_path, cap
     plan = ["plan", "fedbfpt", "--claims", "--scale", "lite", "--results-dir", str(tmp_path / "r")]
     assert main([*plan, "--data-dir", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "nicta-piboso replaces rct20k: no data of PubMed 20k RCT" in out
+    assert "nicta-piboso replaces rct20k: no PubMed 20k RCT data" in out
     assert "make fedbfpt-appendix2 SCALE=lite TASKS=nicta-piboso " in out
     assert "what 5 seeds (7 where rounds are counted) still need" in " ".join(out.split())
     assert all(f"│ {key} " in out for key in ("1a", "5h", "7"))
