@@ -50,7 +50,7 @@ BYTES = another(
 - head: The head h (pooler and classifier, or the classifier alone at the lite scale) is counted where it is sent.
 - bitfit: BitFit trains L(7d + f) + d biases of the encoder. The bias of the pooler belongs to the head.
 - codec-forms: Σ is over the tensors v that are sent, the head's included; QSGD's norms and top-k's places are counted.
-- rounds (demo): Two rounds of one epoch, which show the bytes; no scores.
+- rounds: Two rounds of one epoch on a few examples, which show the bytes; no scores.
 """,
     view=View(
         "sent",
