@@ -53,6 +53,10 @@ class TableView:
         """The figure, if the view has one."""
         raise NotImplementedError
 
+    def conclusions(self) -> Iterator[str]:
+        """Sentences above the tables: what their numbers come to."""
+        yield from ()
+
     def finding(self) -> tuple[str, str] | None:
         """For the first page: what was measured, and its numbers."""
         return None

@@ -92,7 +92,7 @@ def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> s
     link = Path(os.path.relpath(picture, folder)).as_posix() if picture else ""
     parts = [
         f"# {heading}",
-        f"**{escape(shows)}**",
+        escape(" ".join(page.conclusions)) or f"**{escape(shows)}**",
         f"{escape(page.request.benchmark.title)}: {page.request.coverage}. [Back](../README.md)",
         f"![{heading}]({link})" if picture else "",
         *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),

@@ -83,7 +83,7 @@ class Page:
     """Tables, the notes under them, the numbers in long form, and a figure if there is one.
 
     ranks: whether the page is about the methods' scores, so that one method is the best. finding: what was measured
-    and its numbers, for the first page.
+    and its numbers, for the first page. conclusions: sentences above the tables.
     """
 
     request: Request
@@ -93,6 +93,7 @@ class Page:
     figure: Callable[[], Figure] | None = None
     ranks: bool = True
     finding: tuple[str, str] | None = None
+    conclusions: tuple[str, ...] = ()
 
     @property
     def run(self) -> int:

@@ -48,7 +48,7 @@ def titled_table(grid: Grid, width: int | None = None) -> str:
 def markdown(page: Page) -> str:
     """Tables and notes under a heading."""
     parts = [f"# {escape(page.request.heading)}", escape(page.request.benchmark.title)]
-    parts += map(titled_table, page.grids)
+    parts += filter(None, [" ".join(map(escape, page.conclusions)), *map(titled_table, page.grids)])
     parts.append("\n".join(f"- {escape(note)}" for note in page.notes))
     return "\n\n".join(parts) + "\n"
 
@@ -102,6 +102,8 @@ def terminal_tables(page: Page, width: int) -> Iterator[Table]:
 
 def print_page(page: Page, console: Console, tables: bool = True, notes: bool = True) -> None:
     """Print the tables and the notes under them, or one of both."""
+    if tables and page.conclusions:
+        console.print(Text(" ".join(page.conclusions)))
     for table in terminal_tables(page, console.width) if tables else ():
         console.print(table)
     for note in page.notes if notes else ():

@@ -46,4 +46,4 @@ def show(view: TableView) -> Page:
     """A view's page."""
     grids, notes = tuple(view.grids()), tuple(view.notes())
     figure = None if type(view).plot is TableView.plot else view.plot
-    return Page(view.request, grids, notes, view.frame, figure, view.ranks, view.finding())
+    return Page(view.request, grids, notes, view.frame, figure, view.ranks, view.finding(), tuple(view.conclusions()))

@@ -40,6 +40,7 @@ MEGABYTE, MINUTE = 10**6, 60
 BUDGETS = 40  # points of a curve
 NAMED = 4  # pairs in a sentence, at most
 FEWEST = 2  # methods that have an order
+LEAST_CHANCE = 0.05  # of being the best, from which on a method is named
 
 
 @dataclass(frozen=True)
@@ -183,42 +184,41 @@ class Orders(TableView):
     def grids(self) -> Iterator[Grid]:
         """Groups are tasks, lines methods in the order of their mean: five orders, and the front by bytes."""
         units = [(order.label, "min" if order.deployment else "score") for order in self.orders]
+        headers = (*units, (_within(self.budget), "chosen round"))
         title = f"Methods in five orders: rank and number with {CONFIDENCE} interval"
-        yield Grid(title, tuple(units), self._groups(self._ranks), "Task", is_whole=True)
-        chosen = (_within(self.budget), "chosen round")
-        headers = (chosen, *((_within(budget), "best with probability") for budget in self.budgets))
-        title = f"The best method within the {self.link} of one client"
-        yield Grid(title, headers, self._groups(self._chances), "Task")
+        yield Grid(title, headers, tuple(self._groups()), "Task", is_whole=True)
+        title = f"Which method is the best within the {self.link} of one client"
+        groups = tuple(Group(column.name, tuple(self._chances(column))) for column in self.columns)
+        yield Grid(title, (("best with probability",),), groups, "Task")
 
-    def _groups(self, cells: Any) -> tuple[Group, ...]:
-        groups = []
+    def _groups(self) -> Iterator[Group]:
         for column in self.columns:
             rows = {row.id: row for row in self.rows_of(column)}
             ranks = self.ranked[column.task, MEAN]
-            lines = tuple(Line(row_name(rows[id]), cells(rows[id], column), ranks[id][0] == 1) for id in ranks)
-            groups.append(Group(f"{column.name}, {metric(column.averaged).label}", lines))
-        return tuple(groups)
+            lines = tuple(Line(row_name(rows[id]), self._cells(rows[id], column), ranks[id][0] == 1) for id in ranks)
+            yield Group(f"{column.name}, {metric(column.averaged).label}", lines)
 
-    def _ranks(self, row: Row, column: Column) -> tuple[str, ...]:
+    def _cells(self, row: Row, column: Column) -> tuple[str, ...]:
+        """Rank and number in each order, and the score of the chosen round within the bytes."""
         each = ((*self.ranked[column.task, order.id][row.id], order) for order in self.orders)
-        return tuple(
+        ranks = (
             NOTHING if one.value is None else f"{rank}. {with_bounds(one, order.score(column))}"
             for rank, one, order in each
         )
+        records, limit = self._records(row, column), (column.averaged, self.budget, self.request.find, self.ways)
+        chosen = resampled([score_within(one, *limit, chosen=True) for one in records], resplit_ratio(records))
+        return *ranks, with_bounds(chosen, column.averaged)
 
-    def _chances(self, row: Row, column: Column) -> tuple[str, ...]:
-        records, find = self._records(row, column), self.request.find
-        limit = column.averaged, self.budget, find, self.ways
-        values = [score_within(record, *limit, chosen=True) for record in records]
-        front = self._front(row, column)
-        chances = [f"{100 * at:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" for at, low, high in front]
-        chosen = with_bounds(resampled(values, resplit_ratio(records)), column.averaged)
-        return chosen, *(chances or [NOTHING] * len(self.budgets))
+    def _chances(self, column: Column) -> Iterator[Line]:
+        """For each number of bytes, the methods that may be the best, the most probable first."""
+        fronts = [(row.name, self._front(row, column)) for row in self.rows_of(column)]
+        for place, budget in enumerate(self.budgets):
+            at = [(*front[place], name) for name, front in fronts if front and front[place][0] >= LEAST_CHANCE]
+            texts = (f"{name} {chance:.0%} [{low:.0%}, {high:.0%}]" for chance, low, high, name in sorted(at)[::-1])
+            yield Line(_within(budget), ("; ".join(texts) or NOTHING,))
 
     def method(self) -> Iterator[str]:
-        """Where the orders differ, what follows, and how the numbers were obtained."""
-        if self.columns:
-            yield from self.conclusions()
+        """How the numbers were obtained."""
         times = "; ".join(
             f"{one.deployment.network.source}; {one.deployment.device.source}" for one in self.orders if one.deployment
         )
@@ -226,10 +226,10 @@ class Orders(TableView):
             f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md; worst client as in the "
             f"table of clients. Within bytes: {self.link} of one client with all earlier runs, without the one-time "
             "model; the mean of up to the last three rounds that fit, or the round chosen on validation data. Best "
-            "with probability: over resampled seeds, in brackets over seeds that are themselves resampled. Time: "
-            "the whole run, every round as long as its slowest client's download, computation, upload and half a round "
-            f"trip for each message; texts at their full length, {Deployment.utilisation:.0%} of the device's peak "
-            f"({times})."
+            f"with probability, from {LEAST_CHANCE:.0%} on: over resampled seeds, in brackets over seeds that are "
+            "themselves resampled. Time: the whole run, every round as long as its slowest client's download, "
+            "computation, upload and half a round trip for each message; texts at their full length, "
+            f"{Deployment.utilisation:.0%} of the device's peak ({times})."
         )
 
     # ---- where the orders differ -----------------------------------------------------------------------------------
@@ -248,6 +248,8 @@ class Orders(TableView):
 
     def conclusions(self) -> Iterator[str]:
         """Four sentences, computed from records."""
+        if not self.columns:
+            return
         slow, fast = (order for order in self.orders if order.deployment is not None)
         counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
         pairs = sum(map(len, self.disagreements[MEAN].values()))

@@ -19,7 +19,7 @@ from benchmarks.run_config import JSON
 from reports.evidence.published import by_place, read_published
 from reports.evidence.traffic import last_round
 from reports.frame import Quantities, Shown
-from reports.pages.page import Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
 
@@ -137,21 +137,23 @@ class Sent(Quantities):
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
-    def _agree(self, row: Row, encoder: str) -> str:
-        """Whether all ways to count give the same bytes."""
-        counted = [
-            tuple(round(self.value(row, (encoder, how, way)) or 0) for way in WAYS)
-            for how in (FORM, SHAPES, LEDGER)
-            if self.value(row, (encoder, how, "up")) is not None
-        ]
-        if len(counted) < 2:
-            return NOTHING
-        return "equal" if len(set(counted)) == 1 else "differ"
+    def _both(self, row: Row, encoder: str, how: str) -> list[float]:
+        """Bytes in both directions, counted in one way; empty where they are unknown."""
+        sizes = (self.value(row, (encoder, how, way)) for way in WAYS)
+        return [size for size in sizes if size is not None]
+
+    def _compared(self, row: Row, encoder: str, how: str) -> str:
+        """Bytes counted in another way: "equal" to the closed form, or up and down."""
+        form, other = (self._both(row, encoder, each) for each in (FORM, how))
+        if not other:
+            return NOT_RUN if how == LEDGER else NOTHING
+        if list(map(round, form)) == list(map(round, other)):
+            return "equal"
+        return " / ".join(map(human_bytes, other))
 
     def _grid(self, encoder: str) -> Grid:
-        measured = encoder == self.request.scale.backbone
-        ways = (FORM, SHAPES, LEDGER) if measured else (FORM, SHAPES)
-        columns = [Shown((how, way), (encoder, how, way), human_bytes) for how in ways for way in WAYS]
+        others = (SHAPES, LEDGER) if encoder == self.request.scale.backbone else (SHAPES,)
+        columns = [Shown((FORM, way), (encoder, FORM, way), human_bytes) for way in WAYS]
         saved = [
             Shown(("bytes of", f"{base.name} ÷ its"), (encoder, SHAPES, "saved", base.id), number)
             for base in self.baselines
@@ -159,13 +161,13 @@ class Sent(Quantities):
         groups = []
         for row in self.request.rows:
             form = self.forms[row.id].text if row.id in self.forms else NOTHING
-            cells = self.cells(row, columns)
-            if measured and not self.request.records_of(row, self.request.columns[0]):
-                cells = (*cells[:-2], NOT_RUN, NOTHING)
-            line = Line(form, (*cells, self._agree(row, encoder), *self.cells(row, saved)))
-            groups.append(Group(row_name(row), (line,)))
-        headers = (*(column.header for column in columns), ("all", "ways"), *(column.header for column in saved))
-        return Grid(self.title(f"bytes of one client in a round, {encoder}"), headers, tuple(groups))
+            compared = (self._compared(row, encoder, how) for how in others)
+            groups.append(
+                one_line(row_name(row), (*self.cells(row, columns), *compared, *self.cells(row, saved)), form)
+            )
+        headers = *(column.header for column in columns), *((how,) for how in others), *(each.header for each in saved)
+        title = self.title(f"bytes of one client in a round, {encoder}")
+        return Grid(title, headers, tuple(groups), is_whole=True)
 
     def grids(self) -> Iterator[Grid]:
         """A table for each encoder."""
@@ -214,8 +216,7 @@ class Sent(Quantities):
         for encoder in self.encoders:
             sizes = {}
             for row in self.request.rows:
-                both = [self.value(row, (encoder, SHAPES, way)) for way in WAYS]
-                sizes[row_name(row)] = sum(size for size in both if size is not None) / 1e6
+                sizes[row_name(row)] = sum(self._both(row, encoder, SHAPES)) / 1e6
             panels.append(Panel(encoder, list(sizes), [Dots("by shapes", sizes)]))
         caption = "One client, one round after the first, uplink and downlink, without the one-time distribution."
         return dot_plot(self.request.heading, panels, "MB a round", caption, across=2)
