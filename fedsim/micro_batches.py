@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from fedsim.data import IGNORED, Batch
 from fedsim.errors import FederationError
+
+Result = TypeVar("Result")
 
 
 def targets_in(batch: Batch) -> int:
@@ -23,10 +27,12 @@ class MicroBatches:
     """How a run splits batches into parts for the model.
 
     size: texts per part; None: the whole batch. automatic: halve the parts once after an out-of-memory error.
+    trains: whether the batches are trained on, not scored.
     """
 
     size: int | None = None
     automatic: bool = True
+    trains: bool = True
 
     def accumulate(self, batch: Batch, add: Callable[[Batch, float], Tensor], clear: Callable[[], None]) -> Tensor:
         """Accumulate a batch's gradients part by part.
@@ -43,10 +49,21 @@ class MicroBatches:
         Raises:
             FederationError: The device's memory is too small.
         """
-        while True:
+
+        def loss() -> Tensor:
             clear()
+            return torch.stack([add(part, share).detach() for part, share in self._parts(batch)]).sum()
+
+        return self._tried(batch, loss)
+
+    def answers(self, batch: Batch, answer: Callable[[Batch], np.ndarray]) -> np.ndarray:
+        """The answers for a batch, part by part; FederationError where the device's memory is too small."""
+        return self._tried(batch, lambda: np.concatenate([answer(part) for part, _ in self._parts(batch)]))
+
+    def _tried(self, batch: Batch, compute: Callable[[], Result]) -> Result:
+        while True:
             try:
-                return torch.stack([add(part, share).detach() for part, share in self._parts(batch)]).sum()
+                return compute()
             except torch.OutOfMemoryError:
                 self._halve(min(self.size or len(batch["labels"]), len(batch["labels"])))
 
@@ -67,8 +84,10 @@ class MicroBatches:
         """Halve the number of texts per part; FederationError if that is not possible."""
         if not self.automatic or texts == 1:
             smaller = f"set --micro-batch below {texts}, " if texts > 1 else ""
+            less = f"{smaller}add --checkpoint-activations, or " if self.trains else ""
+            task = "train on" if self.trains else "score"
             raise FederationError(
-                f"out of memory: the device cannot train on {texts} texts at once; {smaller}add "
-                "--checkpoint-activations, or share each GPU among fewer runs (--workers)"
+                f"out of memory: the device cannot {task} {texts} texts at once; {less}share each GPU among fewer runs "
+                "(--workers)"
             ) from None
         self.size, self.automatic = texts // 2, False

@@ -1,4 +1,4 @@
-"""Ways to share one labelled dataset among federated clients, with a report of what was obtained."""
+"""Schemes that partition a labelled dataset among federated clients, with a report on the result."""
 
 from partitions.checks import PartitionError
 from partitions.label_table import LabelTable

@@ -1,4 +1,4 @@
-"""Checks of arguments that every scheme shares, and the one error of this package."""
+"""Argument checks for all schemes, and this package's only error."""
 
 import math
 from numbers import Integral, Real
@@ -25,7 +25,7 @@ def require_number(value: object, name: str) -> float:
 
 
 def require_share(value: object, name: str, whole: bool = True) -> float:
-    """`value` as a float in (0, 1], or in (0, 1) unless it may be the `whole`."""
+    """`value` as a float in (0, 1], or in (0, 1) if not `whole`."""
     share = require_number(value, name)
     if not 0 < share <= 1 or (share == 1 and not whole):
         expected = "above 0 and at most 1" if whole else "between 0 and 1, both excluded"
@@ -37,7 +37,7 @@ def require_labels(labels: np.ndarray) -> np.ndarray:
     """`labels` as a vector of int64 classes or of finite float64 scores."""
     labels = np.asarray(labels)
     if labels.ndim != 1:
-        raise PartitionError(f"labels must be a vector, one an example; found shape {labels.shape}")
+        raise PartitionError(f"labels must be a vector, one per example; found shape {labels.shape}")
     if labels.dtype.kind in "iu":
         return labels.astype(np.int64)
     if labels.dtype.kind != "f":
@@ -62,7 +62,7 @@ def require_classes(labels: np.ndarray, purpose: str) -> np.ndarray:
 
 
 def require_clients(n_clients: int, n_examples: int, of: int = 0) -> int:
-    """`n_clients` as an int between 1 and the number of examples. of: how many these were drawn from."""
+    """`n_clients` as an int between 1 and the number of examples. of: the number of examples before sampling."""
     n_clients = require_integer(n_clients, "n_clients", minimum=1)
     if n_clients > n_examples:
         drawn, instead = (f", drawn from {of}", ", a larger share or more data") if of > n_examples else ("", "")

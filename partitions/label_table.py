@@ -1,4 +1,4 @@
-"""Clients of one size whose label shares are given. Suffixes of names: K clients, L labels."""
+"""Clients with equal sizes and given label shares. Name suffixes: K clients, L labels."""
 
 import math
 from dataclasses import dataclass
@@ -10,18 +10,17 @@ from partitions.checks import PartitionError, require_classes, require_clients, 
 from partitions.drawing import deal_by_label, largest_remainder
 from partitions.report import Partition, reported
 
-_TOLERANCE = 0.02  # printed tables are rounded to whole percents; a row of FedSplitBERT's Table II sums to 99
+_TOLERANCE = 0.02  # published tables are rounded to whole percents; a row in FedSplitBERT's Table II sums to 99
 
 
 @dataclass(frozen=True)
 class LabelTable:
-    """Give every client n examples, a share shares[k][l] of which has label l, drawn without replacement.
+    """Give client k n examples, sampled without replacement, with a share shares[k][l] of label l.
 
-    shares: [client][label], labels are the columns 0 … L-1. Each row sums to 1 or to 100 (percent) within 2 %
-    and is normalised; the report's notes name the rows that this changed.
-    size: n, the same for all clients. By default the largest the pools allow,
-    min(|D| / K, min over labels N_l / sum_k p_kl), lowered by one until rounding over-draws no pool.
-    Each count is within one example of n * p_kl. Examples that are left over stay unused.
+    shares: [client][label], with labels 0 … L-1 as columns. Each row sums to 1 or to 100 (percent) within 2 % and is
+    normalised; the report's notes name changed rows. size: n, the same for all clients. By default the largest feasible
+    size: min(|D| / K, min over labels N_l / sum_k p_kl), lowered by one until no label is short after rounding. Each
+    count is within one example of n * p_kl. Remaining examples stay unused.
     Source: FedSplitBERT §IV-A, Tables I and II.
     """
 
@@ -35,7 +34,7 @@ class LabelTable:
             raise PartitionError(f"shares must be a table [client][label], found {rows!r}")
         lengths = [len(row) for row in rows]
         if len(set(lengths)) != 1:
-            raise PartitionError(f"every client needs a share of every label, found {lengths} shares a client")
+            raise PartitionError(f"every client needs a share of every label, found {lengths} shares per client")
         shares = tuple(
             tuple(require_number(share, f"shares[{client}][{label}]") for label, share in enumerate(row))
             for client, row in enumerate(rows)
@@ -61,7 +60,7 @@ class LabelTable:
         return reported(self.scheme, labels, parts, label_ids=label_ids, requested_shares=shares_KL, notes=notes)
 
     def _normalised(self) -> tuple[np.ndarray, list[str]]:
-        """Shares whose rows sum to 1, and a note for each row that was off."""
+        """Shares with rows that sum to 1, and a note for each changed row."""
         rows, notes = [], []
         for client, row in enumerate(self.shares):
             total = math.fsum(row)
@@ -79,7 +78,7 @@ class LabelTable:
 
 
 def _available(labels: np.ndarray, shares_KL: np.ndarray) -> np.ndarray:
-    """How many examples of each label there are, where the table and the data know the same labels."""
+    """The number of examples per label; PartitionError if table and data have different labels."""
     n_labels = shares_KL.shape[1]
     outside, counts = np.unique(labels[(labels < 0) | (labels >= n_labels)], return_counts=True)
     if outside.size:
@@ -99,24 +98,24 @@ def _available(labels: np.ndarray, shares_KL: np.ndarray) -> np.ndarray:
 
 
 def _largest_feasible(shares_KL: np.ndarray, available_L: np.ndarray) -> np.ndarray:
-    """Counts for each client and label at the largest common size."""
+    """Counts per client and label at the largest common size."""
     n_clients = len(shares_KL)
     demand_L = shares_KL.sum(axis=0)
     wanted = demand_L > 0
     bound = min(available_L.sum() / n_clients, (available_L[wanted] / demand_L[wanted]).min())
-    # Floating point can put a bound that is a whole number just below it (3 / (0.05 + 0.05 + 0.05) < 20).
+    # Floating point can put an integer bound just below the integer (3 / (0.05 + 0.05 + 0.05) < 20).
     for size in range(max(1, math.floor(bound + 1e-9)), 0, -1):
         counts_KL = _counts(size, shares_KL)
         if not _shortages(counts_KL, available_L):
             return counts_KL
     raise PartitionError(
-        f"no size is feasible, even 1 example a client over-draws {_shortages(counts_KL, available_L)}: "
+        f"no size is feasible, even 1 example per client over-draws {_shortages(counts_KL, available_L)}: "
         "lower those shares, add examples or use fewer clients"
     )
 
 
 def _of_size(size: int, shares_KL: np.ndarray, available_L: np.ndarray) -> np.ndarray:
-    """Counts for each client and label at a given size."""
+    """Counts per client and label at a given size."""
     counts_KL = _counts(size, shares_KL)
     shortages = _shortages(counts_KL, available_L)
     if shortages:
@@ -133,7 +132,7 @@ def _counts(size: int, shares_KL: np.ndarray) -> np.ndarray:
 
 
 def _shortages(counts_KL: np.ndarray, available_L: np.ndarray) -> str:
-    """The labels that are over-drawn, in words; empty if there are none."""
+    """A description of over-drawn labels; empty without any."""
     wanted_L = counts_KL.sum(axis=0)
     return ", ".join(
         f"label {label} ({wanted_L[label]} wanted, {available_L[label]} available)"

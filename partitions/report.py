@@ -1,4 +1,4 @@
-"""The result of every scheme: a partition, with a report of the requested and the obtained numbers."""
+"""The result of every scheme: a partition, with a report on requested and obtained numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,7 +11,7 @@ from partitions.splits import Overlap
 
 @dataclass(frozen=True)
 class ScoreSummary:
-    """Scores on one client, in the data's own unit."""
+    """One client's scores, in the data's unit."""
 
     minimum: float
     mean: float
@@ -20,13 +20,13 @@ class ScoreSummary:
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """The requested and the obtained numbers, client by client.
+    """Requested and obtained numbers per client.
 
     Classification fills `label_ids` and `obtained_counts` ([client][label], columns as in `label_ids`), and
-    `requested_shares` (same shape, rows sum to 1) where the scheme has any; regression fills `scores`.
-    The others are None. Clients and labels are counted from 0.
-    overlap: evaluation -> that of its examples with the training examples of all clients; only where there is some.
-    cut: "train" or evaluation -> each client's texts that were cut to the longest length; only where some were.
+    `requested_shares` (same shape, rows sum to 1) if the scheme has shares; regression fills `scores`. The other fields
+    are None. Clients and labels are counted from 0.
+    overlap: evaluation -> overlap of its examples with all clients' training examples; only if there is overlap. cut:
+    "train" or evaluation -> number of texts per client that were cut to the maximum length; only if any were.
     """
 
     scheme: str
@@ -47,16 +47,16 @@ class PartitionReport:
 
     @property
     def unused(self) -> int:
-        """Number of examples that no client holds."""
+        """Number of examples without a client."""
         return self.n_examples - sum(self.sizes)
 
     @property
     def unused_share(self) -> float:
-        """Share of the examples that no client holds, in [0, 1]."""
+        """Share of examples without a client, in [0, 1]."""
         return self.unused / self.n_examples
 
     def to_json(self) -> dict[str, Any]:
-        """The report in plain JSON types, keys in a fixed order; "overlap" and "cut" only where there is some."""
+        """The report in plain JSON types, keys in a fixed order; "overlap" and "cut" only if not empty."""
         cut = {name: list(counts) for name, counts in self.cut.items()}
         overlap = {name: asdict(found) for name, found in self.overlap.items()}
         return {
@@ -80,7 +80,7 @@ class PartitionReport:
 class Partition:
     """Each client's examples.
 
-    indices: for each client its positions in the dataset, int64, ascending, disjoint from all other clients'.
+    indices: each client's positions in the dataset, int64, ascending, disjoint between clients.
     """
 
     indices: tuple[np.ndarray, ...]
@@ -88,18 +88,18 @@ class Partition:
 
 
 class Partitioner(Protocol):
-    """A frozen dataclass of plain JSON values that shares examples among clients.
+    """A frozen dataclass with plain JSON values that distributes examples over clients.
 
-    Being plain data, its description can be part of an experiment's identity (see `partitions.from_description`).
+    As plain data, its description can be part of an experiment's identity (see `partitions.from_description`).
     """
 
     scheme: ClassVar[str]
 
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
-        """Share `labels.size` examples among `n_clients`; the result depends on the arguments alone.
+        """Distribute `labels.size` examples over `n_clients`; the result depends only on the arguments.
 
-        labels: one label an example, shape (n,): integers are classes, floats are scores.
-        Raises PartitionError where the request is ill-defined or the data cannot provide it.
+        labels: one label per example, shape (n,): integers are classes, floats are scores. Raises PartitionError if the
+        request is ill-defined or the data cannot provide it.
         """
         ...
 
@@ -113,9 +113,9 @@ def reported(
     requested_shares: np.ndarray | None = None,
     notes: Sequence[str] = (),
 ) -> Partition:
-    """Order each client's positions and describe what they hold.
+    """Sort each client's positions and report their content.
 
-    labels: checked, int64 classes or float64 scores; label_ids: ascending, the labels' own where not given.
+    labels: checked, int64 classes or float64 scores; label_ids: ascending, by default the distinct labels.
     """
     indices = tuple(np.sort(part).astype(np.int64) for part in parts)
     common: dict[str, Any] = {
@@ -140,7 +140,7 @@ def reported(
 
 
 def lists(value: Any) -> Any:
-    """Nested tuples as the lists of JSON."""
+    """Nested tuples as JSON lists."""
     return [lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 

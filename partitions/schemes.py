@@ -1,4 +1,4 @@
-"""The schemes without a table of labels, and every scheme by its description: plain data, a part of an identity."""
+"""The schemes without a label table, and the look-up of every scheme by its description, which is plain data."""
 
 import math
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from partitions.report import Partition, Partitioner, reported, tuples
 class Equal:
     """Shuffle all examples and cut them into parts whose sizes differ by at most one (IID).
 
-    share: of the dataset, in (0, 1], drawn at random; the rest stays unused.
+    share: random share of the dataset in use, in (0, 1]; the rest stays unused.
     """
 
     share: float = 1.0
@@ -43,11 +43,11 @@ class Equal:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Give client k sizes[k] random examples, drawn without replacement.
+    """Give client k sizes[k] random examples, sampled without replacement.
 
     sizes: numbers of examples (integers, all > 1), or shares of the dataset (> 0, summing to 1 within 1e-6),
     which are rounded by largest remainder and use every example.
-    share: of the dataset, in (0, 1], drawn at random before it is shared out; the rest stays unused.
+    share: random share of the dataset that is distributed, in (0, 1]; the rest stays unused.
     """
 
     sizes: tuple[float, ...]
@@ -57,7 +57,7 @@ class Sizes:
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", require_share(self.share, "share"))
         if not isinstance(self.sizes, tuple | list) or not self.sizes:
-            raise PartitionError(f"sizes must be a list with one number a client, found {self.sizes!r}")
+            raise PartitionError(f"sizes must be a list with one number per client, found {self.sizes!r}")
         numbers = [require_number(size, f"sizes[{client}]") for client, size in enumerate(self.sizes)]
         if all(isinstance(size, int | np.integer) and size > 1 for size in self.sizes):
             object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
@@ -102,7 +102,7 @@ class SortedByScore:
     """Sort by score, ties in data order, and cut into parts whose sizes differ by at most one.
 
     Client 0 gets the lowest scores. Source: FedSplitBERT §IV-A, Table I (STS-B).
-    size: examples of each client, of a random part of the data; by default all are used, and nothing is drawn.
+    size: examples per client, from a random part of the data; by default all data are used, without randomness.
     """
 
     size: int | None = None
@@ -129,7 +129,7 @@ class SortedByScore:
 
 @dataclass(frozen=True)
 class InOrder:
-    """Cut the examples, in the data's order, into parts whose sizes differ by at most one: a source each."""
+    """Cut the examples, in data order, into parts whose sizes differ by at most one: one source per client."""
 
     scheme: ClassVar[str] = "in-order"
 
@@ -141,13 +141,13 @@ class InOrder:
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """Share each label's examples among the clients in proportions p_l ~ Dir(alpha, …, alpha).
+    """Distribute each label's examples over clients in proportions p_l ~ Dir(alpha, …, alpha).
 
-    Every example is used. The smaller alpha, the fewer clients hold a label. A draw that leaves a client with
-    fewer than `min_size` examples is repeated up to `max_redraws` times; the report's notes say how often.
-    capped: labels are shared out one after the other, in the order of their ids, and a client that holds N / K of the N
-    examples or more gets none of those that follow; their proportions are drawn among the K' others, from the Dirichlet
-    distribution of K' alphas, which is that of K alphas without the full ones, scaled to sum to 1.
+    Every example is used. A smaller alpha leaves a label with fewer clients. A sample in which a client has fewer than
+    `min_size` examples is repeated up to `max_redraws` times; the report's notes give the number. capped: labels are
+    distributed one after the other, by id, and a client with at least N / K of the N examples gets no further ones.
+    Proportions for the K' others follow a Dirichlet distribution with K' alphas: the one with K alphas, restricted to
+    these clients and rescaled to sum to 1.
     Source: Yurochkin et al. 2019, "Bayesian nonparametric federated learning of neural networks"; capped, with a
     min_size of 10: FedNLP's library (Lin et al. 2022, "FedNLP: Benchmarking federated learning methods for natural
     language processing tasks", §3.2), which cuts at cumulated proportions rounded down, not by largest remainders.
@@ -177,7 +177,7 @@ class Dirichlet:
                 f"{self.min_size * n_clients} in all; {labels.size} are available: "
                 "lower min_size or use fewer clients"
             )
-        if not math.isfinite(self.alpha * n_clients):  # the sampler would overflow: proportions that are all 0
+        if not math.isfinite(self.alpha * n_clients):  # the sampler would overflow and return only zeros
             raise PartitionError(f"alpha {self.alpha:g} overflows with {n_clients} clients: use Equal instead")
         label_ids, pool_sizes = np.unique(labels, return_counts=True)
         counts_KL, redraws = self._draw(pool_sizes, n_clients, rng)
@@ -186,7 +186,7 @@ class Dirichlet:
         return reported(self.scheme, labels, parts, label_ids=label_ids, notes=notes)
 
     def _draw(self, pool_sizes: np.ndarray, n_clients: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-        """Counts for each client and label, and how many draws were thrown away."""
+        """Counts per client and label, and the number of rejected samples."""
         smallest = 0
         for redraws in range(self.max_redraws + 1):
             counts_KL = np.zeros((n_clients, pool_sizes.size), dtype=np.int64)
@@ -205,7 +205,7 @@ class Dirichlet:
         )
 
     def _takers(self, held_K: np.ndarray, total: int) -> np.ndarray:
-        """The clients among whom the next label is shared out: never none, as they hold less than all together."""
+        """The clients that receive the next label; at least one, as together they hold less than all examples."""
         is_open = held_K * held_K.size < total if self.capped else np.ones(held_K.size, dtype=bool)
         return np.flatnonzero(is_open)
 
@@ -216,7 +216,7 @@ SCHEMES: dict[str, type[Partitioner]] = {
 
 
 def from_description(description: Mapping[str, Any]) -> Partitioner:
-    """The partitioner of a description, such as {"scheme": "dirichlet", "alpha": 1.0}.
+    """The partitioner for a description, such as {"scheme": "dirichlet", "alpha": 1.0}.
 
     Fields with a default may be left out.
     """

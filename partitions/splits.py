@@ -1,6 +1,6 @@
-"""Training and test parts: by example, or by whole groups, such as all examples with the same first text; overlap.
+"""Training and test splits by example or by group, such as all examples with one first text, and their overlap.
 
-Suffixes of names: G groups, S strata.
+Name suffixes: G groups, S strata.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from partitions.drawing import deal, deal_by_label, largest_remainder
 def split_train_test(
     labels: np.ndarray, test_share: float, rng: np.random.Generator, stratify: bool, option: str = "test_share"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw round(test_share * n) of n examples for testing; the others are for training.
+    """Sample round(test_share * n) of n examples for testing; the others are for training.
 
-    stratify: each label's test count is within one example of test_share times its count (classes only).
-    option: what messages call the share.
+    stratify: each label's test count is within one example of test_share times its count (classes only). option: the
+    share's name in messages.
     Returns positions in `labels` (train, test), int64, each ascending.
-    Raises PartitionError where a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
+    Raises PartitionError if a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
     """
     labels = require_classes(labels, "a stratified split") if stratify else require_labels(labels)
     test_share = require_share(test_share, option, whole=False)
@@ -49,15 +49,15 @@ def split_by_group(
     stratify: bool,
     option: str = "test_share",
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Put whole groups aside for testing, for all clients at once: no group is on both sides, even across clients.
+    """Split all clients' examples by group, so that no group is in both training and test, even across clients.
 
     parts: each client's positions in the dataset, disjoint. groups: int64 [n], labels: [n], of the whole dataset.
-    option: what messages call the share. Groups come twice, in one random order, and each changes sides where that
-    brings the numbers put aside of each client, and of each of its labels where stratify, nearer to test_share of them
-    (in least squares). So the numbers are exact to half an example where every group is one example, and else as near
-    as whole groups allow. A group may still be split between clients, as requested label shares may require.
-    Returns each client's positions for training, and those for testing, each ascending.
-    Raises PartitionError where a client would have nothing left on one side.
+    option: the share's name in messages. Groups are visited twice in one random order. A group changes sides if that
+    brings the test counts per client (with stratify: per client and label) nearer to test_share of all, in least
+    squares. With single-example groups the counts are exact to half an example, else as near as whole groups allow. A
+    group may still be split between clients, as label shares may require.
+    Returns each client's training and test positions, each ascending. Raises PartitionError if a client would have an
+    empty side.
     """
     test_share = require_share(test_share, option, whole=False)
     held = np.concatenate(parts)
@@ -74,7 +74,7 @@ def split_by_group(
     for group in np.tile(rng.permutation(group_ids.size), 2):
         moved_S = -counts_GS[group] if aside_G[group] else counts_GS[group]
         change = float((moved_S * (moved_S - 2 * missing_S)).sum())  # |missing - moved|² - |missing|²
-        if round(change, 9) < 0:  # rounded, or noise in the last bits would decide a tie
+        if round(change, 9) < 0:  # rounded, because noise in the last bits could decide a tie
             aside_G[group] = not aside_G[group]
             missing_S -= moved_S
     is_test = aside_G[group_of]
@@ -90,10 +90,10 @@ def split_by_group(
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many of some examples that are scored belong to a group that is trained on as well.
+    """How many evaluation examples belong to a group that also occurs in training.
 
-    examples: all that are scored. shared: those whose group also occurs in training. opposite: of these, those to whose
-    group more than half of its training examples give another label; None where labels are scores.
+    examples: all evaluation examples. shared: those whose group occurs in training. opposite: the shared ones for which
+    most of the group's training examples have another label; None for scores.
     """
 
     examples: int
@@ -104,7 +104,7 @@ class Overlap:
 def measure_overlap(
     train_groups: np.ndarray, train_labels: np.ndarray, groups: np.ndarray, labels: np.ndarray
 ) -> Overlap:
-    """The overlap of examples that are scored with those that are trained on. Groups: int64 ids from 0; all [n]."""
+    """The overlap of evaluation examples with training examples. Groups: int64 ids from 0; all [n]."""
     size = int(max(train_groups.max(initial=-1), groups.max(initial=-1))) + 1
     trained = np.bincount(train_groups, minlength=size)[groups]
     shared = int((trained > 0).sum())

@@ -9,21 +9,17 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
-from benchmarks import api
-from benchmarks.cli.arguments import machine
-from benchmarks.costs import GPU_USED, GPUS, Gpu
+from benchmarks.costs import GPU_USED, GPUS, Fit, Gpu
 from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit
-from benchmarks.errors import DependsOnTextsError, UserError
+from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
-from benchmarks.running.counts import counted
-from benchmarks.running.run_options import gpu_memory
+from benchmarks.running.counts import counted_or_published
+from benchmarks.running.run_options import RunOptions, gpu_memory
 from benchmarks.selection import Selection
-from fedsim.algorithms import trains
-from fedsim.precision import DTYPES, product_seconds, resolve_precision
 
-SIDE = 4096  # of square matrices, whose product measures the speed of this machine's GPU
-_HEADINGS = ("Task", "Method", "Client", "Server *", "Whole batch", "Texts at once", "Hours †")
+SIDE = 4096  # of the square matrices whose product says how fast a GPU of this machine is
+_HEADINGS = ("Task", "Method", "Client", "Server *", "Whole batch", "Texts at once", "Host ‡", "Hours †")
 UNKNOWN = "–"
 
 
@@ -33,6 +29,8 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
         return GPUS[args.gpu]
     if not (memory := gpu_memory()):
         return None
+    from fedsim.precision import DTYPES, product_seconds, resolve_precision  # loads torch
+
     precision, name = resolve_precision().name, "this machine's GPU"
     rate = 2 * SIDE**3 / product_seconds(DTYPES[precision], SIDE, 5, "cuda") / 1e12
     return Gpu(name, memory[0], rate, precision)
@@ -46,31 +44,46 @@ def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: arg
     cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
     for row in rows:
         cell = cells[row["cell"]]
-        stages = [each for each in (*earlier_stages(cell), cell) if trains(each.algorithm)]
-        row |= {"batch": None, "micro_batch": None, "hours": 0.0, "memory": None, "whole_batch_memory": None}
-        try:
-            fits = [(stage, derive_fit(stage, gpu.memory, gpu.precision)) for stage in stages]
-        except DependsOnTextsError:  # token counts, which need no GPU
-            continue
+        fits = [(stage, *fit) for stage in (*earlier_stages(cell), cell) if (fit := _fit(stage, gpu))]
+        row |= dict.fromkeys(("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory"))
+        row |= {"checkpointed": False, "hours": 0.0, "published_sizes": False}
         if fits:
-            stage, most = max(fits, key=lambda pair: pair[1].whole.total)
+            stage, most, _ = max(fits, key=lambda each: each[1].whole.training)
             row |= {
                 "batch": stage.training.batch_size,
                 "micro_batch": most.part,
-                "memory": {"client": most.held.client, "server": most.held.server, "total": most.held.total},
-                "whole_batch_memory": most.whole.total,
+                "scored_at_once": most.scored,
+                "memory": {
+                    "client": most.held.client,
+                    "server": most.held.server,
+                    "host": max(each.held.host for _, each, _ in fits),
+                    "total": max(each.total for _, each, _ in fits),
+                },
+                "whole_batch_memory": most.whole.training,
+                "checkpointed": any(checkpoints for _, _, checkpoints in fits),
             }
-        row["hours"] = _hours(stages, gpu, args)
+        row["hours"], row["published_sizes"] = _hours([stage for stage, *_ in fits], gpu, args)
 
 
-def _hours(stages: list[RunConfig], gpu: Gpu, args: argparse.Namespace) -> float | None:
-    """Hours of the given runs, from their FLOPs; None without the data, whose texts it counts."""
-    rate = args.tflops or GPU_USED * gpu.tflops
-    options = api.settings(**machine(args))
+def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
+    """How a run fits a GPU, and whether it needs checkpoints of activations to fit; None for one that needs no GPU."""
     try:
-        return sum(derive_cell_flops(each, counted(each, options).clients) for each in stages) / (rate * 1e12 * 3600)
+        fit, checkpoints = derive_fit(cell, gpu.memory, gpu.precision), False
+    except UserError:  # not even one text fits
+        fit, checkpoints = derive_fit(cell, gpu.memory, gpu.precision, True), True
+    return (fit, checkpoints) if fit else None
+
+
+def _hours(stages: list[RunConfig], gpu: Gpu, args: argparse.Namespace) -> tuple[float | None, bool]:
+    """Hours of some runs by their FLOPs, and whether by published numbers of texts; None where these are unknown."""
+    rate = args.tflops or GPU_USED * gpu.tflops
+    options = RunOptions(args.results_dir, args.data_dir)
+    try:
+        texts = [counted_or_published(each, options) for each in stages]
     except UserError:
-        return None
+        return None, False
+    flops = sum(derive_cell_flops(each, of.examples, of.scored) for each, of in zip(stages, texts, strict=True))
+    return flops / (rate * 1e12 * 3600), any(of.published for of in texts)
 
 
 def needs_table(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu) -> Table:
@@ -89,19 +102,27 @@ def needs_table(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu) -> Tabl
 
 def _texts(row: dict[str, Any]) -> list[str]:
     hours = UNKNOWN if row["hours"] is None else f"{row['hours']:.2g}" if row["hours"] < 10 else f"{row['hours']:,.0f}"
+    hours += " §" if row["published_sizes"] else ""
     if row["memory"] is None:
-        return [*[UNKNOWN] * 4, hours]
-    sizes = [row["memory"]["client"], row["memory"]["server"], row["whole_batch_memory"]]
-    return [*(f"{size / 2**30:.1f} GiB" for size in sizes), f"{row['micro_batch']} of {row['batch']}", hours]
+        return [*[UNKNOWN] * 5, hours]
+    sizes = [row["memory"]["client"], row["memory"]["server"], row["whole_batch_memory"], row["memory"]["host"]]
+    *on_gpu, host = (f"{size / 2**30:.1f} GiB" for size in sizes)
+    parts = f"{row['micro_batch']} of {row['batch']}{' ¶' if row['checkpointed'] else ''}"
+    return [*on_gpu, parts, host, hours]
 
 
 def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> Iterator[str]:
     """How memory and hours are derived, and the assumptions."""
     share = f"{100 * GPU_USED:.0f} % of its {gpu.tflops:.0f} TFLOP/s in {gpu.precision}, an assumption"
     rate = f"{tflops:g} TFLOP/s" if tflops else share
-    yield "* Includes one process's state of other clients. Both numbers are peaks of the most demanding stage."
-    yield "Memory counts tensors, for full-length texts; a tenth of the GPU stays free."
-    yield f"† One seed with its earlier runs, from FLOPs at {rate}; full-length texts, without scoring and loading."
+    yield "* With what one process keeps of other clients. Both are one peak, of the stage that needs most."
+    yield "Memory is that of tensors, for texts of the full length; a tenth of the GPU stays free."
+    yield f"† of one seed with its earlier runs, by FLOPs at {rate}; texts of the full length, no scoring, no loading."
+    yield "‡ What stays with all clients between rounds: private tensors, moments, what a codec remembers."
+    if any(row["published_sizes"] for row in rows):
+        yield "§ By the published number of texts, as the data are missing."
+    if any(row["checkpointed"] for row in rows):
+        yield "¶ With --checkpoint-activations: not even one text fits without it."
     if any(row["hours"] is None for row in rows):
         yield "–: hours need the number of texts, which the data directory (--data-dir or DATA_DIR) lacks."
 

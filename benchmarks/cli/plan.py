@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -14,11 +15,9 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import api
-from benchmarks.cli.arguments import machine, selection
+from benchmarks.cli.arguments import selection
 from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, needs_table
 from benchmarks.costs import WirePlan
-from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_cell_flops, keep_in, plan_of
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.encoders.fetched import contents
@@ -52,6 +51,7 @@ _BYTES = (
 def plan_command(args: argparse.Namespace) -> int:
     """Show the runs of a selection, or what claims still need."""
     keep_in(args.results_dir)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"  # no process is forked
     if args.claims:
         return show_needs(args)
     chosen, finished = selection(args), Completed(RunOptions(args.results_dir))
@@ -91,9 +91,10 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     }
     hours, seconds = 0.0, list[float | None]()
     if args.tflops:
-        options = api.settings(**machine(args))
-        flops = (derive_cell_flops(unique[spec_id], counted(unique[spec_id], options).clients) for spec_id in distinct)
-        hours = seeds * sum(flops) / (args.tflops * 1e12 * 3600)
+        options = RunOptions(args.results_dir, args.data_dir)
+        counts = {spec_id: counted(unique[spec_id], options) for spec_id in distinct}
+        flops = sum(derive_cell_flops(unique[each], of.examples, of.scored) for each, of in counts.items())
+        hours = seeds * flops / (args.tflops * 1e12 * 3600)
     else:
         seconds = _seconds(list(unique.values()), finished, Timings(taken(known_records(args, [chosen.benchmark]))))
         hours = sum(known or 0 for known in seconds) / 3600
@@ -172,7 +173,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
         return wire, None
     if backbone is not None or (cell.source != "generated" and args.data_dir is None):
         try:
-            return wire_plan(cell, backbone), None
+            return _derived(cell, backbone), None
         except DependsOnTextsError:
             if cell.source != "generated" and args.data_dir is None:
                 raise UserError(
@@ -181,7 +182,13 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
                 ) from None
     texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
     wire = plan_of(cell, texts.examples) if backbone is None else None
-    return wire or wire_plan(cell, backbone, texts.examples), texts
+    return wire or _derived(cell, backbone, texts.examples), texts
+
+
+def _derived(cell: RunConfig, backbone: str | None, examples: Sequence[int] | None = None) -> WirePlan:
+    from benchmarks.dry_run.rounds import wire_plan  # loads torch
+
+    return wire_plan(cell, backbone, examples)
 
 
 def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunResult]:

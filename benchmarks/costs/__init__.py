@@ -238,31 +238,45 @@ class ClientCosts:
 class HeldBytes:
     """The peak bytes of tensors in one process of a run.
 
-    client: the training client's weights, gradients, moments, activations and logits. server: the server's weights and
-    means, and other clients' state on the device; in split training, the server's layers with their activations.
-    scoring: all tensors while a batch is scored.
+    client: of the client that trains: weights, gradients, the optimiser's moments, activations and logits. server: the
+    server's weights and means, and what other clients keep on the device; in split training, the layers with their
+    activations. resting, scored_text: while a batch is scored, apart from its texts, and for each text. host: what
+    stays with all clients between rounds, private tensors, moments and what a codec remembers, in the host's memory.
     """
 
     client: int
     server: int
-    scoring: int
+    resting: int
+    scored_text: int
+    host: int
 
     @property
-    def total(self) -> int:
-        """The process's peak: client and server train at the same time."""
-        return max(self.client + self.server, self.scoring)
+    def training(self) -> int:
+        """What training needs: client and server train at the same time."""
+        return self.client + self.server
+
+    def scoring_of(self, texts: int) -> int:
+        """What scoring needs if so many texts go through the model at once."""
+        return self.resting + texts * self.scored_text
 
 
 @dataclass(frozen=True)
 class Fit:
     """How a run's batches fit a GPU.
 
-    part: texts per forward pass. held, whole: the memory with such parts, and with whole batches.
+    part: texts of a batch that go through the model at once. scored: the same of a batch that is scored. held, whole:
+    what the run needs with that part, and with all texts at once.
     """
 
     part: int
+    scored: int
     held: HeldBytes
     whole: HeldBytes
+
+    @property
+    def total(self) -> int:
+        """What the process needs with these parts."""
+        return max(self.held.training, self.held.scoring_of(self.scored))
 
 
 @dataclass(frozen=True)
@@ -275,7 +289,10 @@ class Gpu:
     precision: str
 
 
-GPUS = {  # NVIDIA's data sheets: dense products on tensor cores, SXM boards if there are several
+# Memory and peak rates: NVIDIA's data sheets "V100 Tensor Core GPU" (2020; SXM2), "RTX A6000" (2021), "A100 Tensor Core
+# GPU" (2021; SXM) and "H100 Tensor Core GPU" (2022; SXM), on resources.nvidia.com and images.nvidia.com. Rates are for
+# dense products on tensor cores, half of those with sparsity (A6000: 309.7, H100: 1 979).
+GPUS = {
     "v100-16": Gpu("V100 16 GB", 16 * 2**30, 125, "fp16"),
     "v100-32": Gpu("V100 32 GB", 32 * 2**30, 125, "fp16"),
     "a6000": Gpu("RTX A6000", 48 * 2**30, 155, "bf16"),

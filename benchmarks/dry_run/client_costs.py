@@ -74,25 +74,25 @@ class FlopRun(DryRun):
         self.feature_flops = self.meter.of(("features", self.tokens, architecture_of(model)), encode)
 
 
-def cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
+def cell_flops(cell: RunConfig, examples: Sequence[int], scored: int) -> int:
     """FLOPs of a run's training, and of each text's features where they are read, with texts of the full length.
 
     Args:
         cell: The run.
-        clients: Its clients; only their numbers of texts are read.
+        examples: On which each client trains.
+        scored: Texts of all evaluations.
 
     Returns:
         The FLOPs without those of scoring; 0 for a method that trains nothing.
     """
     if not trains(cell.algorithm):
         return 0
+    clients = [client_of(number, size) for number, size in enumerate(examples)]
     if cell.algorithm in SPLIT:
         return _split_run_flops(cell, clients)
     run = FlopRun(cell)
-    rounds = run.rounds([client_of(each.id, len(each.train)) for each in clients])
-    # Clients may be scored on one common subset.
-    texts = {id(part): len(part) for client in clients for part in (client.train, *client.evaluation.values())}
-    return sum(amounts["flops"] for amounts in rounds) + run.feature_flops * sum(texts.values())
+    rounds = run.rounds(clients)
+    return sum(amounts["flops"] for amounts in rounds) + run.feature_flops * (sum(examples) + scored)
 
 
 def _split_run_flops(cell: RunConfig, clients: Sequence[Client]) -> int:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.dry_run.device import Values
 from benchmarks.dry_run.stand_ins import META, Features, NoStore, OneText, States, Texts
 from benchmarks.encoders.files import architecture
 from benchmarks.errors import RoundRefusedError, UserError
@@ -33,13 +32,13 @@ from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Objective, Vocabulary, build_objective
 from fedsim.plan import ExchangePlan
 from fedsim.precision import Precision
+from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
 Amounts = Mapping[Hashable, int]  # what is counted -> how much: "flops", or the direction and kind of bytes
 ONE = np.zeros(1, dtype=np.int64)  # the index of one text
 SINGLE = Precision(META, "fp32")
-aten = torch.ops.aten
 _KNOWN: dict[Hashable, int] = {}
 
 # ---- rounds ------------------------------------------------------------------------------------------------------
@@ -67,27 +66,6 @@ def decisive(plan: ExchangePlan) -> Hashable:
 # ---- counting ----------------------------------------------------------------------------------------------------
 
 
-class Values(TorchDispatchMode):
-    """Answers code that asks a `meta` tensor for values: true, 1, 1.0; a mask over tokens selects `targets` of them."""
-
-    targets = 1
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func is aten._local_scalar_dense.default and args[0].is_meta:
-            return 1.0 if args[0].is_floating_point() else args[0].dtype == torch.bool or 1
-        if func is aten._to_copy.default and args[0].is_meta and torch.device(kwargs.get("device") or META) != META:
-            return torch.zeros(args[0].shape, **kwargs)
-        if func is aten.index.Tensor:
-            args = (args[0], [place for index in args[1] for place in self._places(index)])
-        return func(*args, **kwargs)
-
-    def _places(self, index: Tensor | None) -> list[Tensor | None]:
-        if index is None or not index.is_meta or index.dtype != torch.bool:
-            return [index]
-        return [torch.empty(self.targets, dtype=torch.int64, device=META) for _ in range(index.ndim)]
-
-
 def counted_once(key: Hashable, count: Callable[[], int]) -> int:
     """A cost of one text, which is the same in every run of such a model."""
     if key not in _KNOWN:
@@ -98,26 +76,29 @@ def counted_once(key: Hashable, count: Callable[[], int]) -> int:
 class FlopMeter:
     """Counts FLOPs of the code that runs inside it; a multiplication and an addition are two.
 
-    A batch counts as often as there are batches of its shape: `times`, for bytes and FLOPs.
+    A batch counts as often as there are batches of its shape: `times`, for bytes and FLOPs. counts_flops: without it,
+    FLOPs are 0, and dry runs take a third of the time.
     """
 
-    def __init__(self) -> None:
-        self.values, self._counter = Values(), FlopCounterMode(display=False)
+    def __init__(self, counts_flops: bool = True) -> None:
+        self.values, self._counter = Values(), FlopCounterMode(display=False) if counts_flops else None
         self.times, self.flops, self._before = 1, 0, 0
 
     def __enter__(self) -> None:
         self.values.__enter__()
-        self._counter.__enter__()
+        if self._counter:
+            self._counter.__enter__()
         self._before = 0
 
     def __exit__(self, *error: Any) -> None:
         self.repeat(1)
-        self._counter.__exit__(*error)
+        if self._counter:
+            self._counter.__exit__(*error)
         self.values.__exit__(*error)
 
     def repeat(self, times: int) -> None:
         """Count the code that follows so many times."""
-        now = self._counter.get_total_flops()
+        now = self._counter.get_total_flops() if self._counter else 0
         self.flops += self.times * (now - self._before)
         self._before, self.times = now, times
 
@@ -139,9 +120,9 @@ class FlopMeter:
 class _Repeated(Channel):
     """A channel on which a batch counts as often as its meter says."""
 
-    def __init__(self, codec: str, meter: FlopMeter) -> None:
+    def __init__(self, codec: str, meter: FlopMeter, store: ClientStore) -> None:
         super().__init__(codec)
-        self.keep_in(NoStore())
+        self.keep_in(store)
         self._meter = meter
 
     def _transfer(self, *sent: Any) -> tuple[Tensor, int, int]:
@@ -203,10 +184,12 @@ def shaped_workload(
     features: FeatureCache,
     precision: Precision = SINGLE,
     build: Callable[[], nn.Module] | None = None,
+    checkpoints: bool = False,
 ) -> Workload:
     """The workload of a run whose words are numbers; UserError without the encoder's configuration.
 
-    precision: with the device, by default `meta`. build: the encoder; by default one with random weights.
+    precision: with the device, by default `meta`. build: the encoder; by default one with random weights. checkpoints:
+    whether activations are checkpointed.
     """
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, words = task(cell.task), int(config.get("vocab_size", 30522))
@@ -218,7 +201,7 @@ def shaped_workload(
             encoder = build() if build else encoder_from_config(config)
             model = with_head(encoder, objective.outputs, cell.seed, head=cell.head)
             with_adapter(model, cell.adapter, cell.seed)
-        return Model(model, precision, objective, cell.training.kernels)
+        return Model(model, precision, objective, cell.training.kernels, checkpoints)
 
     return Workload(
         load_model,
@@ -246,9 +229,11 @@ class DryRun:
         training: DryTraining,
         features: FeatureCache,
         precision: Precision = SINGLE,
+        checkpoints: bool = False,
+        store: ClientStore | None = None,
     ) -> None:
-        self.cell, self.meter = cell, training.meter
-        self.workload = shaped_workload(cell, backbone, training, features, precision)
+        self.cell, self.meter, self.store = cell, training.meter, store or NoStore()
+        self.workload = shaped_workload(cell, backbone, training, features, precision, checkpoints=checkpoints)
         self.algorithm = build_algorithm(cell.algorithm, self.workload, cell.options)
         self.setup = Channel(cell.codec)
 
@@ -260,7 +245,7 @@ class DryRun:
         """
         algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
         plan = algorithm.plan
-        state = algorithm.init(clients, self.setup, NoStore())
+        state = algorithm.init(clients, self.setup, self.store)
         for number, cohort in enumerate(cohorts(self.cell, clients)):
             total: Counter[Hashable] = Counter()
             if plan is not None:
@@ -287,7 +272,7 @@ class DryRun:
 
     def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
         """Run the round after a state: its FLOPs, and its bytes by direction and kind."""
-        channel, flops = _Repeated(self.cell.codec, self.meter), self.meter.flops
+        channel, flops = _Repeated(self.cell.codec, self.meter, self.store), self.meter.flops
         channel.round = state.round + 1
         with self.meter:
             after, _ = self.algorithm.round(state, cohort, channel)
@@ -315,9 +300,10 @@ def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[i
     budget = cell.training
     of_one_length = budget.padding == "fixed" or task(cell.task).long_texts == "packed"
     padded = replace(budget, padding="fixed" if of_one_length else "longest")
-    training = DryTraining(padded, cell.seed, is_counted=examples is not None)
-    run = DryRun(cell, backbone or cell.backbone, training, Features(examples is not None))
-    for layer in encoder_layers(run.workload.model) if examples is not None else ():
+    is_counted = examples is not None
+    training = DryTraining(padded, cell.seed, is_counted=is_counted, meter=FlopMeter(counts_flops=False))
+    run = DryRun(cell, backbone or cell.backbone, training, Features(is_counted))
+    for layer in encoder_layers(run.workload.model) if is_counted else ():
         layer.forward = lambda states, *_, **__: states  # what crosses has the same shape before and behind a layer
     rounds: list[Any] = [
         {key: size for key, size in amounts.items() if key != "flops"}

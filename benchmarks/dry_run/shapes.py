@@ -8,22 +8,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan, Work
-from benchmarks.errors import DependsOnTextsError, RoundRefusedError
+from benchmarks.errors import DependsOnTextsError, RoundRefusedError, UserError
 from benchmarks.registry import included_code
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
 from fedsim.files import read_json
 from fedsim.strict import to_plain
-
-if TYPE_CHECKING:
-    from fedsim.data import Client
 
 LIBRARIES = ("torch", "transformers")
 Answer = TypeVar("Answer")
@@ -67,7 +65,7 @@ def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = No
         cell: The run.
         examples: Of all clients together, or of each, where they are known.
     """
-    of, libraries = task(cell.task), [metadata.version(name) for name in LIBRARIES]
+    of, libraries = task(cell.task), _versions()
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
     decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
@@ -75,6 +73,11 @@ def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = No
     parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
     parts += [to_plain(cell.adapter)] if cell.adapter else []
     return f"{what}-{digest(json.loads(canonical_json(parts)))}"
+
+
+@cache
+def _versions() -> list[str]:
+    return [metadata.version(name) for name in LIBRARIES]
 
 
 def kept(
@@ -134,27 +137,42 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
     return kept(key, lambda: _dry_run().client_costs(cell), asdict, lambda value: ClientCosts(**value))
 
 
-def derive_fit(cell: RunConfig, memory: int, precision: str) -> Fit:
-    """The part of a run's batches that fits a GPU with so many bytes; see `memory.fit`."""
+def derive_fit(cell: RunConfig, memory: int, precision: str, checkpoints: bool = False) -> Fit | None:
+    """The part of a run's batches that fits a GPU with so many bytes; see `memory.fit`.
 
-    def derive() -> Fit:
+    None for a method that does not train with steps, which needs no GPU. UserError where nothing fits.
+    """
+
+    def derive() -> Fit | UserError | None:
         from benchmarks.dry_run.memory import fit  # loads torch
+        from fedsim.algorithms import trains
 
-        return fit(cell, memory, precision)
+        try:
+            return fit(cell, memory, precision, checkpoints) if trains(cell.algorithm) else None
+        except DependsOnTextsError:  # counts of tokens
+            return None
+        except UserError as error:
+            return error
 
-    def read(value: JSON) -> Fit:
-        return Fit(value["part"], HeldBytes(**value["held"]), HeldBytes(**value["whole"]))
+    def to_json(answer: Fit | UserError) -> JSON:
+        return str(answer) if isinstance(answer, UserError) else asdict(answer)
 
-    answer = kept(key_of(f"fit-{memory >> 30}-{precision}", cell), derive, asdict, read)
-    assert answer is not None
+    def read(value: JSON) -> Fit | UserError:
+        if isinstance(value, str):
+            return UserError(value)
+        return Fit(value["part"], value["scored"], HeldBytes(**value["held"]), HeldBytes(**value["whole"]))
+
+    what = f"fit-{memory >> 30}-{precision}{'-checkpoints' * checkpoints}-scored"
+    answer = kept(key_of(what, cell), derive, to_json, read)
+    if isinstance(answer, UserError):
+        raise answer
     return answer
 
 
-def derive_cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
+def derive_cell_flops(cell: RunConfig, examples: Sequence[int], scored: int) -> int:
     """FLOPs of a run's training on clients with so many texts; see `client_costs.cell_flops`."""
-    sizes = [[len(each.train), *sorted(map(len, each.evaluation.values()))] for each in clients]
-    key = f"{key_of('cell-flops', cell)}-{digest(sizes)}"
-    return kept(key, lambda: _dry_run().cell_flops(cell, clients), int, int) or 0
+    key = f"{key_of('cell-flops', cell)}-{digest([*examples, scored])}"
+    return kept(key, lambda: _dry_run().cell_flops(cell, examples, scored), int, int) or 0
 
 
 def derive_work(cell: RunConfig) -> Work | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -112,3 +112,18 @@ class NoStore(ClientStore):
     """A store that keeps nothing: there are no values."""
 
     def put(self, *_: Any) -> None: ...
+
+
+class KeptSizes(NoStore):
+    """A store that keeps the bytes of each tensor of each client, with those of the stores beside it."""
+
+    def __init__(self, sizes: dict[tuple[str, int, str], int] | None = None, prefix: str = "client") -> None:
+        super().__init__(prefix=prefix)
+        self.sizes = {} if sizes is None else sizes
+
+    def beside(self, prefix: str) -> KeptSizes:
+        return KeptSizes(self.sizes, prefix)
+
+    def put(self, client: int, round: int, tensors: Mapping[str, Tensor]) -> None:
+        for name, tensor in tensors.items():
+            self.sizes[self._prefix, client, name] = tensor.numel() * tensor.element_size()

@@ -35,7 +35,7 @@ def _percent(row: str, over: str, most: float, terms: dict[str, int] | None = No
 
 def _operations(most: float) -> tuple[CostBound, ...]:
     """FFA-LoRA's operations in percent of FedIT's."""
-    return (CostBound((_bytes("ffa-lora"),), (_bytes("fedit"),), _TASK, most=most, of="flops", share=True),)
+    return (CostBound((_DRAWN("ffa-lora"),), (_DRAWN("fedit"),), _TASK, most=most, of="flops", share=True),)
 
 
 def _above(row: str, *rivals: str, by: float = 0.0, tables: tuple[str, ...] = _TABLES) -> tuple[Better, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from benchmarks.running.data_split import split_data
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import GPU_SHARE_BYTES, RunOptions
 from benchmarks.tasks import Task, TaskData, task
-from fedsim.algorithms import Workload, build_algorithm, trains
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Client
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOutcome
 from fedsim.errors import FederationError
@@ -197,19 +197,24 @@ class Federation:
     kernels: str
 
 
-def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision) -> MicroBatches:
-    """Micro-batches from the options; by default whole batches on a CPU, and on a GPU what fits by shapes."""
-    if settings.micro_batch is not None:
-        return MicroBatches(settings.micro_batch, automatic=False)
-    if precision.device.type != "cuda" or not trains(cell.algorithm):
-        return MicroBatches()
+def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision) -> tuple[MicroBatches, MicroBatches]:
+    """Parts of batches in training and in scoring: whole batches on a CPU, and on a GPU parts that fit by shapes.
+
+    An option decides those of training.
+    """
+    asked, scored = MicroBatches(settings.micro_batch, settings.micro_batch is None), MicroBatches(trains=False)
+    if precision.device.type != "cuda":
+        return asked, scored
     memory = torch.cuda.get_device_properties(precision.device).total_memory
     if settings.workers > 1 and settings.executor != "slurm":  # its jobs share no GPU
         memory //= max(1, memory // GPU_SHARE_BYTES)  # as `default_workers` divides it
     try:
-        return MicroBatches(derive_fit(cell, memory, precision.name).part)
-    except (UserError, FederationError):  # no shapes for the user's encoder, or nothing fits by shapes: try
-        return MicroBatches()
+        fitted = derive_fit(cell, memory, precision.name, settings.checkpoint_activations)
+    except (UserError, FederationError):  # shapes say nothing of the user's own encoder, or that nothing fits: try
+        return asked, scored
+    if fitted is None:
+        return asked, scored
+    return replace(asked, size=asked.size or fitted.part), replace(scored, size=fitted.scored)
 
 
 def build_federation(
@@ -245,10 +250,12 @@ def build_federation(
             model.write(initial_weights(inputs.initial, model))
         return model
 
+    micro_batches, scoring = micro_batches_of(cell, settings, precision)
     workload = Workload(
         load_model,
-        LocalTraining(cell.training, cell.seed, on_batch, micro_batches_of(cell, settings, precision)),
+        LocalTraining(cell.training, cell.seed, on_batch, micro_batches),
         objective,
+        scoring=scoring,
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
         clients=cell.clients,

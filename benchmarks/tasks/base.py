@@ -81,15 +81,24 @@ def by_digest(*digests: str) -> Callable[[TaskData], bool]:
     return lambda data: data.digest in digests
 
 
-def by_sizes(*sizes: Mapping[str, int], tolerance: float = 0.0) -> Callable[[TaskData], bool]:
-    """Recognise data by the published sizes of the pool and the other sets; any of `sizes` may match."""
+@dataclass(frozen=True)
+class BySizes:
+    """Recognises data by the published numbers of examples of the pool and the other sets; any of some `sizes`."""
 
-    def is_genuine(data: TaskData) -> bool:
+    sizes: tuple[Mapping[str, int], ...]
+    tolerance: float = 0.0
+
+    def __call__(self, data: TaskData) -> bool:
         found = {name: len(part) for name, part in {"pool": data.pool, **data.held_out, **data.central}.items()}
-        alike = [each for each in sizes if each.keys() == found.keys()]
-        return any(all(abs(found[name] - size) <= tolerance * size for name, size in each.items()) for each in alike)
+        alike = [each for each in self.sizes if each.keys() == found.keys()]
+        return any(
+            all(abs(found[name] - size) <= self.tolerance * size for name, size in each.items()) for each in alike
+        )
 
-    return is_genuine
+
+def by_sizes(*sizes: Mapping[str, int], tolerance: float = 0.0) -> BySizes:
+    """Recognises data by these numbers of examples."""
+    return BySizes(sizes, tolerance)
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,11 @@ class Task:
         if self.genuine is None or self.genuine(data):
             return ""
         return f"{data.origin.removeprefix('folder: ')}: {len(data.pool):,} examples"
+
+    @property
+    def sizes(self) -> tuple[Mapping[str, int], ...]:
+        """The published numbers of examples, where data are recognised by them."""
+        return self.genuine.sizes if isinstance(self.genuine, BySizes) else ()
 
     @property
     def classes(self) -> int:

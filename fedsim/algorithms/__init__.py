@@ -1,6 +1,6 @@
-"""Methods: each is a function of its name that builds a FederatedAlgorithm from its options.
+"""Methods: each is a function that builds a FederatedAlgorithm from its options.
 
-A method has a file of its name; only baselines and attacks share one each.
+A method's file has the function's name; only baselines share a file, and so do attacks.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, MapClients, RoundMetrics, RoundOutcome, drawn_places
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
+from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model, shallower
 from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
@@ -36,21 +37,22 @@ SHARED_FILES = {
 
 @dataclass(frozen=True)
 class Workload:
-    """What a method works on: the model, which is loaded on first use, local training, and the objective."""
+    """A method's inputs: the model (loaded on first use), local training, and the objective."""
 
     load_model: Callable[[], Model]
     training: LocalTraining
     objective: Objective
     evaluation_batch_size: int = 64
-    max_length: int | None = None  # tokens at which texts are cut, where a method has to know
+    scoring: MicroBatches = field(default_factory=lambda: MicroBatches(trains=False))  # of batches
+    max_length: int | None = None  # tokens at which texts are cut, if the method needs it
     features: FeatureCache = field(default_factory=FeatureCache)
-    clients: int | None = None  # of the federation, with ids from 0 on, where a method's plans depend on all of them
-    participation: float = 1.0  # share of the clients that is drawn for each round
-    map_clients: MapClients = map  # computes the updates of a round's clients: here, one after the other
+    clients: int | None = None  # number of clients, with ids from 0, if plans depend on all of them
+    participation: float = 1.0  # share of clients sampled per round
+    map_clients: MapClients = map  # computes a round's updates: by default one after the other
 
     @cached_property
     def model(self) -> Model:
-        """The server's model, resident in this process; also that of clients that view all of it under its names."""
+        """The server's model in this process; clients with the same parameters and names use it, too."""
         return self.load_model()
 
     @cached_property
@@ -66,17 +68,17 @@ class Workload:
         return range(self.clients)
 
     def cohort(self, round: int) -> list[ClientId]:
-        """The ids of the clients that take part in a round, as the engine draws them."""
+        """The ids of the clients that take part in a round, as sampled by the engine."""
         return drawn_places(len(self.members), self.participation, self.training.seed, round)
 
     def server_params(self, state: FederationState) -> Params:
-        """Every parameter of the server's model: merged ones, and the initial values of the others."""
+        """Every parameter of the server's model: merged tensors, and initial values for the others."""
         return self.initial | same_device(state.shared, self.model.device)
 
     def client_model(self, plan: ExchangePlan) -> Model:
-        """The resident model of a client with this plan: the server's, or one of the parameters that the plan names.
+        """The model for a client with this plan: the server's, or one with only the parameters that the plan names.
 
-        Clients of one shape share it; it holds the values of the client that used it last.
+        Clients with the same parameters share it; it holds the last client's values.
         """
         names = frozenset(plan.view)
         if names == self.model.parameters.keys():
@@ -90,36 +92,40 @@ class Workload:
         return {}
 
     def require_no_adapter(self, what: str) -> None:
-        """Raise FederationError where the model has an adapter. what: the method, or the part of it that has none."""
+        """Raise FederationError if the model has an adapter. what: the method or part without adapters."""
         if adapter := self.model.network.adapter:
             raise FederationError(f"{what}: expected a model without an adapter, found {adapter.kind}; leave it out")
 
     def answers(self, values: Params, subset: Subset) -> np.ndarray:
-        """The objective's answers for a subset, by the resident model with these parameters."""
+        """The answers for a subset from the model with these parameters."""
         self.model.write(values)
-        return self.model.predict(subset, self.evaluation_batch_size, self.training.width)
+        return self.scored(self.model, subset)
+
+    def scored(self, model: Model, subset: Subset) -> np.ndarray:
+        """The objective's answers for a subset, by a model as it is."""
+        return model.predict(subset, self.evaluation_batch_size, self.training.width, self.scoring)
 
     def by_features(self, subset: Subset, half: bool = False) -> Subset:
-        """The subset with the encoder's present hidden states in place of token ids, computed once.
+        """The subset with the encoder's current hidden states instead of token ids, computed once.
 
-        half: keep them in half precision. FederationError where the model has an adapter, which no feature would show.
+        half: keep them in half precision. FederationError if the model has an adapter, which features would ignore.
         """
         self.require_no_adapter("features of a frozen encoder")
         return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width, half)
 
 
 def silent_start(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-    """The state before the first round of a method that sends nothing in advance."""
+    """The initial state for a method without set-up traffic."""
     return FederationState(round=0, shared={}, moments={}, clients=store)
 
 
 def idle_round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
-    """A round in which nothing is trained and nothing is sent."""
+    """A round without training or traffic."""
     return replace(state, round=state.round + 1), RoundMetrics((), None)
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """Raise FederationError unless the value of an option is one of its choices."""
+    """Raise FederationError unless an option's value is one of its choices."""
     if value not in choices:
         raise FederationError(f"{option}: expected one of {', '.join(choices)}, found {value!r}")
 
@@ -130,7 +136,7 @@ def add_method(function: Callable[..., FederatedAlgorithm]) -> None:
 
 
 def algorithm_names() -> list[str]:
-    """Every method's name, without importing any."""
+    """Every method's name, without importing methods."""
     files = {module.name for module in pkgutil.iter_modules(__path__)} - {"averaging", *SHARED_FILES}
     return sorted(files.union(ADDED, *SHARED_FILES.values()))
 
@@ -150,13 +156,13 @@ def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
 
 
 def trains(name: str) -> bool:
-    """Whether a method trains with steps and a learning rate: its file lists those that do not as UNTRAINED."""
+    """Whether a method trains with steps and a learning rate; files list their other methods as UNTRAINED."""
     file = ADDED[name].__globals__ if name in ADDED else vars(_file_of(name))
     return name not in file.get("UNTRAINED", ())
 
 
 def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
-    """The method with its options; FederationError that names the known options where one is unknown or missing."""
+    """Build a method; the FederationError for an unknown or missing option names the known ones."""
     function = algorithm_function(name)
     known = list(inspect.signature(function).parameters.values())[1:]
     unknown = sorted(set(options) - {parameter.name for parameter in known})

@@ -1,7 +1,7 @@
-"""Attacks, not methods of training: how much text can a server read off the hidden states that it receives?
+"""Attacks, not training methods: how much text can a server recover from received hidden states?
 
-C-FedFreezeBERT's server receives features, that of split learning the embeddings' outputs. Attacks send nothing: the
-attacked method has sent it all already.
+C-FedFreezeBERT's server receives features; the server in split learning receives the embeddings' outputs. Attacks send
+nothing: the attacked method has already sent everything.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from fedsim.rng import SERVER, numpy_generator, torch_seeded
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel
 
-# Shape suffixes: B batch, S tokens, D hidden width, W words, N tokens with a target, E width of word embeddings, V
+# Shape suffixes: B batch, S tokens, D hidden width, W words, N tokens with a target, E word-embedding width, V
 # vocabulary.
 
 UNTRAINED = ("nearest_neighbour", "token_majority")
 PUBLIC_TEXTS = 2000
-WIDENING = 4  # the inverter's inner layer in widths of a word embedding, as in BERT's feed-forward layers
+WIDENING = 4  # the inverter's inner width per word-embedding width, as in BERT's feed-forward layers
 
 
 def inversion(
     workload: Workload, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32", layer: int | None = None
 ) -> FederatedAlgorithm:
-    """A curious server, which has the pre-trained encoder like everyone, learns to turn features back into tokens.
+    """A curious server, which has the pre-trained encoder, learns to recover tokens from features.
 
-    Its one round trains an inverter for `local_epochs` epochs on known texts (`known_texts`) and their features.
-    `predict` inverts the features of other texts: what C-FedFreezeBERT's clients would send for the same head, rounded
-    to the element type `sent`. The head decides which hidden states these are; one that reads [CLS] alone sends no row
-    for each token, and is refused. With a `layer` they are those that leave it (0: the embeddings), as split learning
-    sends.
+    Its single round trains an inverter for `local_epochs` epochs on known texts (`known_texts`) and their features.
+    `predict` inverts the features of other texts: those that C-FedFreezeBERT's clients would send for the same head,
+    rounded to the element type `sent`. The head determines these hidden states; a head that reads only [CLS] is
+    rejected, as it has no row per token. With a `layer` they are that layer's outputs (0: the embeddings'), as in split
+    learning.
 
-    The attack sends nothing, so nothing is counted: the attacked method has sent it all already.
+    The attack sends nothing, so nothing is counted.
     """
     dtype = codec_dtype(sent)
     workload = attacked(workload, layer)
@@ -73,15 +73,15 @@ def inversion(
         learned = dict(state.shared)
         model = inverter(workload.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
         model.write(same_device(learned, model.device))
-        return model.predict(workload.by_features(subset), workload.evaluation_batch_size, training.width)
+        return workload.scored(model, workload.by_features(subset))
 
     return FederatedAlgorithm(init, round, predict, personal=False)
 
 
 def attacked(workload: Workload, layer: int | None) -> Workload:
-    """The workload with an encoder that ends after a layer, whose output are the features; None: the whole encoder.
+    """The workload with an encoder that ends after a layer, whose outputs are the features; None: the whole encoder.
 
-    layer: 0 for the embeddings, then the encoder's from 1. FederationError if there is no such layer.
+    layer: 0 for the embeddings, 1 and up for the encoder's layers. FederationError if there is no such layer.
     """
     if layer is None:
         return workload
@@ -94,15 +94,15 @@ def attacked(workload: Workload, layer: int | None) -> Workload:
         if not isinstance(layer, int) or not 0 <= layer <= groups.depth:
             raise FederationError(f"attacked layer: expected 0, the embeddings, to {groups.depth}, found {layer!r}")
         cut = shallower(whole, groups.embeddings | groups.up_to(layer) | groups.head)
-        return Model(cut.network, cut.precision, cut.objective, "reference")  # packed kernels are those of layers
+        return Model(cut.network, cut.precision, cut.objective, "reference")  # packed kernels need layers
 
     return replace(workload, load_model=load_model)
 
 
 def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
-    """Texts that the server knows, drawn from the clients' training parts; all of them if there are fewer.
+    """Random texts that the server knows, from the clients' training parts; all of them if there are fewer.
 
-    None of them is scored.
+    Known texts are never scored.
     """
     if public_texts < 1:
         raise FederationError(f"public_texts: expected 1 or more, found {public_texts}")
@@ -118,9 +118,9 @@ def tokens_of(texts: Subset) -> np.ndarray:
 
 
 class Readout(Head):
-    """Each token's hidden states to an estimate of its word embedding, [1, N, E]; no token sees another's.
+    """Maps each token's hidden states separately to an estimate of its word embedding, [1, N, E].
 
-    dtype: the element type in which the states were sent; they are rounded to it.
+    dtype: the element type of the sent states, to which they are rounded.
     """
 
     tokens = True
@@ -140,10 +140,10 @@ class Readout(Head):
 
 
 def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:
-    """A model that recovers texts from features by the encoder's word embeddings; the encoder stays unchanged.
+    """A model that recovers texts from features with the encoder's word embeddings; the encoder stays unchanged.
 
-    victim: the model whose features are read. occurring: ids of the tokens in the training texts, ascending.
-    dtype: how features were sent.
+    victim: the attacked model. occurring: ids of the tokens in the training texts, ascending.
+    dtype: the element type of sent features.
     """
     words_VE = victim.parameters[victim.word_embeddings].detach()
     with torch_seeded(seed, 0, SERVER, "inverter"):
@@ -153,12 +153,12 @@ def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int
 
 
 def nearest_neighbour(workload: Workload, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
-    """A curious server that has the embedding layer, since it initialised or averages it, and learns nothing.
+    """A curious server with the embedding layer, which it initialised or averages; it trains nothing.
 
-    What a client sends for a position depends on that position's token alone (FedBERT, section 3.3, the P_ef of
-    Algorithms 2 and 3). The answer is the token whose embedding at that position, of type 0, is nearest, both rounded
-    to the element type `sent`; of equally near ones the smallest id. The attack sends nothing.
-    dropout: the share of the received values that is zero, as in training; the others are scaled up.
+    The tensor sent for a position depends only on that position's token (FedBERT, section 3.3, P_ef in Algorithms 2 and
+    3). The answer is the token with the nearest embedding at that position, for token type 0, both rounded to the
+    element type `sent`; ties go to the smallest id. The attack sends nothing. dropout: the share of zeros among the
+    received values, as in training; the others are scaled up.
     """
     dtype = codec_dtype(sent)
     if not 0 <= dropout < 1:
@@ -189,7 +189,7 @@ def nearest_neighbour(workload: Workload, sent: str = "fp32", dropout: float = 0
 
 @torch.inference_mode()
 def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Tensor:
-    """For each position of each text, the id of the word that a model without layers maps nearest: int64 [B, S].
+    """The id of the nearest word under a model without layers, per position and text: int64 [B, S].
 
     |e - x|² is smallest where e x - |e|²/2 is largest; words are compared ROWS at a time.
     """
@@ -211,9 +211,9 @@ def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Ten
 
 
 def token_majority(workload: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
-    """A server without features: it answers the most frequent token of the texts from which inversion learns.
+    """A server without features: it answers with the most frequent token in inversion's training texts.
 
-    Of equally frequent tokens the one with the smallest id. No model; nothing is sent.
+    Ties go to the smallest id. There is no model, and nothing is sent.
     """
 
     def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:

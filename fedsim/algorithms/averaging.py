@@ -1,4 +1,4 @@
-"""The shared round: every averaging method is this one, under its own exchange plan."""
+"""The shared round: all averaging methods use it, each with its exchange plan."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from fedsim.server import Moments, ServerOptimizer
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, Params
 
-MOMENT = "optimizer/"  # before the names of moments that a client keeps of its optimiser
-SENT = "sent-"  # before the kind of what the server keeps to send it in the next round
+MOMENT = "optimizer/"  # prefix of optimiser moments that a client keeps
+SENT = "sent-"  # prefix of kinds that the server keeps to send in the next round
 
 
 @dataclass(frozen=True)
 class Uploads:
     """A round's uploads.
 
-    server: the server's tensors with the means in them. sent, weights: of each client, in order and in its rank.
-    at_rest: the tensors as they arrive if they are sent, so that clients and server compute with the same.
+    server: the server's tensors, means included. sent, weights: each client's upload, in its rank, and weight, in
+    order. at_rest: rounds tensors as a transfer does, so that clients and server compute with the same values.
     """
 
     round: int
@@ -44,8 +44,8 @@ class Uploads:
 class Merged(NamedTuple):
     """The outcome of a server step.
 
-    server: the tensors that it changes, frozen ones too. sent: kind -> what each client of this round gets in the next
-    one, to make the same change of the frozen tensors; who was absent gets all changed frozen tensors instead.
+    server: the changed tensors, also frozen ones. sent: kind -> payload for this round's clients in the next round, to
+    repeat the change to frozen tensors; other clients receive all changed frozen tensors instead.
     """
 
     server: Params
@@ -58,17 +58,17 @@ Beside = Callable[[ClientUpdate], Params]  # what a client trains apart from the
 
 
 def as_they_are(subset: Subset) -> Subset:
-    """Examples by their token ids."""
+    """Examples as token ids."""
     return subset
 
 
 def frozen_states(workload: Workload, cached: bool, half: bool) -> Callable[[Subset], Subset]:
-    """How a method over a frozen encoder reads examples: as features if `cached`, else by their token ids.
+    """How a method with a frozen encoder reads examples: as features if `cached`, else as token ids.
 
     half: keep features in half precision; FederationError if none are kept.
     """
     if half and not cached:
-        raise FederationError("half_features: expected a method that keeps a frozen encoder's features")
+        raise FederationError("half_features: expected cached features of a frozen encoder")
     return partial(workload.by_features, half=half) if cached else as_they_are
 
 
@@ -87,18 +87,18 @@ def averaging(
     first: frozenset[str] = frozenset(),
     beside: Beside | None = None,
 ) -> FederatedAlgorithm:
-    """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
+    """Each round: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
-    plan: the exchange plan of a client in a round. A merged tensor that it views and does not download counts as
-    present at the client: a plan has to download whatever the client may have missed (see `fedbfpt.Pools`).
+    plan: a client's exchange plan in a round. Merged tensors in its view that it does not download count as present at
+    the client, so a plan has to download everything that the client may have missed (see `fedbfpt.Pools`).
     server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
-    prepared: the form in which clients train on examples and answer for them.
-    answers: whose model answers for a client: its "own", or the "server"'s, which has every parameter.
-    personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
-    weights: of the clients in a mean, their examples ("size", N_i / N) or the same for all ("uniform").
-    merge: what the server makes of the uploads after the mean. finish: what a client makes of its tensors before it
-    uploads them. ranks: of clients whose factors are narrower than the server's. first: what a client trains alone
-    before all else that it trains, for as many epochs. beside: what it trains apart from that.
+    prepared: converts examples for training and answers.
+    answers: the model that answers for a client: its "own", or the "server"'s, which has every parameter.
+    personal: whether clients' models differ; None: decided by the first client's plan, which all plans then resemble.
+    weights: the clients' weights in a mean, by examples ("size", N_i / N) or equal ("uniform").
+    merge: the server's processing after the mean. finish: a client's processing before the upload. ranks: for clients
+    with narrower factors than the server's. first: tensors that a client trains alone before the others, for as many
+    epochs. beside: training apart from that.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
@@ -113,7 +113,7 @@ def averaging(
         workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks, first, beside
     )
     own = personal and answers == "own"
-    alone = merge is None and ranks is None  # whether its plan alone says what a client sends
+    alone = merge is None and ranks is None  # whether the plan alone determines what a client sends
     return FederatedAlgorithm(
         shared.init,
         shared.round,
@@ -128,7 +128,7 @@ def averaging(
 
 @dataclass
 class _Averaging:
-    """The round's parts; its fields are the arguments of `averaging`."""
+    """The parts of the round; the fields are `averaging`'s arguments."""
 
     workload: Workload
     plan: PlanFn
@@ -145,7 +145,7 @@ class _Averaging:
     beside: Beside | None = None
 
     def cohorts(self, round: int) -> Hashable:
-        """The clients of a round and of the one before, which decide what is sent."""
+        """The clients of this round and the previous one, which determine what is sent."""
         return tuple(self.workload.cohort(round)), tuple(self.workload.cohort(round - 1)) if round > 1 else ()
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -180,7 +180,7 @@ class _Averaging:
                 due = {name: shared[own.view[name]] for name in sorted(own.download)}
                 received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=own.view)
                 for kind, payload in self._broadcast(state, client.id).items():
-                    downloads[client.id].to_client(client.id, payload, kind)  # its view has them already
+                    downloads[client.id].to_client(client.id, payload, kind)  # already in its view
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
                 known = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
                 private = state.clients.get(client.id)
@@ -195,7 +195,7 @@ class _Averaging:
             view, uploaded = plans[client.id].view, same_device(outcome.uploaded, device)
             onto = self._cut(client.id, {name: shared[view[name]] for name in uploaded})
             arrived = channel.to_server(client.id, uploaded, view=view, onto=onto)
-            if self.merge:  # copies, as the next client trains the same resident model
+            if self.merge:  # copies, as the next client trains the same model
                 sent.append({name: tensor.clone() for name, tensor in arrived.items()})
             watch.trained(client.id, outcome.kept | arrived)
             for name, tensor in (self.ranks.filled(arrived) if self.ranks else arrived).items():
@@ -221,11 +221,11 @@ class _Averaging:
         return ended, RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes)), measured)
 
     def _cut(self, client: ClientId, params: Params) -> Params:
-        """The part of a payload that is in a client's rank."""
+        """A payload, truncated to a client's rank."""
         return self.ranks.cut(client, params) if self.ranks else params
 
     def _broadcast(self, state: FederationState, client: ClientId) -> Moments:
-        """What a client gets, by kind, to have the server's frozen tensors; all of them if it missed the last round."""
+        """Payloads by kind that update a client's frozen tensors; all changed ones if it missed the last round."""
         if not self.merge or not state.round:
             return {}
         if client in self.workload.cohort(state.round):
@@ -234,7 +234,7 @@ class _Averaging:
         return {"residuals": {name: state.shared[name] for name in sorted(changed)}} if changed else {}
 
     def _plan(self, number: int, client: ClientId) -> ExchangePlan:
-        """The client's plan; FederationError where it views what the server does not have."""
+        """The client's plan; FederationError if its view has a name unknown to the server."""
         own = self.plan(number, client)
         if unknown := sorted(set(own.view.values()) - self.workload.initial.keys()):
             raise FederationError(f"exchange plan: the server has no {unknown[0]}, which client {client} views")
@@ -264,7 +264,7 @@ class _Averaging:
         return UpdateOutcome(self._cut(client.id, uploaded), kept, loss)
 
     def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
-        """A client's tensors by its own names: kept ones, or their initial values; of the others, the server's."""
+        """A client's tensors by its names: kept ones or their initial values, and the server's for the others."""
         initial = self.workload.initial
         return {
             name: private.get(name, initial[target]) if name in own.local else shared.get(target, initial[target])
@@ -276,13 +276,13 @@ class _Averaging:
         if client is not None and self.answers == "own":
             own = self._plan(max(state.round, 1), client.id)
             model, values = self.workload.client_model(own), self._begin(own, values, state.clients.get(client.id))
-        model.set_trained(())  # so that what the last client was asked for is not written again for this one
+        model.set_trained(())  # so that `hold` does not write the last client's trained tensors again
         model.hold(values)
-        return model.predict(self.prepared(subset), self.workload.evaluation_batch_size, self.workload.training.width)
+        return self.workload.scored(model, self.prepared(subset))
 
 
 def of_trainable(plan: PlanFn, trainable: frozenset[str]) -> PlanFn:
-    """A method's plan over those of the server's parameters that may be trained: the others are frozen and not sent."""
+    """A method's plan, restricted to trainable server parameters: the others are frozen and not sent."""
 
     def part(round: int, client: ClientId) -> ExchangePlan:
         own = plan(round, client)
@@ -294,12 +294,12 @@ def of_trainable(plan: PlanFn, trainable: frozenset[str]) -> PlanFn:
 
 
 def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
-    """Whether a client's model is not the server's: it keeps something, or views fewer parameters, or others."""
+    """Whether a client's model differs from the server's: by kept tensors, or by other or fewer parameters."""
     return bool(own.local) or dict(own.view) != {name: name for name in server}
 
 
 def flat_moments(moments: Moments) -> Params:
-    """Moments as tensors of a client, under names that `moments_in` reads back."""
+    """Moments as client tensors, under names that `moments_in` reads."""
     return {f"{MOMENT}{kind}/{name}": value for kind, params in moments.items() for name, value in params.items()}
 
 
@@ -316,9 +316,9 @@ def moments_in(private: Params) -> Moments:
 def aggregation_weights(
     cohort: Sequence[Client], plans: Mapping[ClientId, ExchangePlan], weights: str = "size"
 ) -> dict[ClientId, dict[str, float]]:
-    """N_i / N for each client and server tensor, N over those in the cohort who upload that tensor.
+    """N_i / N for each client and server tensor, with N over the cohort's uploaders of that tensor.
 
-    weights: what N_i is: a client's training examples ("size"), or 1 ("uniform").
+    weights: N_i is the client's number of training examples ("size"), or 1 ("uniform").
     """
     sizes = {client.id: len(client.train) if weights == "size" else 1 for client in cohort}
     totals: dict[str, int] = {}
@@ -336,6 +336,6 @@ def aggregation_weights(
 
 
 def whole_model(model: ParameterGroups, embeddings: str) -> frozenset[str]:
-    """The parameters that a client trains: all but frozen embeddings."""
+    """The parameters that a client trains: all except frozen embeddings."""
     require_choice("embeddings", embeddings, ("frozen", "global", "local"))
     return model.names - model.embeddings if embeddings == "frozen" else model.names

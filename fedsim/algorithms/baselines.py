@@ -1,4 +1,4 @@
-"""Baselines: references that need no training rounds. Nothing is exchanged but by the label prior."""
+"""Baselines: references without training rounds. Only the label prior exchanges anything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNTRAINED = ("untrained", "local_majority", "local_prior", "unigram")
 
 
 def untrained(workload: Workload) -> FederatedAlgorithm:
-    """One model for all clients, which answers the same after every round."""
+    """The untrained model for all clients; its answers are the same after every round."""
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         return workload.answers(workload.server_params(state), subset)
@@ -30,10 +30,10 @@ def untrained(workload: Workload) -> FederatedAlgorithm:
 
 
 def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm:
-    """The baseline that personalisation has to beat: what follows from a client's training labels alone.
+    """The baseline that personalisation has to beat: answers derived only from a client's training labels.
 
-    The most frequent class or tag, of equally frequent ones the smallest id; for a score, the mean training score.
-    whose: labels: a client's "own", or those of "all" clients together, so that all clients answer the same.
+    The most frequent class or tag (ties: the smallest id); for a score, the mean training score. whose: a client's
+    "own" labels, or those of "all" clients together, so that all clients answer the same.
     """
     require_choice("whose", whose, ("own", "all"))
     everyone: list[Client] = []
@@ -53,12 +53,12 @@ def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm
 
 
 def local_prior(workload: Workload) -> FederatedAlgorithm:
-    """Nothing is trained: clients answer with the initial model, corrected by their own label shares.
+    """Nothing is trained: clients answer with the initial model, corrected by their label shares.
 
     A client's logits get log p_own - log p_all, with add-one smoothing (section 4.1's adjustment, from the shares that
-    the model was trained on to the client's own). In the one round each client's label counts go up and their sum comes
-    down, of the kind "counts", 4 bytes a label. Scores are cut to the range of the client's own instead, for which
-    nothing is sent. The server's own answers are the model's.
+    the model was trained on to the client's). In the single round each client's label counts go up and their sum comes
+    down, as kind "counts" with 4 bytes per label. Scores are instead clipped to the range of the client's scores, for
+    which nothing is sent. The server answers with the unchanged model.
     """
     model, objective = workload.model, workload.objective
 
@@ -79,9 +79,9 @@ def local_prior(workload: Workload) -> FederatedAlgorithm:
         return FederationState(1, everyone, {}, state.clients), RoundMetrics((), None)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        model.set_trained(())  # so that what stands there already is not written again for each client
+        model.set_trained(())  # so that unchanged tensors are not written again for each client
         model.hold(workload.initial)
-        answers = model.predict(subset, workload.evaluation_batch_size, workload.training.width)
+        answers = workload.scored(model, subset)
         return answers if client is None else objective.with_prior(answers, client.train, state.shared)
 
     return FederatedAlgorithm(init, round, predict, server=lambda state: dict(workload.initial))
@@ -90,8 +90,8 @@ def local_prior(workload: Workload) -> FederatedAlgorithm:
 def unigram(workload: Workload) -> FederatedAlgorithm:
     """Count how often each token occurs in all clients' texts together, plus one (Laplace); nothing is sent.
 
-    It predicts the same tokens as a model. In masked language modelling special tokens are never masked, so they
-    have no share. FederationError if the objective is no language model.
+    It predicts the same tokens as a model does. In masked language modelling special tokens are never masked, so their
+    share is 0. FederationError unless the objective is a language model's.
     """
     objective = workload.objective
     if not isinstance(objective, CausalLM | MaskedLM):
@@ -112,7 +112,7 @@ def unigram(workload: Workload) -> FederatedAlgorithm:
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         log_shares_C = state.shared["shares"].cpu().log().float()
         answers = np.zeros(objective.shape(subset))
-        rng = numpy_generator(0, 0, SERVER, "evaluation")  # as a model's answers are drawn
+        rng = numpy_generator(0, 0, SERVER, "evaluation")  # the same generator as for a model's answers
         for positions, drawn in evaluation_batches(subset, workload.evaluation_batch_size, workload.training.width):
             batch = objective.prepare(drawn, rng)
             targets = int((batch["labels"] != IGNORED).sum())

@@ -1,4 +1,4 @@
-"""Central training on all clients' examples: the reference of every federated method; nothing is sent."""
+"""Central training on all clients' examples: the reference for every federated method; nothing is sent."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def central(
     of: str = "all",
     half_features: bool = False,
 ) -> FederatedAlgorithm:
-    """One model trained on the clients' examples together; train: "model", or "head", over a frozen encoder.
+    """One model trained on all clients' examples; train: "model", or only the "head" on a frozen encoder.
 
-    A round is `local_epochs` epochs with a new optimiser, as on a client; a run of one round, or one whose optimiser is
-    "kept", has one optimiser throughout. Order and dropout are drawn as the first client's, so that with one client
-    this is FedAvg (or D-FedFreezeBERT). embeddings: "frozen", or "global": trained. cached: a frozen encoder sees each
-    example once. of: whose examples: "all" clients', or the "first" client's alone (FedBERT's single client).
-    half_features: a frozen encoder's features are kept in half precision.
+    A round is `local_epochs` epochs with a new optimiser, as on a client; a run with one round or a "kept" optimiser
+    uses one optimiser throughout. Order and dropout equal the first client's, so that with one client this is FedAvg
+    (or D-FedFreezeBERT). embeddings: "frozen", or "global": trained. cached: a frozen encoder processes each example
+    once. of: the examples of "all" clients, or only the "first" client's (FedBERT's single client). half_features: a
+    frozen encoder's features are kept in half precision.
     """
     require_choice("of", of, ("all", "first"))
     require_choice("train", train, ("model", "head"))
@@ -54,7 +54,7 @@ def central(
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(workload.server_params(state))
-        return model.predict(prepared(subset), workload.evaluation_batch_size, training.width)
+        return workload.scored(model, prepared(subset))
 
     return FederatedAlgorithm(
         silent_start, round, predict, personal=False, server=workload.server_params, learners=learners

@@ -1,4 +1,4 @@
-"""FedBERT, parallel (Tian et al. 2022, Algorithm 2): clients train side by side, then parts of them are averaged."""
+"""FedBERT, parallel (Tian et al. 2022, Algorithm 2): clients train in parallel, then parts are averaged."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def fedbert_parallel(
 ) -> FederatedAlgorithm:
     """Split training of all clients in parallel; after a round's local epochs, some parts are `averaged`.
 
-    averaged: "embeddings" (EmdAvg, figure 7b), "head-embeddings" (figure 7c), or "all", the transformers too (parallel
-    FedAvg); tied word embeddings of a head count as embeddings. Clients weigh N_k / N (equation 6).
-    transformer: "shared", one on the server, which takes a step on a batch of each client in turn (section 3.4), or
-    "own", a copy on the server for each client (Algorithm 2, line 3), averaged only with "all" (line 7). Without it the
-    authors' code continues with one client's model; here that is the first's.
+    averaged: "embeddings" (EmdAvg, figure 7b), "head-embeddings" (figure 7c), or "all", transformers included (parallel
+    FedAvg); a head's tied word embeddings count as embeddings. Client weights are N_k / N (equation 6). transformer:
+    "shared": one on the server, which takes a step on each client's batch in turn (section 3.4), or "own": a copy per
+    client on the server (Algorithm 2, line 3), averaged only with "all" (line 7). Without "all" the authors' code
+    continues with one client's model; here with the first client's.
     """
     require_choice("averaged", averaged, ("embeddings", "head-embeddings", "all"))
     require_choice("transformer", transformer, ("shared", "own"))
@@ -48,19 +48,19 @@ def fedbert_parallel(
 
 @dataclass
 class _Parallel(SplitMethod):
-    """The round's parts. copies: whether the server keeps a transformer for each client."""
+    """The parts of the round. copies: whether the server keeps one transformer per client."""
 
     averaged: str
     copies: bool
 
     @cached_property
     def sent(self) -> list[str]:
-        """What is averaged of the clients' side."""
+        """The averaged tensors on the clients' side."""
         return sorted(self.workload.model.groups.embeddings) if self.averaged == "embeddings" else self.at_client
 
     @cached_property
     def private(self) -> list[str]:
-        """What every client keeps to itself in all rounds."""
+        """The tensors that every client keeps private in all rounds."""
         common = self.at_server if self.averaged == "all" or not self.copies else []
         return sorted({*self.at_client, *self.at_server}.difference(self.sent, common))
 
@@ -103,13 +103,13 @@ class _Parallel(SplitMethod):
         return self._outcome(split)
 
     def _in_turn(self, updates: Sequence[ClientUpdate], common: Side) -> list[UpdateOutcome]:
-        """Train clients together: each of their batches changes the transformer that is common to them."""
+        """Train clients together: each batch changes their common transformer."""
         splits = [self._split(update, common) for update in updates]
         batch_by_batch(splits)
         return [self._outcome(split) for split in splits]
 
     def _split(self, update: ClientUpdate, common: Side | None = None) -> SplitUpdate:
-        """A client's split training, with the server's side that is `common` to all, or with its own."""
+        """A client's split training, with the `common` server side or with a separate one."""
         values = self.workload.initial | update.shared | update.private | update.received
         moments = moments_in(update.private)
         done, steps = update.round - 1, self.workload.training.steps(update.client.train)
@@ -118,12 +118,12 @@ class _Parallel(SplitMethod):
         return SplitUpdate(self.workload, update.channel, update.client, update.round, own, server)
 
     def _side(self, values: Params, names: Sequence[str], done: int, steps: int, moments: dict[str, Params]) -> Side:
-        """The party that trains these parameters, after so many rounds, by so many steps a round."""
+        """The party that trains these parameters, after `done` rounds with `steps` steps per round."""
         rounds = self.workload.training.config.rounds
         return Side(self.workload, values, names, moments, done * steps, rounds * steps)
 
     def _outcome(self, split: SplitUpdate) -> UpdateOutcome:
-        """What is averaged, of a transformer that the server has too, and what stays: private tensors and moments."""
+        """The outcome: averaged tensors, including those at the server, and kept ones (private tensors and moments)."""
         trained, moments = split.own.values | split.server.values, split.own.moments
         if self.copies:
             moments = together(moments, split.server.moments)
@@ -134,7 +134,7 @@ class _Parallel(SplitMethod):
         )
 
     def _model(self, state: FederationState, client: Client | None) -> Params:
-        """W_k^E, W_k^T and W_k^H of a client, or of the first one, which is the server's model."""
+        """A client's W_k^E, W_k^T and W_k^H; for the server, the first client's."""
         number = min(state.clients, default=0) if client is None else client.id
         kept = state.clients.get(number)
         private = {name: kept[name] for name in self.private if name in kept}
@@ -144,5 +144,5 @@ class _Parallel(SplitMethod):
         return self.workload.answers(self._model(state, client), subset)
 
     def server(self, state: FederationState) -> Params:
-        """Every parameter by name: averages, and of what is never averaged the first client's."""
+        """Every parameter by name: averages, or the first client's if never averaged."""
         return self._model(state, None)

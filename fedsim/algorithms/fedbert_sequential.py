@@ -1,4 +1,4 @@
-"""FedBERT, sequential (Tian et al. 2022, Algorithm 3): clients train in turn, and pass on embeddings and head."""
+"""FedBERT, sequential (Tian et al. 2022, Algorithm 3): clients train in turn and pass on embeddings and head."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fedsim.wire import Channel, Params
 def fedbert_sequential(workload: Workload, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
     """Head-embedding share (figure 7a): one transformer on the server, updated by one client after the other.
 
-    A client gets W^E and W^H from the previous one through the server, which itself trains W^T. The first client has
-    them from the set-up, and nothing is sent to a client that continues its own turn.
-    turns: "pass", a client's whole budget after the other's (section 4.2.1): the rounds are shared out among clients,
-    evenly and in order; or "round", every client of the cohort in every round, as Algorithm 3 is printed.
-    handed_on: W^E and W^H alone ("parameters"), with an optimiser at each client, or their moments, too ("optimizer"),
-    as the authors' code does. The learning rate's schedule goes over all turns.
+    A client receives W^E and W^H from the previous client through the server, which trains W^T. The first client has
+    them from the set-up, and nothing is sent to a client that continues its turn. turns: "pass": each client spends its
+    whole budget before the next one starts (section 4.2.1), with rounds divided evenly and in order; or "round": every
+    client in the cohort trains in every round, as in the published Algorithm 3. handed_on: only W^E and W^H
+    ("parameters"), with an optimiser per client, or also their moments ("optimizer"), as in the authors' code. The
+    learning-rate schedule spans all turns.
     """
     require_choice("turns", turns, ("pass", "round"))
     require_choice("handed_on", handed_on, ("parameters", "optimizer"))
@@ -40,7 +40,7 @@ def fedbert_sequential(workload: Workload, turns: str = "pass", handed_on: str =
 
 
 def turns_by_round(workload: Workload, turns: str) -> list[list[ClientId]]:
-    """The clients of each round of a run in their order; FederationError if rounds cannot be shared out evenly."""
+    """Each round's clients, in order; FederationError if rounds cannot be divided evenly."""
     rounds, clients = workload.training.config.rounds, len(workload.members)
     if turns == "round":
         return [workload.cohort(number) for number in range(1, rounds + 1)]
@@ -54,13 +54,13 @@ def turns_by_round(workload: Workload, turns: str) -> list[list[ClientId]]:
 
 @dataclass
 class _Sequential(SplitMethod):
-    """The round's parts. turns: of each round; with_moments: whether an optimiser's state is handed on, too."""
+    """The parts of the round. turns: clients per round; with_moments: whether optimiser states are passed on, too."""
 
     turns: Sequence[Sequence[ClientId]]
     with_moments: bool
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        self.steps = {client.id: self.workload.training.steps(client.train) for client in clients}  # of each turn
+        self.steps = {client.id: self.workload.training.steps(client.train) for client in clients}  # per turn
         return super().init(clients, channel, store)
 
     def round(self, state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
@@ -97,7 +97,7 @@ class _Sequential(SplitMethod):
         return learned, RoundMetrics(tuple(losses), mean)
 
     def handed(self, round: int) -> tuple[tuple[bool, bool], ...]:
-        """For each turn: whether W^E and W^H come from another client, and whether they go to another or the server."""
+        """Per turn: whether W^E and W^H come from another client, and whether they go to another or the server."""
         ids, before, after = self.turns[round - 1], self.turns[: round - 1], self.turns[round:]
         holders = [before[-1][-1] if before else ids[0], *ids[:-1]]
         takers = [*ids[1:], after[0][0] if after else None]
@@ -110,7 +110,7 @@ class _Sequential(SplitMethod):
     def _sent(
         self, send: Callable[..., Params], client: ClientId, values: Params, moments: Moments
     ) -> tuple[Params, Moments]:
-        """What arrives of W^E and W^H, and of their moments; these stay where they are if they are not handed on."""
+        """Send W^E, W^H and their moments; returns what arrives. Moments that are not passed on stay unchanged."""
         arrived = send(client, values)
         if not self.with_moments:
             return arrived, moments

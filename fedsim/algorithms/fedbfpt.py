@@ -1,4 +1,4 @@
-"""FedBFPT (Wang et al. 2023): in sub-models of a few layers, one layer at a time is trained, from the bottom up."""
+"""FedBFPT (Wang et al. 2023): sub-models with few layers train one layer at a time, from the bottom up."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ def fedbfpt(
 ) -> FederatedAlgorithm:
     r"""Algorithm 1 with progressive learning and sampled deeper layers (section 3.3); layers count from 0.
 
-    In round i client k trains layer ℓ and the head of a model of m_k^L layers: 0 … ℓ are the server's own, those above
-    are drawn from ℓ + 1 … m^G - 1. It downloads what was merged since its last download (in round 1 nothing), and the
-    server averages what was trained (equation 1). Embeddings, and with them a tied decoder, stay frozen.
-    local_layers: m_k^L, one for all clients or a list of one for each; with as many as the server has, and "all" of
-    them trained, this is federated averaging.
-    schedule: of ℓ, see `layers_by_round`. trained: that "layer" and the head, or "all" of the local model, embeddings
-    too, with deeper layers drawn without repetition (FEDBFPT-ALL).
-    deeper: layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \M).
-    resampled: in each "round", or when ℓ moves on to another "layer" (ablation \S).
-    draw: "fresh" for each client and round, or "official", the same for all clients and all rounds of one ℓ, as a
-    generator that the authors' code seeds anew has it (there masks and order, too, are the same; here they are not).
-    weights: "uniform" (equation 1), or "size", N_k / N, as the paper's text on clients of unequal size has it.
+    In round i client k trains layer ℓ and the head in a model with m_k^L layers: 0 … ℓ are the server's layers, those
+    above are sampled from ℓ + 1 … m^G - 1. It downloads tensors merged since its last download (in round 1 nothing),
+    and the server averages the trained tensors (equation 1). Embeddings and a tied decoder stay frozen. local_layers:
+    m_k^L, one number for all clients or a list with one per client; with the server's number of layers, and "all" of
+    them trained, this is federated averaging. schedule: for ℓ, see `layers_by_round`. trained: this "layer" and the
+    head, or "all" of the local model, embeddings included, with deeper layers sampled without repetition (FEDBFPT-ALL).
+    deeper: layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \M). resampled: in
+    each "round", or when ℓ changes to another "layer" (ablation \S). draw: "fresh" samples per client and round, or
+    "official": the same for all clients and all rounds with one ℓ, as the authors' code reseeds its generator (there,
+    but not here, masks and order repeat, too). weights: "uniform" (equation 1), or "size", N_k / N, as in the paper's
+    text on clients with unequal sizes.
     """
     require_choice("schedule", schedule, ("progressive", "first", "successive", "last"))
     require_choice("trained", trained, ("layer", "all"))
@@ -50,13 +49,13 @@ def fedbfpt(
     layer_of = layers_by_round(workload.training.config.rounds, min(depths), schedule)
 
     def layers(round: int, client: ClientId) -> tuple[int, ...]:
-        """Which of the server's layers stand in the client's model, from the bottom."""
+        """The server's layers in the client's model, from the bottom."""
         if deeper == "first":
             return tuple(range(depths[client]))
         layer = layer_of[round - 1]
         drawn_in, drawn_by = round, client
         if draw == "official" or resampled == "layer":
-            drawn_in = layer_of.index(layer) + 1  # the first round of this ℓ
+            drawn_in = layer_of.index(layer) + 1  # the first round with this ℓ
         if draw == "official":
             drawn_by = SERVER
         above, missing = range(layer + 1, model.depth), depths[client] - layer - 1
@@ -77,11 +76,11 @@ def fedbfpt(
 
 
 def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ...]:
-    r"""The layer ℓ that each round trains, always one of the `permitted` lowest ("determination", section 3.3).
+    r"""The layer ℓ trained in each round, one of the `permitted` lowest layers ("determination", section 3.3).
 
-    "progressive": half of the rounds (a half goes up) for layer 0, half of the rest for layer 1, and so on; the last
-    permitted one gets the rest. "first": always layer 0 (ablation \PL). "successive": a round for each (\SP).
-    "last": always the last permitted one, which the paper does not try.
+    "progressive": half of the rounds (rounded up) for layer 0, half of the rest for layer 1, and so on; the last
+    permitted layer gets the rest. "first": always layer 0 (ablation \PL). "successive": one round per layer (\SP).
+    "last": always the last permitted layer, which the paper does not try.
     """
     if schedule == "last":
         return (permitted - 1,) * rounds
@@ -94,7 +93,7 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
 
 
 def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -> tuple[int, ...]:
-    """m_k^L of each client; FederationError unless it is between 1 and the server's number of layers."""
+    """m_k^L for each client; FederationError unless it is between 1 and the server's number of layers."""
     clients = len(workload.members)
     given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
     if len(given) != clients:
@@ -106,26 +105,26 @@ def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -
 
 
 class Pools:
-    """A plan that downloads what clients lack (FedBFPT, section 3.2: "parameter pool").
+    """A plan that downloads the tensors a client lacks (FedBFPT, section 3.2: "parameter pool").
 
-    A client keeps a copy of the server's model. Of what it views in a round it fetches what was merged since it last
-    fetched it, by others too; in round 1 nothing. This follows from the plans of all clients in the rounds before, so
-    plans must be a pure function of round and client.
+    A client keeps a copy of the server's model. In a round it fetches the viewed tensors that any client has changed
+    since its last fetch; in round 1 nothing. This follows from all clients' plans in earlier rounds, so plans must be a
+    pure function of round and client.
     """
 
     def __init__(self, plan: PlanFn, cohort: Callable[[int], Sequence[ClientId]]) -> None:
-        """plan: without downloads. cohort: the ids of the clients that take part in a round."""
+        """plan: the plan without downloads. cohort: the ids of a round's participants."""
         self._plan, self._cohort = plan, cohort
-        self._merged: list[frozenset[str]] = []  # by round, from the first: the server's names
+        self._merged: list[frozenset[str]] = []  # per round, from the first: the server's names
         self._stale: dict[ClientId, list[frozenset[str]]] = {}  # before each round: the server's names
 
     def __call__(self, round: int, client: ClientId) -> ExchangePlan:
-        """The client's plan with what it downloads."""
+        """The client's plan with its downloads."""
         plan, stale = self._plan(round, client), self._stale_before(round, client)
         return replace(plan, download=frozenset(name for target, name in _fetched(plan).items() if target in stale))
 
     def _stale_before(self, round: int, client: ClientId) -> frozenset[str]:
-        """What the server has merged and the client has not fetched since."""
+        """Tensors that the server has merged and the client has not fetched since."""
         stale = self._stale.setdefault(client, [frozenset()])
         while (number := len(stale)) < round:
             fetched = _fetched(self._plan(number, client)) if client in self._cohort(number) else {}
@@ -141,5 +140,5 @@ class Pools:
 
 
 def _fetched(plan: ExchangePlan) -> dict[str, str]:
-    """The server's names that a client views and does not keep to itself -> one of the client's own for each."""
+    """The server's names in a client's view, without local ones -> one of the client's names for each."""
     return {target: name for name, target in plan.view.items() if name not in plan.local}

@@ -1,4 +1,4 @@
-"""FedEx-LoRA (Singhal et al. 2025): FedIT's means, and what they miss of the mean product goes into the weights."""
+"""FedEx-LoRA (Singhal et al. 2025): FedIT's means, with their residual to the mean product added to the weights."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def fedex_lora(
 ) -> FederatedAlgorithm:
     """W + s (mean(B_k A_k) - mean(B_k) mean(A_k)), so that a round's aggregate is exact.
 
-    residual: sent "factored", of rank (K - 1) r; "dense"; or "transposed": dense, and added transposed to square
-    weights, as the authors' code at commit 683a3f30 does (fed_agg.py, aggregate_models_ours). The server's optimiser
-    moves the means alone. head: "shared", "local", or "frozen" at its draw.
+    residual: sent "factored", with rank (K - 1) r; "dense"; or "transposed": dense, and added transposed to square
+    weights, as in the authors' code at commit 683a3f30 (fed_agg.py, aggregate_models_ours). The server's optimiser
+    changes only the means. head: "shared", "local", or "frozen" as initialised.
     """
     require_choice("residual", residual, ("factored", "dense", "transposed"))
     lora = lora_of(workload, "fedex_lora")
@@ -32,7 +32,7 @@ def fedex_lora(
         changed: Params = {}
         sent: Params = {}
         for layer in lora.layers:
-            # sum_k p_k (B_k - mean B)(A_k - mean A): with the last client's B for reference, one term fewer
+            # sum_k p_k (B_k - mean B)(A_k - mean A): with the last client's B as reference, one term fewer
             *others, last = uploads.sent
             mean = sum(p * each[layer.a] for p, each in zip(uploads.weights, uploads.sent, strict=True))
             pairs = list(zip(uploads.weights, others, strict=False))

@@ -1,4 +1,4 @@
-"""D-FedFreezeBERT (Galal et al. 2024, Algorithm 1): the encoder is frozen, the aggregation architecture averaged."""
+"""D-FedFreezeBERT (Galal et al. 2024, Algorithm 1): the encoder is frozen, the head is averaged."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def fedfreezebert(
     cached: bool = True,
     half_features: bool = False,
 ) -> FederatedAlgorithm:
-    """Clients train and exchange the head W_s alone, on features of a frozen encoder.
+    """Clients train and exchange only the head W_s, on a frozen encoder's features.
 
-    Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds of n_c clients. The server's rule is FedAvg's mean; FedProx with
+    Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds with n_c clients. The server averages as in FedAvg; FedProx with
     `proximal` > 0; any `server` optimiser. The paper's optimiser is Adam: AdamW with `training.weight_decay` 0.
-    cached: the encoder processes each example once; if False, in every epoch, as in the paper. half_features: features
-    are kept in half precision.
+    cached: the encoder processes each example once; if False, in every epoch as in the paper. half_features: keep
+    features in half precision.
     """
     model = workload.model.groups
     plan = identity_plan(model.names, shared=model.head, local=frozenset())

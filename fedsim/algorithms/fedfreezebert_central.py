@@ -1,4 +1,4 @@
-"""C-FedFreezeBERT (Galal et al. 2024, Algorithm 2): clients send features once, the server trains on them."""
+"""C-FedFreezeBERT (Galal et al. 2024, Algorithm 2): clients send features once; the server trains on them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from fedsim.wire import Channel
 def fedfreezebert_central(
     workload: Workload, features: str = "padded", half_features: bool = False
 ) -> FederatedAlgorithm:
-    """The one round: features, masks and labels go up, the server trains the head W_s on all of them, W_s goes down.
+    """The single round: features, masks and labels go up, the server trains the head W_s on them, W_s goes down.
 
-    features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; the
-    server trains on them as the channel's codec rounds them. A head that reads [CLS] alone is sent that alone, and no
-    mask. Masks are a byte a token; of trimmed texts, four bytes that say how many tokens each has. half_features:
-    clients keep features in half precision; what is sent is as the codec has it.
+    features: "padded" to n_t tokens per text as in the paper's formula, or "trimmed" to the text's tokens; the server
+    trains on features rounded by the channel's codec. For a head that reads only [CLS], only [CLS] is sent, without
+    mask. Masks take one byte per token; trimmed texts have a 4-byte token count instead. half_features: clients keep
+    features in half precision; the codec determines what is sent.
 
-    The server trains for `training.local_epochs` epochs, with one optimiser: the paper's Adam is AdamW with
-    `training.weight_decay` 0. It draws order and dropout as the first client does, so that on the same features it is
-    central training of the head.
+    The server trains for `training.local_epochs` epochs with one optimiser: the paper's Adam is AdamW with
+    `training.weight_decay` 0. Order and dropout equal the first client's, so that on the same features this is central
+    training of the head.
     """
     width = sent_width(workload, features)
     model, training = workload.model, workload.training
@@ -60,7 +60,7 @@ def fedfreezebert_central(
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(workload.server_params(state))
-        return model.predict(by_features(subset), workload.evaluation_batch_size, training.width)
+        return workload.scored(model, by_features(subset))
 
     return FederatedAlgorithm(init, round, predict, personal=False, server=workload.server_params)
 
@@ -76,7 +76,7 @@ def sent_width(workload: Workload, features: str) -> int | None:
 
 
 def chunks(workload: Workload, own: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
-    """A client's payload, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all.
+    """A client's payload in chunks: features [K, B, width, D], or [K, T, D] with T tokens in all.
 
     own: the client's examples as features.
     """

@@ -1,4 +1,4 @@
-"""FedPer (Arivazhagan et al. 2019): the base layers are averaged, every client keeps its own head."""
+"""FedPer (Arivazhagan et al. 2019): the base layers are averaged, every client keeps its head."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fedper(
     """Algorithms 1 and 2: base layers W_B go down, are trained and go up; personalization layers W_P stay.
 
     W_P is the head: every parameter above the encoder. Embeddings are "frozen", "global" (the paper's base layers) or
-    "local"; `server` and `proximal` as FedAvg has them.
+    "local"; `server` and `proximal` as in FedAvg.
     """
     model = workload.model.groups
     trained = whole_model(model, embeddings)

@@ -1,4 +1,4 @@
-"""FedRot-LoRA (2026): before the upload, each client rotates its factors towards those that all have received."""
+"""FedRot-LoRA (2026): before the upload, each client rotates its factors towards the received ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fedsim.wire import Params
 
 
 def fedrot_lora(workload: Workload, strength: float = 1.0, head: str = "shared") -> FederatedAlgorithm:
-    """B R and R^T A have the product B A; R brings A (in even rounds) or B (in odd ones) next to the received factor.
+    """B R and R^T A have the product B A; R aligns A (in even rounds) or B (in odd rounds) with the received factor.
 
-    strength: the paper's λ: 1 for the whole rotation, less for (1 - λ) I + λ R made orthogonal again. From the second
-    round on, as B is 0 before. head: "shared", "local", or "frozen" at its draw.
+    strength: the paper's λ: 1 for the full rotation, less for the rotation nearest to (1 - λ) I + λ R. It starts in
+    round 2, as B is 0 before. head: "shared", "local", or "frozen" as initialised.
     """
     if not isinstance(strength, int | float) or not 0 < strength <= 1:
         raise FederationError(f"strength: expected a number above 0 and up to 1, found {strength!r}")
@@ -39,7 +39,7 @@ def fedrot_lora(workload: Workload, strength: float = 1.0, head: str = "shared")
 
 
 def _rotation(overlap: Tensor) -> Tensor:
-    """The rotation next to a matrix: U V^T, with the last direction turned where that is a reflection."""
+    """The rotation nearest to a matrix: U V^T, with the last direction flipped if that is a reflection."""
     u, _, vt = torch.linalg.svd(overlap)
     sign = torch.sign(torch.linalg.det(u @ vt))
     return torch.cat([u[:, :-1], sign * u[:, -1:]], 1) @ vt

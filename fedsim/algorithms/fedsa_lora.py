@@ -1,4 +1,4 @@
-"""FedSA-LoRA (Guo et al. 2024): both factors are trained, A is averaged, every client keeps its own B."""
+"""FedSA-LoRA (Guo et al. 2024): both factors are trained, A is averaged, every client keeps its B."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fedsim.plan import ClientId, identity_plan
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
-ONE = 0  # the client under which all clients' tensors are kept
+ONE = 0  # the client id that stores all clients' tensors
 
 
 def fedsa_lora(workload: Workload, head: str = "local", in_turn: bool = False) -> FederatedAlgorithm:
-    """A learns what is general, B what is a client's own.
+    """A learns shared knowledge, B a client's specific knowledge.
 
-    head: "local" as in the authors' settings, "shared", or "frozen" at its draw.
-    in_turn: one B (and local head), which each client takes over from the client before: what the authors' code at
-    commit fc276b5e computes, as its settings give all clients one model object (core/fed_runner.py).
+    head: "local" as in the authors' settings, "shared", or "frozen" as initialised.
+    in_turn: one B (and local head), which each client inherits from the previous client. The authors' code at commit
+    fc276b5e computes this, because its settings give all clients one model object (core/fed_runner.py).
     """
     lora = lora_of(workload, "fedsa_lora")
     plan = identity_plan(lora.names, *lora.with_head(head, lora.a, lora.b))
@@ -40,7 +40,7 @@ def fedsa_lora(workload: Workload, head: str = "local", in_turn: bool = False) -
 
 @dataclass
 class _HandedOn(ClientStore):
-    """A store in which every client finds what the last one left."""
+    """A store in which every client reads the previous client's tensors."""
 
     store: ClientStore
 

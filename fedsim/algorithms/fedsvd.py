@@ -1,4 +1,4 @@
-"""FedSVD (Lee et al. 2025): clients train B alone, and the server makes A orthonormal after every round."""
+"""FedSVD (Lee et al. 2025): clients train only B, and the server makes A orthonormal after every round."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fedsim.wire import Params
 
 
 def fedsvd(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
-    """U S V^T of mean(B_k) A: A becomes V^T and B becomes U S, whose product is the same.
+    """With mean(B_k) A = U S V^T, A becomes V^T and B becomes U S; the product stays the same.
 
-    head: "shared", "local", or "frozen" at its draw, as in the authors' code.
+    head: "shared", "local", or "frozen" as initialised, as in the authors' code.
     """
     lora = lora_of(workload, "fedsvd")
     shared, local = lora.with_head(head, lora.b, frozenset())

@@ -1,4 +1,4 @@
-"""FFA-LoRA (Sun et al. 2024): A stays at its draw, which all clients have; B alone is trained and averaged."""
+"""FFA-LoRA (Sun et al. 2024): A stays as initialised, equal for all clients; only B is trained and averaged."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def ffa_lora(
 ) -> FederatedAlgorithm:
     """With one A for all, the mean of the clients' B is exact: mean(B_k) A = mean(B_k A).
 
-    head: "shared", "frozen" at its draw as some implementations have it, or "local". alpha only rescales the learning
-    rate here, so that one of both is tuned.
+    head: "shared", "frozen" as initialised (as in some implementations), or "local". alpha only rescales the learning
+    rate here, so only one of them is tuned.
     """
     lora = lora_of(workload, "ffa_lora")
     shared, local = lora.with_head(head, lora.b, frozenset())

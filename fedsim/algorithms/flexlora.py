@@ -1,4 +1,4 @@
-"""FlexLoRA (Bai et al. 2024): the server forms the mean product and sends its best factors of each client's rank."""
+"""FlexLoRA (Bai et al. 2024): the server forms the mean product and sends its best factors for each client's rank."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fedsim.wire import Params
 def flexlora(
     workload: Workload, values: str = "b", head: str = "shared", ranks: Sequence[int] | None = None
 ) -> FederatedAlgorithm:
-    """U S V^T of mean(B_k A_k), cut at the rank; the weights never change, and what is beyond the rank is lost.
+    """mean(B_k A_k) = U S V^T, truncated to the rank; the weights never change, and the truncated part is lost.
 
     values: the singular values go to "b" (B = U S, A = V^T), or their roots to "both". head: "shared", "local", or
-    "frozen" at its draw. ranks: of the clients, in turn.
+    "frozen" as initialised. ranks: the clients', in turn.
     """
     require_choice("values", values, ("b", "both"))
     lora = lora_of(workload, "flexlora")

@@ -1,4 +1,4 @@
-"""FLoRA (Wang et al. 2024): clients' factors are stacked and merged into the weights, and LoRA begins anew."""
+"""FLoRA (Wang et al. 2024): clients' factors are stacked and merged into the weights, and LoRA restarts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from fedsim.wire import Params
 
 
 def flora(workload: Workload, head: str = "shared", ranks: Sequence[int] | None = None) -> FederatedAlgorithm:
-    """The stack of the p_k B_k and the A_k has the exact mean of the products, of clients of any ranks.
+    """Stacking p_k B_k and A_k gives the exact mean of the products, for clients with any ranks.
 
-    Every client gets the stack and merges it as the server does; then it draws A again, by the number of the round as
-    all do, and B is 0. head: "shared", "local", or "frozen" at its draw. ranks: of the clients, in turn.
+    Every client receives the stack and merges it like the server. Then all reinitialise A from the same seed, the
+    round's, and set B to 0. head: "shared", "local", or "frozen" as initialised. ranks: the clients', in turn.
     """
     lora = lora_of(workload, "flora")
     rank = workload.initial[lora.layers[0].a].shape[0]

@@ -1,4 +1,4 @@
-"""HetLoRA (Cho et al. 2024), by padding: clients have their own ranks, the server averages with zeros beyond them."""
+"""HetLoRA (Cho et al. 2024) with zero-padding: clients have different ranks; the server pads before averaging."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fedsim.plan import identity_plan
 def hetlora(
     workload: Workload, ranks: Sequence[int], head: str = "shared", server: Mapping[str, Any] | None = None
 ) -> FederatedAlgorithm:
-    """Clients get the first rows of A and columns of B, as many as their rank; at equal ranks this is FedIT.
+    """A client gets the first r rows of A and columns of B for its rank r; with equal ranks this is FedIT.
 
-    The paper's self-pruning of ranks and its weights by sparsity are left out. ranks: of the clients, in turn. head:
-    "shared", "local", or "frozen" at its draw.
+    The paper's rank self-pruning and sparsity weights are omitted. ranks: the clients', in turn. head: "shared",
+    "local", or "frozen" as initialised.
     """
     lora = lora_of(workload, "hetlora")
     plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))

@@ -22,24 +22,24 @@ from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 UNTRAINED = ("linear",)
-STRENGTHS = (0.03, 0.3, 3.0, 30.0)  # inverse L2 penalties that are tried
-HELD = 5  # one of so many training examples is held back, to choose the strength
-NEVER = -30.0  # the logit of a class that did not occur
-Text = list[tuple[int, int]]  # its tokens: the id and the segment of each
+STRENGTHS = (0.03, 0.3, 3.0, 30.0)  # candidate inverse L2 penalties
+HELD = 5  # one in HELD training examples is held out to choose the strength
+NEVER = -30.0  # the logit of a class without examples
+Text = list[tuple[int, int]]  # (id, segment) per token
 Grams = dict[int, list[tuple[int, ...]]]  # segment -> its uni- and bigrams
 
 
 def linear(workload: Workload) -> FederatedAlgorithm:
-    """The reference that an encoder has to beat; like `central` it has all training examples, and nothing is sent.
+    """The reference that an encoder has to beat; like `central` it trains on all examples, and nothing is sent.
 
     Features: TF-IDF (logarithmic term frequency, rows of length 1) of uni- and bigrams of token ids, each with its
     segment, so that a pair's two texts differ; and for a pair, the share of each text's distinct uni- and bigrams that
-    the other has too. Tokens that begin or end every text are special ones and left out. Model: scikit-learn's logistic
-    regression for classes, ridge regression for a score. The strength of its penalty is chosen on a fifth of the
-    training examples, drawn by the seed, by the correlation of answers and targets: by the loss alone, a model that
-    answers the majority would win where classes are of unequal size. Then it is fitted on all of them.
+    also occur in the other. Tokens that begin or end every text count as special and are omitted. Model: scikit-learn's
+    logistic regression for classes, ridge regression for a score. The penalty's strength is chosen on a random fifth of
+    the training examples, by the correlation between answers and targets: by the loss, a majority model would win if
+    classes are imbalanced. Then the model is fitted on all of them.
 
-    It is fitted on first use, from the examples and the seed alone, so a resumed run has the same model.
+    It is fitted on first use and depends only on examples and seed, so a resumed run has the same model.
     """
     everyone: list[Client] = []
     models: list[Callable[[Subset], np.ndarray]] = []  # empty until it is fitted
@@ -86,7 +86,7 @@ def _fit(workload: Workload, known: Subset) -> Callable[[Subset], np.ndarray]:
 
 
 def _texts_of(subset: Subset) -> list[Text]:
-    """Every text of a subset, in its order."""
+    """Every text in a subset, in order."""
     texts: dict[int, Text] = {}
     for positions, batch in evaluation_batches(subset, batch_size=256, width=None):
         ids, segments, mask = (batch[name].tolist() for name in ("input_ids", "token_type_ids", "attention_mask"))
@@ -96,9 +96,9 @@ def _texts_of(subset: Subset) -> list[Text]:
 
 
 def grams_of(text: Text, special: frozenset[int]) -> Grams:
-    """The uni- and bigrams of each segment, without special tokens and none across them."""
+    """The uni- and bigrams per segment, without special tokens and without bigrams across them."""
     grams: Grams = {}
-    before: tuple[int, int] | None = None  # an ordinary token right before, and its segment
+    before: tuple[int, int] | None = None  # the preceding ordinary token and its segment
     for token, segment in text:
         if token in special:
             before = None
@@ -111,12 +111,12 @@ def grams_of(text: Text, special: frozenset[int]) -> Grams:
 
 
 def _with_segments(by_segment: Grams) -> list[tuple[int, ...]]:
-    """The terms of a text: its grams, each behind its segment."""
+    """A text's terms: its grams, each prefixed by its segment."""
     return [(segment, *gram) for segment, grams in by_segment.items() for gram in grams]
 
 
 def overlap(by_segment: Grams) -> list[float]:
-    """Shares of the distinct unigrams of a pair's first and second text that the other has; then of the bigrams."""
+    """Shares of distinct unigrams in a pair's first and second text that occur in the other; then for bigrams."""
     shares = []
     for length in (1, 2):
         first, second = ({gram for gram in by_segment.get(part, ()) if len(gram) == length} for part in (0, 1))
@@ -125,7 +125,7 @@ def overlap(by_segment: Grams) -> list[float]:
 
 
 def correlation(predictions: np.ndarray, references: np.ndarray) -> float:
-    """Pearson's r of scores, Matthews' correlation of classes; 0 if one of the two is constant."""
+    """Pearson's r for scores, Matthews' correlation for classes; 0 if either input is constant."""
     if references.dtype.kind != "f":
         return float(matthews_corrcoef(references, predictions))
     if np.ptp(predictions) == 0 or np.ptp(references) == 0:
@@ -138,10 +138,10 @@ def fitted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights [C, F] and biases [C] of logistic regression for classes, or of ridge regression for a score.
 
-    A class that does not occur is as good as never answered.
+    A class without training examples is practically never answered.
 
     Args:
-        objective: Of texts.
+        objective: An objective on texts.
         features_NF: A sparse matrix.
         targets_N: Classes or scores.
         strength: The inverse of the L2 penalty.

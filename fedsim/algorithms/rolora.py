@@ -12,8 +12,8 @@ from fedsim.plan import ClientId, ExchangePlan
 def rolora(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
     """Alternating minimisation: with the other factor fixed, each mean is exact.
 
-    A client downloads the factor that the round before has changed, or both if it did not take part in that round.
-    head: "shared", "frozen" at its draw, or "local".
+    A client downloads the factor changed in the previous round, or both if it did not take part in that round. head:
+    "shared", "frozen" as initialised, or "local".
     """
     lora = lora_of(workload, "rolora")
     everything = {name: name for name in lora.names}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from fedsim.adapter_config import AdapterConfig
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
+from fedsim.micro_batches import MicroBatches
 from fedsim.models.adapters import stable_name
 from fedsim.models.checkpointing import checkpointed
 from fedsim.models.families import has_packed_layers
@@ -229,18 +231,27 @@ class Model:
         states = torch.stack(tuple(self._states(self._moved(batch))))
         return states if self.network.head.tokens else states[:, :, :1]
 
-    def predict(self, subset: Subset, batch_size: int, width: int | None) -> np.ndarray:
-        """The answers for a subset, one row per text, in order; random targets are equal in every call."""
+    def predict(
+        self, subset: Subset, batch_size: int, width: int | None, parts: MicroBatches | None = None
+    ) -> np.ndarray:
+        """The answers for a subset, one row per text, in order; random targets are equal in every call.
+
+        parts: How batches are split for the model; None: not at all, until memory runs out.
+        """
         self.network.eval()
+        parts = parts or MicroBatches(trains=False)
         answers: np.ndarray | None = None
         with torch.inference_mode():
             for number, (positions, batch) in enumerate(self._prepared(subset, batch_size, width)):
-                rows = self.objective.answer(self.path_logits(batch, changed=number == 0).mean(0), batch)
+                rows = parts.answers(batch, partial(self._answer, changed=number == 0))
                 if answers is None:
                     answers = np.zeros(self.objective.shape(subset), dtype=rows.dtype)
                 kept = rows[:, : answers.shape[1]]  # without fixed padding beyond the longest text
                 answers[positions, : kept.shape[1]] = kept
         return answers if answers is not None else np.zeros(self.objective.shape(subset), dtype=np.float32)
+
+    def _answer(self, batch: Batch, changed: bool) -> np.ndarray:
+        return self.objective.answer(self.path_logits(batch, changed).mean(0), batch)
 
     def _prepared(self, subset: Subset, batch_size: int, width: int | None) -> Iterable[tuple[np.ndarray, Batch]]:
         """The batches for scoring, with the objective's random targets; for token objectives, the widest first.
@@ -257,8 +268,8 @@ class Model:
         network, packed = self.network, self._packed
         if packed is None or "features" in batch or not packed.fits:
             keeps_all = not (self.checkpoints and torch.is_grad_enabled())
-            once = nullcontext() if keeps_all else checkpointed(network.encoder, encoder_layers(self))
-            with self.precision.autocast(), once:
+            autocast, layers = self.precision.autocast, encoder_layers(self)
+            with autocast(), nullcontext() if keeps_all else checkpointed(network.encoder, layers, autocast):
                 return network.states(batch)
         # A hook on the head sends its inputs over the wire: all tokens.
         first = not (network.head.tokens or network.head._forward_pre_hooks)

@@ -69,12 +69,37 @@ def test_estimates_are_what_the_allocator_hands_out(table, row, clients, batch, 
 def test_parts_fit_and_are_even():
     cell = cell_of("fedbert-pretraining", "fedavg", 1, 32)
     needed = Memory(cell)
-    room = needed.of(11).total
+    room = needed.of(11).training
     fitted = fit(cell, round(room / (1 - RESERVED)) + 9)
     assert (fitted.part, fitted.held, fitted.whole) == (11, needed.of(11), needed.of(32))
     assert fit(cell, 10 * GIB).part == 32
     with pytest.raises(UserError, match=r"expected a GPU with 0\.0 GiB for one text at a time, found 0\.0 GiB"):
-        fit(cell, needed.of(1).total)
+        fit(cell, needed.of(1).training)
+
+
+def test_checkpoints_save_activations_and_what_does_not_fit_says_so():
+    cell = cell_of("fedbert-pretraining", "fedavg", 1, 32)
+    plain, checkpointed = Memory(cell).of(32), Memory(cell, checkpoints=True).of(32)
+    assert checkpointed.training < 0.8 * plain.training
+    room = round(plain.training / (1 - RESERVED)) - 9
+    assert fit(cell, room).part < 32 == fit(cell, room, checkpoints=True).part
+
+
+def test_scored_batches_are_cut_where_they_do_not_fit():
+    cell = cell_of("fedbert-table8", "central", 1, 2)
+    held = Memory(cell).of(2)
+    room = held.scoring_of(40)
+    assert room > held.training  # a vocabulary's logits for 64 texts need more than training on two
+    fitted = fit(cell, round(room / (1 - RESERVED)) + 9)
+    assert (fitted.part, fitted.scored, fitted.total) == (2, 40, room)
+
+
+@pytest.mark.parametrize(("codec", "copies"), [("fp32", 0), ("int8", 1), ("topk:0.1", 2)])
+def test_what_a_codec_remembers_of_each_client_is_on_the_host(codec, copies):
+    """What a client has received, and what its last upload dropped."""
+    cell = replace(cell_of("fedpeft-bytes", "fedit", 3, 4), codec=codec)
+    sent = rounds.wire_plan(replace(cell, codec="fp32")).rounds[0].down_bytes
+    assert Memory(cell).of(4).host == copies * sent
 
 
 def test_clients_of_split_training_add_up():

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,16 @@ from typing import Any
 import pytest
 
 from benchmarks.cli.main import main
+from benchmarks.costs import GPUS
+from benchmarks.dry_run.client_costs import SPLIT as SPLIT_METHODS
+from benchmarks.dry_run.memory import RESERVED
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.registry import benchmark, rows_of, scale_of
+from benchmarks.errors import UserError
+from benchmarks.registry import benchmark, benchmark_ids, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.counts import counted
+from benchmarks.running import counting
+from benchmarks.running.counts import counted, counted_or_published
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
 from reports.pages.text import human_bytes
@@ -61,6 +68,71 @@ def test_generated_data_are_counted(plan):
     wire = wire_plan(cell_of("c-psum"), examples=examples)
     assert human_bytes(wire.up_bytes + wire.down_bytes, GIGABYTE) in out
     assert "No bytes" not in out
+
+
+def test_of_long_texts_a_sample_is_counted_and_its_error_is_printed(plan, monkeypatch):
+    table = benchmark("fedbert-pretraining")
+    cell = table.cell(table.row("emdavg"), table.columns[0], scale_of(table, "demo"), 0)
+    whole = counted(cell, RunOptions())
+    monkeypatch.setattr(counting, "WHOLE_CHARACTERS", 1000)
+    sample = counted(cell, RunOptions())
+    assert whole.error == 0 < sample.error < 0.2
+    assert sum(sample.examples) == pytest.approx(sum(whole.examples), rel=1.5 * sample.error)
+    out = plan("fedbert-pretraining", "--methods", "emdavg")
+    assert f"{sum(sample.examples):,} training examples, by a 5 % sample: ± {sample.error:.1%}" in out
+
+
+def test_missing_data_are_counted_by_their_published_sizes(tmp_path, values):
+    assert counted_or_published(cell_at_paper("qnli-central"), RunOptions(data_dir=tmp_path)).examples == [104_743]
+    with pytest.raises(UserError, match="RTE"):  # no size is published here
+        counted_or_published(cell_at_paper("rte-central"), RunOptions(data_dir=tmp_path))
+    words = ("--scale", "paper", "--tasks", "rte-central,qnli-central", "--methods", "scratch", "--gpu", "a6000")
+    rte, qnli = values("fedbert-table7", *words, "--data-dir", str(tmp_path))["rows"]
+    assert (rte["hours"], rte["published_sizes"]) == (None, False)
+    assert qnli["hours"] > 1
+    assert qnli["published_sizes"]
+    assert qnli["micro_batch"] == qnli["batch"] == 32
+
+
+def cell_at_paper(task: str) -> RunConfig:
+    table = benchmark("fedbert-table7")
+    (column,) = (column for column in table.columns if column.task == task)
+    return table.cell(table.row("scratch"), column, scale_of(table, "paper"), 0)
+
+
+def test_clipping_by_side_decides_nothing_at_the_paper_scale():
+    """A release names no clipping in split training; then each party would know its own gradients alone."""
+    for table in map(benchmark, benchmark_ids()):
+        for scale in (scale for scale in table.scales if scale.id == "paper"):
+            split = [cell for _, _, cell in table.cells(scale, [0]) if cell.algorithm in SPLIT_METHODS]
+            assert all(c.training.clip_norm is None or c.training.clip_scope == "model" for c in split), table.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gpu", ["v100-32", "a6000"])
+@pytest.mark.parametrize("name", benchmark_ids())
+def test_all_rows_at_the_paper_scale_fit_a_gpu_in_a_number_of_hours(name, gpu, values, data_dir):
+    if "paper" not in {scale.id for scale in benchmark(name).scales}:
+        pytest.skip("no paper scale")
+    for row in values(name, "--scale", "paper", "--gpu", gpu, "--data-dir", str(data_dir))["rows"]:
+        assert row["hours"] is not None
+        if row["memory"]:  # a method that trains
+            assert row["memory"]["total"] <= (1 - RESERVED) * GPUS[gpu].memory
+            assert 1 <= row["micro_batch"] <= row["batch"]
+            assert min(row["scored_at_once"], row["hours"]) > 0
+        else:
+            assert row["hours"] == 0
+
+
+@pytest.mark.slow
+def test_a_second_plan_is_the_same_and_needs_no_torch(tmp_path):
+    words = [SPLIT, "--methods", "fedavg", "--gpu", "a6000", "--results-dir", str(tmp_path), "--json"]
+    code = "import sys; from benchmarks.cli.main import main; main(sys.argv[1:]); print('torch' in sys.modules)"
+    first, second = (
+        subprocess.run([sys.executable, "-c", code, "plan", *words], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert first.removesuffix("True\n") == second.removesuffix("False\n")
 
 
 @pytest.mark.parametrize(

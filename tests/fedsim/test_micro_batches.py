@@ -166,3 +166,31 @@ def test_then_the_error_says_what_to_set(trained, full_above, room, micro_batche
     full_above(room)
     with pytest.raises(FederationError, match=advice):
         trained("masked LM", micro_batches)
+
+
+@pytest.mark.parametrize("case", ["classification", "tags", "masked LM", "causal LM"])
+def test_scored_batches_go_through_in_parts_and_are_halved_once(deep, monkeypatch, case):
+    examples, objective, head, *_ = CASES[case]
+    config = GPT2 if objective is CAUSAL else {**deep.config, "num_hidden_layers": 4}
+    model = Model(
+        with_head(encoder_from_config(config), objective.outputs, seed=0, head=head),
+        resolve_precision("fp32", "cpu"),
+        objective,
+    )
+    subset = Subset(examples, np.arange(TEXTS))
+    whole = model.predict(subset, BATCH, None)
+    np.testing.assert_allclose(model.predict(subset, BATCH, None, MicroBatches(3, trains=False)), whole, atol=1e-5)
+    logits = Model.path_logits
+
+    def limited(model, batch, changed=True):
+        if len(batch["labels"]) > room:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return logits(model, batch, changed)
+
+    monkeypatch.setattr(Model, "path_logits", limited)
+    room, halved = 5, MicroBatches(trains=False)
+    np.testing.assert_allclose(model.predict(subset, BATCH, None, halved), whole, atol=1e-5)
+    assert halved.size <= 5
+    room = 1
+    with pytest.raises(FederationError, match=r"score \d texts at once; share each GPU"):
+        model.predict(subset, BATCH, None, halved)

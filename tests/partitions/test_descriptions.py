@@ -35,7 +35,7 @@ CLASSES, THREE = np.repeat([0, 1], [30, 50]), np.zeros(9, int)
         ({"scheme": "equal", "share": 0}, "share must be above 0 and at most 1, found 0"),
         ({"scheme": "sizes", "sizes": [0.5, 0.6]}, r"found \[0\.5, 0\.6\], which sum to 1\.1"),
         ({"scheme": "sizes", "sizes": [5, 1]}, "integers > 1"),
-        ({"scheme": "sizes", "sizes": 12}, "one number a client"),
+        ({"scheme": "sizes", "sizes": 12}, "one number per client"),
         ({"scheme": "label-table", "size": 3}, "also needs shares"),
         ({"scheme": "label-table", "shares": [[0.5, 0.4]]}, r"client 0: .* sum to 0\.9"),
         ({"scheme": "label-table", "shares": [[1.2, -0.2]]}, "client 0: shares must be >= 0"),

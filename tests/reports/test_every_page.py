@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.api import page as page_of
-from benchmarks.registry import benchmark_ids, folder_of
+from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.selection import part_of
 from reports.pages.latex import latex
@@ -21,6 +21,11 @@ from reports.pages.render import markdown, print_page
 
 PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 IDS = benchmark_ids()
+WITH_DEMO = [name for name in IDS if "demo" in {scale.id for scale in benchmark(name).scales}]
+PLACES = [
+    *(pytest.param(name, "demo") for name in WITH_DEMO),
+    *(pytest.param(name, "lite", marks=pytest.mark.slow) for name in IDS),
+]
 
 
 @cache
@@ -38,8 +43,7 @@ def separators(line: str, sign: str) -> int:
     return len(re.findall(rf"(?<!\\){sign}", line))
 
 
-@pytest.mark.parametrize("scale", ["demo", pytest.param("lite", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize(("name", "scale"), PLACES)
 def test_every_format_holds_the_whole_table(name, scale):
     shown = page(name, scale)
     grids = [grid for grid in shown.grids if grid.groups]
@@ -61,7 +65,7 @@ def test_every_format_holds_the_whole_table(name, scale):
             assert not re.fullmatch(r"\d+\.\d\d", number) or number in printed
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", WITH_DEMO)
 def test_the_demo_is_held_against_no_published_number(name):
     frame = page(name, "demo").frame()
     if {"score", "difference"} <= {*frame}:  # published costs are shown next to derived ones at any scale
@@ -70,8 +74,7 @@ def test_the_demo_is_held_against_no_published_number(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", ["demo", "lite"])
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize(("name", "scale"), PLACES)
 def test_every_figure_can_be_drawn(name, scale):
     figure = page(name, scale).figure
     if figure is not None:

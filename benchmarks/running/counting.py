@@ -1,0 +1,60 @@
+"""Counting the texts of a run's clients: those of files as they are, those that are packed by their tokens."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from benchmarks.dry_run.stand_ins import Texts
+from benchmarks.encoders.encoding import Encoded
+from benchmarks.encoders.loading import build_tokenizer, locate
+from benchmarks.run_config import RunConfig
+from benchmarks.running.data_split import split_data
+from benchmarks.running.federation import build_clients, load_inputs, task_data
+from benchmarks.running.run_options import RunOptions
+from benchmarks.tasks import task
+from benchmarks.tasks.base import TextExamples
+from fedsim.data import Client, packed
+
+WHOLE_CHARACTERS = 100_000_000  # of text that is tokenised to be counted; of more a sample is
+SHARE = 0.05  # of the articles, in a sample
+
+
+def count(cell: RunConfig, settings: RunOptions) -> tuple[list[int], int, float]:
+    """The texts on which each client trains, those of all evaluations, and the error of these numbers; see `Counted`.
+
+    UserError where data are missing or malformed.
+    """
+    clients, error = _clients(cell, settings)
+    scored = {id(part): len(part) for client in clients for part in client.evaluation.values()}
+    return [len(client.train) for client in clients], sum(scored.values()), error
+
+
+def _clients(cell: RunConfig, settings: RunOptions) -> tuple[list[Client], float]:
+    of, loaded = task(cell.task), task_data(cell.task, cell.source, settings)
+    if of.long_texts != "packed":
+        texts: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
+        return split_data(cell, of, loaded, texts)[0], 0.0
+    if sum(len(text) for (text,) in loaded.pool.texts) <= WHOLE_CHARACTERS:
+        return build_clients(cell, load_inputs(cell, settings), settings)[0], 0.0
+    tokenizer = build_tokenizer(locate(cell.backbone, False, settings.data_dir, settings.results_dir))
+    sets = {"pool": loaded.pool, **{f"central {name}": each for name, each in loaded.central.items()}}
+    sampled = {name: _sample(examples, tokenizer, cell.training.max_length) for name, examples in sets.items()}
+    blocks = {name: blocks for name, (blocks, _) in sampled.items()}
+    return split_data(cell, of, loaded, blocks)[0], sampled["pool"][1]
+
+
+def _sample(examples: TextExamples, tokenizer: Any, length: int) -> tuple[Encoded, float]:
+    """Blocks by the texts' characters, at the tokens a character that a sample has; and the relative error at 95 %."""
+    sizes = np.array([len(text) for (text,) in examples.texts])
+    drawn = np.sort(np.random.default_rng(0).permutation(len(sizes))[: max(30, round(SHARE * len(sizes)))])
+    rows = tokenizer([examples.texts[number][0] for number in drawn.tolist()], add_special_tokens=False, verbose=False)
+    tokens, sampled = np.array([len(row) + 1 for row in rows["input_ids"]]), sizes[drawn]
+    rate = tokens.sum() / sampled.sum()
+    spread = np.sqrt(((tokens - rate * sampled) ** 2).sum() / max(1, len(drawn) - 1) / len(drawn))
+    offsets = np.concatenate([[0], np.cumsum(np.round(rate * sizes).astype(np.int64))])
+    nothing = np.broadcast_to(np.int32(0), offsets[-1])
+    blocks = packed(nothing, offsets, length, 0, tokenizer.cls_token_id)
+    return Encoded(blocks), float(1.96 * spread / tokens.mean() * np.sqrt(1 - len(drawn) / len(sizes)))
