@@ -207,5 +207,7 @@ def test_a_file_with_other_content_than_the_records_is_refused(finished, tmp_pat
         path.parent.mkdir()
         if damaged is not None:
             path.write_bytes(damaged)
-        with pytest.raises(UserError, match=rf"{path}: expected the predictions of {record.file_name}, found none"):
+        with pytest.raises(
+            UserError, match=rf"{path}: expected the predictions of {record.file_name}, found a damaged or missing file"
+        ):
             read_predictions(path.parent, record)

@@ -61,12 +61,12 @@ def test_wire():
     check(frames.WIRE, frames.wire())
 
 
-@by_paper("fedbfpt", "fedfreezebert")
+@by_paper("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 def test_tables(paper):
     check(frames.TABLES, frames.tables([paper]), paper)
 
 
-@by_paper("fedbert", "fedbfpt", "fedfreezebert")
+@by_paper("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 def test_claims(paper):
     check(frames.CLAIMS, frames.claims([paper]), paper)
 

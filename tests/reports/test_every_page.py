@@ -22,8 +22,9 @@ from reports.pages.render import markdown, print_page
 PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 IDS = benchmark_ids()
 WITH_DEMO = [name for name in IDS if "demo" in {scale.id for scale in benchmark(name).scales}]
+SLOW = {"fedbert-table2": [pytest.mark.slow], "fedpeft-bytes": [pytest.mark.slow]}  # traces of many models
 PLACES = [
-    *(pytest.param(name, "demo") for name in WITH_DEMO),
+    *(pytest.param(name, "demo", marks=SLOW.get(name, [])) for name in WITH_DEMO),
     *(pytest.param(name, "lite", marks=pytest.mark.slow) for name in IDS),
 ]
 
@@ -65,7 +66,7 @@ def test_every_format_holds_the_whole_table(name, scale):
             assert not re.fullmatch(r"\d+\.\d\d", number) or number in printed
 
 
-@pytest.mark.parametrize("name", WITH_DEMO)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, [])) for name in WITH_DEMO])
 def test_the_demo_is_held_against_no_published_number(name):
     frame = page(name, "demo").frame()
     if {"score", "difference"} <= {*frame}:  # published costs are shown next to derived ones at any scale
