@@ -9,7 +9,7 @@ from benchmarks.experiment import Row
 
 @dataclass(frozen=True)
 class Correction:
-    """A correction of stored answers; `reports.evidence.corrections` computes it. name, note: {} is the row's name."""
+    """A correction of stored answers, computed by `reports.evidence.corrections`. name, note: {} is the row's name."""
 
     name: str
     note: str
@@ -20,17 +20,17 @@ CORRECTIONS = {
     PRIOR: Correction(
         "{} + prior",
         "each client's label shares correct {}'s answers: log p(label at the client) − log p(label over all clients), "
-        "from counts of training labels, is added to the logits (Menon et al. 2021); no training, 4 bytes a label",
+        "from counts of training labels, is added to the logits (Menon et al. 2021); no training, 4 bytes per label",
     ),
     STRENGTH: Correction(
         "{} + prior, strength chosen",
-        "as + prior, times one strength for all clients, the best for the mean accuracy on their validation examples "
-        "(0 to 8 in quarters; of equals the smallest)",
+        "as + prior, times one strength for all clients, which maximises mean accuracy on their validation examples (0 "
+        "to 8 in quarters; the smallest of ties)",
     ),
     THRESHOLD: Correction(
-        "{} + one threshold a client",
-        "each client moves the threshold between two labels to where its own validation examples are answered best (of "
-        "equals the smallest move); it knows nothing of other clients",
+        "{} + one threshold per client",
+        "each client moves the threshold between two labels to maximise accuracy on its validation examples (the "
+        "smallest move of ties), without information about other clients",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""A study's document: its blocks, rendered from runs that were looked at before and from those of fresh seeds."""
+"""Renders the blocks of a study's document from exploratory runs and from runs with fresh seeds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reports.pages.render import table_line
 from reports.pages.text import NOTHING, joined, number, seed_counts, with_interval
 
 ACCURACY, NLL, ECE = (f"test/{name}" for name in ("accuracy", "nll", "ece"))
-Pair = tuple[str, str]  # a row and the one that is subtracted
+Pair = tuple[str, str]  # a row and the row to subtract
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Evidence:
     """Runs of a study's rows.
 
     Args:
-        name: What kind of evidence it is, and how it is scored.
-        runs: Of the table, with the rule by which they are scored.
+        name: The kind of evidence, and how it is scored.
+        runs: The table's runs, with their scoring rule.
         table: The table that has the rows.
-        tasks: Those that are compared.
-        ids: A row's id in the study -> in the table, where it is another one.
-        missing: How many runs are finished while some are not, so that no number is computed.
+        tasks: The compared tasks.
+        ids: A row's id in the study -> its id in the table, if they differ.
+        missing: The progress if runs are unfinished, in which case no number is computed.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Evidence:
         return paired(first, second)
 
     def difference(self, pair: Pair, task: str) -> Estimate | None:
-        """By how many points a row's accuracy is above another's."""
+        """The first row's accuracy minus the second's, in points."""
         pairs = self.pairs(pair, task)
         return difference(pairs, ACCURACY, self.runs.score_at) if pairs else None
 
@@ -77,7 +77,7 @@ class Evidence:
         return mean(values) if values else None
 
     def worst_difference(self, reference: str, pair: Pair, task: str) -> Estimate | None:
-        """The same difference at the client on which the reference scores lowest, seed by seed."""
+        """The same difference at each seed's client with the lowest score under the reference."""
         worst = {record.cell.seed: record for record in self.records(reference, task)}
         pairs = [pair for pair in self.pairs(pair, task) if pair[0].cell.seed in worst]
         if not pairs:
@@ -101,20 +101,20 @@ class Evidence:
 
 
 def client_accuracies(record: RunResult, rule: str) -> list[float]:
-    """Each client's accuracy in percent, by the rule of `reports.evidence.scores`: "late" or "last"."""
-    answered = corrected(record, AS_ANSWERED) or record  # answers that are corrected already are not corrected again
+    """Each client's accuracy in percent, by a rule of `reports.evidence.scores`: "late" or "last"."""
+    answered = corrected(record, AS_ANSWERED) or record  # corrected answers are not corrected again
     rounds = [entry.client_scores for entry in answered.rounds[-LATE_ROUNDS if rule == "late" else -1 :]]
     values = [[scores[client]["test"]["accuracy"] for scores in rounds] for client in range(len(record.clients))]
     return [100 * mean(known(each)) for each in values]
 
 
 def study_blocks(study: Study, main: Sequence[Evidence], controls: Sequence[Evidence]) -> dict[str, str]:
-    """Name of a block of the study's document -> its text.
+    """The blocks of the study's document: name -> text.
 
     Args:
         study: The study.
         main: Its exploratory and its confirmatory evidence.
-        controls: The same of its controls.
+        controls: The same for its controls.
     """
     return {
         "answer": "\n".join(f"- {_answer(study, evidence)}" for evidence in main),
@@ -158,7 +158,7 @@ def _controls(study: Study, evidence: Evidence) -> Iterator[str]:
 
 
 def _answer(study: Study, evidence: Evidence) -> str:
-    """The primary comparison, judged as a claim's; the first secondary ones next to it."""
+    """The primary comparison, judged like a claim, and the first secondary ones."""
     if evidence.missing:
         return f"**{evidence.name}**: {_not_run(evidence)}"
     (relation,) = study.primary.relations
@@ -176,11 +176,11 @@ def _mean_text(evidence: Evidence, names: Mapping[str, str], pair: Pair) -> str:
 
 
 def _not_run(evidence: Evidence) -> str:
-    return f"not run yet. Runs finished: {evidence.missing}; no number is computed before all of them are."
+    return f"not run yet. Runs finished: {evidence.missing}; no number is computed before all are done."
 
 
 def _tables(study: Study, every: Sequence[Evidence], lines: Callable[[Study, Evidence], Iterator[str]]) -> str:
-    """A table for each body of evidence, or how far it is run."""
+    """A table for each body of evidence, or its progress."""
     texts = []
     for evidence in every:
         if evidence.missing:
@@ -193,9 +193,9 @@ def _tables(study: Study, every: Sequence[Evidence], lines: Callable[[Study, Evi
 
 
 def _levels(evidence: Evidence, name: str, levels: Mapping[int, Callable[[str], float | None]]) -> Iterator[str]:
-    """A line of levels between slashes; none if the row has no run. Their mean only where every task has one.
+    """A row's line with its levels, separated by slashes, or no line without runs; the mean needs every task.
 
-    levels: number of decimals -> a level by task.
+    levels: number of decimals -> function from a task to a level.
     """
     by_level = {places: [level(task) for task in evidence.tasks] for places, level in levels.items()}
     if not any(known(tuple(values)) for values in by_level.values()):
@@ -210,7 +210,7 @@ def _levels(evidence: Evidence, name: str, levels: Mapping[int, Callable[[str], 
 def _differences(
     evidence: Evidence, names: Mapping[str, str], pair: Pair, difference: Callable[[str], Estimate | None]
 ) -> Iterator[str]:
-    """A line of differences with their intervals, and their mean over the tasks that have one; none without runs."""
+    """A pair's line with differences, intervals and the mean over tasks with runs; no line without runs."""
     found = [difference(task) for task in evidence.tasks]
     run = [each for each in found if each is not None]
     if run:

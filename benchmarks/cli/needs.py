@@ -18,13 +18,13 @@ from benchmarks.running.counts import counted_or_published
 from benchmarks.running.run_options import RunOptions, gpu_memory
 from benchmarks.selection import Selection
 
-SIDE = 4096  # of the square matrices whose product says how fast a GPU of this machine is
+SIDE = 4096  # of the square matrices whose product measures the speed of this machine's GPU
 _HEADINGS = ("Task", "Method", "Client", "Server *", "Whole batch", "Texts at once", "Host ‡", "Hours †")
 UNKNOWN = "–"
 
 
 def gpu_of(args: argparse.Namespace) -> Gpu | None:
-    """The GPU that the arguments name, else this machine's first one; None without a GPU."""
+    """The GPU from the arguments, else this machine's first one; None without a GPU."""
     if args.gpu:
         return GPUS[args.gpu]
     if not (memory := gpu_memory()):
@@ -37,7 +37,7 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
 
 
 def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: argparse.Namespace) -> None:
-    """Add the GPU requirements of its run and earlier runs to each row of a plan.
+    """Add to each row of a plan the GPU requirements of its run and earlier runs.
 
     Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
@@ -66,7 +66,7 @@ def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: arg
 
 
 def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
-    """How a run fits a GPU, and whether it needs checkpoints of activations to fit; None for one that needs no GPU."""
+    """How a run fits a GPU, and whether only with activation checkpointing; None for a run that needs no GPU."""
     try:
         fit, checkpoints = derive_fit(cell, gpu.memory, gpu.precision), False
     except UserError:  # not even one text fits
@@ -75,7 +75,7 @@ def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
 
 
 def _hours(stages: list[RunConfig], gpu: Gpu, args: argparse.Namespace) -> tuple[float | None, bool]:
-    """Hours of some runs by their FLOPs, and whether by published numbers of texts; None where these are unknown."""
+    """The runs' hours from their FLOPs, and whether numbers of texts are the published ones; None without numbers."""
     rate = args.tflops or GPU_USED * gpu.tflops
     options = RunOptions(args.results_dir, args.data_dir)
     try:
@@ -112,19 +112,19 @@ def _texts(row: dict[str, Any]) -> list[str]:
 
 
 def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> Iterator[str]:
-    """How memory and hours are derived, and the assumptions."""
-    share = f"{100 * GPU_USED:.0f} % of its {gpu.tflops:.0f} TFLOP/s in {gpu.precision}, an assumption"
+    """How memory and hours are derived, with the assumptions."""
+    share = f"{100 * GPU_USED:.0f} % (assumed) of its {gpu.tflops:.0f} TFLOP/s in {gpu.precision}"
     rate = f"{tflops:g} TFLOP/s" if tflops else share
-    yield "* With what one process keeps of other clients. Both are one peak, of the stage that needs most."
-    yield "Memory is that of tensors, for texts of the full length; a tenth of the GPU stays free."
-    yield f"† of one seed with its earlier runs, by FLOPs at {rate}; texts of the full length, no scoring, no loading."
-    yield "‡ What stays with all clients between rounds: private tensors, moments, what a codec remembers."
+    yield "* Includes other clients' tensors in the process. Client + server is the peak of the most demanding stage."
+    yield "Memory counts tensors, for texts of the full length; a tenth of the GPU stays free."
+    yield f"† For one seed with its earlier runs, from FLOPs at {rate}; full-length texts, without scoring and loading."
+    yield "‡ All clients' state between rounds: private tensors, optimiser moments, codec residuals."
     if any(row["published_sizes"] for row in rows):
-        yield "§ By the published number of texts, as the data are missing."
+        yield "§ From the published number of texts, as the data are missing."
     if any(row["checkpointed"] for row in rows):
-        yield "¶ With --checkpoint-activations: not even one text fits without it."
+        yield "¶ With --checkpoint-activations: without it, not even one text fits."
     if any(row["hours"] is None for row in rows):
-        yield "–: hours need the number of texts, which the data directory (--data-dir or DATA_DIR) lacks."
+        yield "–: hours need the number of texts, but the data directory (--data-dir or DATA_DIR) lacks the data."
 
 
 def hours_notes(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
@@ -133,10 +133,10 @@ def hours_notes(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
     if tflops:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
         yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
-        yield "Shorter texts need less; loading, checkpoints and, on a GPU, many small steps need more."
+        yield "Shorter texts take less time; loading, checkpoints and, on a GPU, many small steps take more."
     elif not known + unknown:
         yield "Nothing is left to compute."
     if known:
-        yield f"About {plan['hours']:.1f} h of one process for {known} cells, from records of the same method and task."
+        yield f"About {plan['hours']:.1f} h in one process for {known} cells, from records of the same method and task."
     if unknown:
         yield f"{unknown} cells have no similar record: --tflops N estimates their time at N · 10^12 operations/s."

@@ -48,7 +48,7 @@ class SplitTerms:
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """A paper's equation for a method's communication cost in a whole run, a function of Terms or SplitTerms.
+    """A paper's equation for a method's communication cost per run, a function of Terms or SplitTerms.
 
     equation: its number in the paper. units: kind of payload -> bytes per GB in the equation, if it differs from the
     paper's GB.
@@ -204,11 +204,11 @@ class WirePlan:
 class ClientCosts:
     """The cost of a client's local training, derived from shapes; the mean over rounds and clients.
 
-    forward, backward, trained: numbers of encoder layers that run, get a gradient, and are trained. width: of hidden
-    states. flops: for training on one text with `length` tokens, `asked` of them masked. up_bytes, down_bytes: per
-    round. saved_bytes: the upload's size as a `torch.save` file. setup_bytes: sent once. parameters_bytes,
-    gradients_bytes, moments_bytes: of the model, its trained part and AdamW, in fp32. activations_bytes: stored in the
-    forward pass of a batch with `batch_size` texts.
+    forward, backward, trained: the numbers of encoder layers that run, get a gradient, and are trained. width: of
+    hidden states. flops: for training on one text with `length` tokens, `asked` of them masked. up_bytes, down_bytes:
+    per round. saved_bytes: the upload's size as a `torch.save` file. setup_bytes: sent once. parameters_bytes,
+    gradients_bytes, moments_bytes: for the model, its trained part and AdamW, in fp32. activations_bytes: stored in
+    the forward pass for a batch with `batch_size` texts.
     """
 
     forward: float
@@ -236,12 +236,12 @@ class ClientCosts:
 
 @dataclass(frozen=True)
 class HeldBytes:
-    """The peak bytes of tensors in one process of a run.
+    """The peak bytes of tensors in one of a run's processes.
 
-    client: of the client that trains: weights, gradients, the optimiser's moments, activations and logits. server: the
-    server's weights and means, and what other clients keep on the device; in split training, the layers with their
-    activations. resting, scored_text: while a batch is scored, apart from its texts, and for each text. host: what
-    stays with all clients between rounds, private tensors, moments and what a codec remembers, in the host's memory.
+    client: the training client's weights, gradients, optimiser moments, activations and logits. server: the server's
+    weights and means, and other clients' tensors on the device; in split training, the layers with their activations.
+    resting, scored_text: for scoring, the fixed part and the part per text. host: all clients' state between rounds in
+    the host's memory, i.e. private tensors, optimiser moments and codec residuals.
     """
 
     client: int
@@ -252,11 +252,11 @@ class HeldBytes:
 
     @property
     def training(self) -> int:
-        """What training needs: client and server train at the same time."""
+        """The bytes for training, in which client and server take part at the same time."""
         return self.client + self.server
 
     def scoring_of(self, texts: int) -> int:
-        """What scoring needs if so many texts go through the model at once."""
+        """The bytes for scoring this many texts at once."""
         return self.resting + texts * self.scored_text
 
 
@@ -264,8 +264,8 @@ class HeldBytes:
 class Fit:
     """How a run's batches fit a GPU.
 
-    part: texts of a batch that go through the model at once. scored: the same of a batch that is scored. held, whole:
-    what the run needs with that part, and with all texts at once.
+    part: how many of a training batch's texts go through the model at once. scored: the same in scoring. held, whole:
+    memory with that part, and with whole batches.
     """
 
     part: int
@@ -275,13 +275,13 @@ class Fit:
 
     @property
     def total(self) -> int:
-        """What the process needs with these parts."""
+        """The process's peak bytes with these parts."""
         return max(self.held.training, self.held.scoring_of(self.scored))
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU. tflops: its peak for matrix products in `precision`, in 10^12 operations per second."""
+    """A GPU. tflops: its peak rate for matrix products in `precision`, in 10^12 operations per second."""
 
     name: str
     memory: int  # in bytes
@@ -289,9 +289,9 @@ class Gpu:
     precision: str
 
 
-# Memory and peak rates: NVIDIA's data sheets "V100 Tensor Core GPU" (2020; SXM2), "RTX A6000" (2021), "A100 Tensor Core
-# GPU" (2021; SXM) and "H100 Tensor Core GPU" (2022; SXM), on resources.nvidia.com and images.nvidia.com. Rates are for
-# dense products on tensor cores, half of those with sparsity (A6000: 309.7, H100: 1 979).
+# Memory and peak rates are from NVIDIA's data sheets "V100 Tensor Core GPU" (2020; SXM2), "RTX A6000" (2021), "A100
+# Tensor Core GPU" (2021; SXM) and "H100 Tensor Core GPU" (2022; SXM), on resources.nvidia.com and images.nvidia.com.
+# Rates are for dense products on tensor cores: half the rates with sparsity (A6000: 309.7, H100: 1 979).
 GPUS = {
     "v100-16": Gpu("V100 16 GB", 16 * 2**30, 125, "fp16"),
     "v100-32": Gpu("V100 32 GB", 32 * 2**30, 125, "fp16"),
@@ -304,9 +304,9 @@ GPU_USED = 0.3  # assumed share of a GPU's peak rate when training encoders of t
 
 @dataclass(frozen=True)
 class Work:
-    """Operations to train on one full-length text, at the client and at the server, derived from shapes.
+    """Operations for training on one full-length text, at the client and at the server, derived from shapes.
 
-    features: operations to compute a text's features at the client, once.
+    features: for computing a text's features at the client, once.
     """
 
     client: float

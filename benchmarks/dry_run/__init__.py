@@ -1,1 +1,1 @@
-"""Bytes, memory and operations of a run, by shapes alone."""
+"""A run's bytes, memory and operations, derived from shapes."""

@@ -1,4 +1,4 @@
-"""Costs of training by shapes: FLOPs, memory and file sizes, from dry runs on texts of the full length."""
+"""Training costs from shapes: FLOPs, memory and file sizes, by dry runs on full-length texts."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from fedsim.models.model import Model, encoder_layers
 from fedsim.objectives import Objective
 from fedsim.train_config import TrainConfig
 
-SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have embeddings and head alone
+SPLIT = ("fedbert_parallel", "fedbert_sequential")  # methods whose clients have only embeddings and head
 AT_SERVER = ("central", "fedfreezebert_central")  # methods that train at the server, on all clients' texts
-MOMENTS = 2  # that AdamW keeps of each parameter
-# ClientCosts that are means over the trainings of clients.
+MOMENTS = 2  # of AdamW, per parameter
+# Fields of ClientCosts that are means over all local trainings.
 MEANS = (
     "forward", "backward", "trained", "saved_bytes", "parameters_bytes", "gradients_bytes", "moments_bytes",
     "activations_bytes",
@@ -51,7 +51,7 @@ def batch_of_one(tokens: int, objective: Objective) -> Batch:
 
 
 class FlopRun(DryRun):
-    """A dry run that counts the FLOPs of local training, and of features where a method reads them."""
+    """A dry run that counts FLOPs of local training, and of features if a method reads them."""
 
     def __init__(self, cell: RunConfig) -> None:
         budget = cell.training
@@ -61,10 +61,10 @@ class FlopRun(DryRun):
         super().__init__(cell, cell.backbone, training, Features(True, self._features))
         self.tokens = budget.max_length
         self.masked = self.workload.objective.targets_in(self.tokens)
-        self.feature_flops = 0  # of one text, once a method has read features
+        self.feature_flops = 0  # per text, once a method has read features
 
     def watch(self, model: Model, trained: frozenset[str], texts: int, flops: int) -> None:
-        """Called when a client trains these parameters on so many texts an epoch, at so many FLOPs a text."""
+        """Called when a client trains parameters. texts: per epoch. flops: per text."""
 
     def _features(self, model: Model, part: Subset) -> None:
         def encode() -> None:
@@ -75,15 +75,15 @@ class FlopRun(DryRun):
 
 
 def cell_flops(cell: RunConfig, examples: Sequence[int], scored: int) -> int:
-    """FLOPs of a run's training, and of each text's features where they are read, with texts of the full length.
+    """FLOPs of a run's training, and of texts' features if a method reads them, for full-length texts.
 
     Args:
         cell: The run.
-        examples: On which each client trains.
-        scored: Texts of all evaluations.
+        examples: Each client's number of training examples.
+        scored: The number of all evaluation texts.
 
     Returns:
-        The FLOPs without those of scoring; 0 for a method that trains nothing.
+        The FLOPs without scoring; 0 for a method that trains nothing.
     """
     if not trains(cell.algorithm):
         return 0
@@ -96,14 +96,14 @@ def cell_flops(cell: RunConfig, examples: Sequence[int], scored: int) -> int:
 
 
 def _split_run_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
-    """FLOPs of split training, in which every text costs the same."""
+    """FLOPs of split training, where every text costs the same."""
     once = replace(cell.training, local_epochs=1, participation=1.0, stop=1)
     (one,) = FlopRun(replace(cell, clients=1, training=once)).rounds([client_of(0, 1)])
     return one["flops"] * sum(round_examples(cell, clients, FlopRun(cell).algorithm))
 
 
 class _ClientRun(FlopRun):
-    """A dry run that sums the costs of clients' training, over rounds and the clients that train in them."""
+    """A dry run that sums the costs of local training over rounds and their clients."""
 
     def __init__(self, cell: RunConfig) -> None:
         super().__init__(cell)
@@ -143,7 +143,7 @@ class _ClientRun(FlopRun):
 def client_costs(cell: RunConfig) -> ClientCosts | None:
     """The mean cost of a client's training over rounds and clients; None for a method with another training loop.
 
-    UserError without the configuration of the run's encoder.
+    UserError without the encoder's configuration.
     """
     run, total = _ClientRun(cell), Counter[Hashable]()
     for amounts in run.rounds([client_of(number, 1) for number in range(cell.clients)]):
@@ -166,7 +166,7 @@ def client_costs(cell: RunConfig) -> ClientCosts | None:
 
 
 def work(cell: RunConfig) -> Work | None:
-    """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
+    """Operations for training on a text, at the client and at the server; None if shapes do not determine them."""
     if cell.algorithm in SPLIT:
         at_client, whole = _split_flops(FlopRun(cell))
         return Work(at_client, whole - at_client)
@@ -178,13 +178,13 @@ def work(cell: RunConfig) -> Work | None:
 
 
 def _features(run: FlopRun) -> float:
-    """Operations of one text's features; 0 for a method that reads none."""
+    """Operations for one text's features; 0 for a method that reads none."""
     run.rounds([client_of(number, 1) for number in range(run.cell.clients)])
     return float(run.feature_flops)
 
 
 def _split_flops(run: FlopRun) -> tuple[float, float]:
-    """Operations of split training on a text: of the client's side, and of both."""
+    """Operations for split training on a text: the client's, and both sides'."""
     model = run.workload.model
     model.set_trained(model.parameters)
     model.network.train()
@@ -198,14 +198,14 @@ def _split_flops(run: FlopRun) -> tuple[float, float]:
 
 
 def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:
-    """Bytes that the forward pass of a batch keeps for the backward pass, without the parameters themselves.
+    """Bytes that the forward pass of a batch stores for the backward pass, without parameters.
 
-    The model is on the `meta` device, inside a meter that says how many tokens are masked.
+    The model is on the `meta` device; the surrounding meter has the number of masked tokens.
     """
     model.set_trained(trained)
     model.network.train()
     weights = {tensor.untyped_storage()._cdata for tensor in model.parameters.values()}
-    kept: dict[int, torch.UntypedStorage] = {}  # each once, however many views of it are kept
+    kept: dict[int, torch.UntypedStorage] = {}  # each counts once, however many views share it
 
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
@@ -218,11 +218,11 @@ def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:
     return sum(storage.nbytes() for storage in kept.values())
 
 
-# ---- file sizes, which some papers publish as the cost of communication ------------------------------------------
+# ---- file sizes, which some papers publish as communication costs ------------------------------------------------
 
 
 class _Counted(io.RawIOBase):
-    """A file that counts the bytes written to it and keeps none."""
+    """A file that only counts the bytes written to it."""
 
     count = 0
 
@@ -233,7 +233,7 @@ class _Counted(io.RawIOBase):
 
 
 def saved_bytes(tensors: Iterable[tuple[str, Sequence[int]]]) -> int:
-    """Bytes of the file that `torch.save` writes for a dict of fp32 tensors, given as names and shapes in order."""
+    """The size of the file that `torch.save` writes for a dict of fp32 tensors, given as names and shapes in order."""
     return _saved(tuple((name, tuple(shape)) for name, shape in tensors))
 
 
@@ -245,7 +245,7 @@ def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
 
 
 def library_name(name: str, family: str) -> str:
-    """The transformers library's name of a parameter of an encoder or of its masked-LM head; ours for other heads.
+    """The transformers library's name for a parameter of an encoder or its masked-LM head; ours for other heads.
 
     family: The model type, such as "bert".
     """

@@ -1,4 +1,4 @@
-"""Tensors without values: answers to code that asks for values, the bytes of a device, and the arithmetic of a GPU."""
+"""Tensors without values: answers to code that reads values, a device's bytes, and a GPU's arithmetic."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from fedsim.precision import DTYPES, Precision
 
 CLIENT, SERVER, KEPT = "client", "server", "kept"
 aten = torch.ops.aten
-_MADE: dict[Hashable, tuple[bool, list[Any]]] = {}  # an operation on some shapes -> the shapes that it makes
+_MADE: dict[Hashable, tuple[bool, list[Any]]] = {}  # an operation and its inputs' shapes -> its results' shapes
 
 
 class Values(TorchDispatchMode):
-    """Answers code that asks a `meta` tensor for values: true, 1, 1.0; a mask over tokens selects `targets` of them.
+    """Answers code that reads a `meta` tensor's values: true, 1, 1.0; a mask over tokens selects `targets` of them.
 
-    What an operation makes of some shapes is derived once: PyTorch derives shapes in Python, and layers are alike.
+    Shapes of results are derived once per operation and inputs' shapes: PyTorch derives them in Python, and layers
+    repeat.
     """
 
     targets = 1
@@ -65,21 +66,21 @@ class Values(TorchDispatchMode):
 
 @cache
 def _makes_anew(func: Any) -> bool:
-    """Whether all that an operation returns is new memory, and nothing else changes."""
+    """Whether an operation returns only new memory and changes nothing else."""
     schema = func._schema
     return bool(schema.returns) and not schema.is_mutable and all(each.alias_info is None for each in schema.returns)
 
 
 @cache
 def _changes_in_place(func: Any) -> bool:
-    """Whether an operation changes the values of its first argument, not its shape, and returns it."""
+    """Whether an operation changes only its first argument's values, not the shape, and returns it."""
     schema, to = func._schema, func._schema.returns
     changes = len(to) == 1 and to[0].alias_info is not None and to[0].alias_info.is_write
     return bool(changes and schema.name.endswith("_") and torch.Tag.inplace_view not in func.tags)
 
 
 def _signature(value: Any) -> Hashable | None:
-    """What decides the shapes of an operation's results; None with tensors that have values."""
+    """The inputs that determine the shapes of an operation's results; None if a tensor has values."""
     if isinstance(value, Tensor):
         return (value.shape, value.stride(), value.dtype) if value.is_meta else None
     if isinstance(value, tuple | list):
@@ -89,9 +90,9 @@ def _signature(value: Any) -> Hashable | None:
 
 
 class LiveBytes(TorchDispatchMode):
-    """Sums the bytes of all tensors that exist, each storage once, by the side that made them.
+    """Sums the bytes of all live tensors by the side that made them; each storage counts once.
 
-    It does not see what a kernel allocates for itself while it runs.
+    Temporary memory inside kernels does not count.
     """
 
     def __init__(self) -> None:
@@ -123,15 +124,15 @@ class LiveBytes(TorchDispatchMode):
         self.reach(self.live)
 
     def reach(self, live: Counter[str]) -> None:
-        """Keep these bytes if they are the most so far."""
+        """Keep these bytes if they are the highest so far."""
         if live.total() > self.peak.total():
             self.peak = live.copy()
 
 
 class OnGpu(TorchFunctionMode):
-    """The arithmetic of a GPU for tensors without values: mixed precision, attention without maps, dropout by bits.
+    """A GPU's arithmetic for tensors without values: mixed precision, attention without maps, dropout by masks.
 
-    Matrix products run in half precision, norms and powers in single precision, as PyTorch's autocast does on CUDA.
+    Matrix products run in half precision, norms and powers in single precision, as in PyTorch's autocast on CUDA.
     """
 
     HALF = (F.linear, torch.addmm, torch.matmul, Tensor.matmul, torch.bmm, torch.einsum)
@@ -177,7 +178,7 @@ class OnGpu(TorchFunctionMode):
 
 
 class GpuPrecision(Precision):
-    """The precision of a GPU, on tensors without values."""
+    """A GPU's precision, on tensors without values."""
 
     def autocast(self) -> AbstractContextManager[object]:
         return OnGpu(DTYPES[self.name])

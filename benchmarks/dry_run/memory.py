@@ -1,4 +1,4 @@
-"""Memory of training by shapes: the peak of a method's tensors in its own rounds, which run on `meta` tensors."""
+"""Training memory from shapes: the peak of a method's tensors in its rounds, which run on `meta` tensors."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from fedsim.training import LocalTraining
 
 SCORED = Workload.evaluation_batch_size
 RESERVED = 0.1  # share of a GPU's memory for its context, its libraries and gaps between tensors
-ROUNDS = 2  # in the second one the server has a mean and clients have what they keep
+ROUNDS = 2  # in the second one the server has a mean and clients have their private state
 
 
-# ---- a method's own rounds ---------------------------------------------------------------------------------------
+# ---- a method's rounds -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Training(DryTraining):
-    """Two steps of local training: on one part of a batch, then on a batch of two parts, or of one if it is whole.
+    """Two steps of local training: on one part of a batch, then on a batch with two parts (one if parts are batches).
 
-    grown: for each shape of a training, what it adds at its peak; models of one shape are trained once. split: whether
-    training is split, which takes one of the steps in the first round, as more is kept in the second.
+    grown: the bytes that training adds at its peak, by shape; models of one shape train once. split: whether training
+    is split, which takes only one step in the first round, as the second round's peak is higher.
     """
 
     meter: FlopMeter = field(default_factory=lambda: FlopMeter(counts_flops=False))
@@ -77,7 +77,7 @@ def _bytes(tensor: Tensor) -> int:
 
 
 def _sides(model: Model, live: LiveBytes) -> None:
-    """Let the meter know, in split training, on whose side a tensor of a step is made."""
+    """In split training, tell the meter which side makes a tensor."""
     layers = encoder_layers(model)
 
     def side(name: str) -> Callable[..., None]:
@@ -94,7 +94,7 @@ def _sides(model: Model, live: LiveBytes) -> None:
 
 
 def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, checkpoints: bool) -> HeldBytes:
-    """The peak over two rounds of so many clients, and their scoring, with batches in parts of so many texts."""
+    """The peak over two rounds and their scoring. texts: in each part of a batch. clients: how many take part."""
     live, split, store = LiveBytes(), cell.algorithm in SPLIT, KeptSizes()
     config = replace(cell.training, local_epochs=1, padding="fixed", precision="fp32")
     parts = MicroBatches(texts, automatic=False)
@@ -129,7 +129,7 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
 
 
 def _scored(run: DryRun, live: LiveBytes, texts: int) -> int:
-    """The peak while so many texts are scored."""
+    """The peak while this many texts are scored."""
     model, objective, tokens = run.workload.model, run.workload.objective, run.cell.training.max_length
     live.peak, run.meter.values.targets = Counter(), texts * objective.targets_in(tokens)
     model.network.eval()
@@ -144,12 +144,12 @@ def _scored(run: DryRun, live: LiveBytes, texts: int) -> int:
 
 @dataclass(frozen=True)
 class Memory:
-    """The most memory that one process of a run holds for tensors, by shapes.
+    """The peak memory for tensors in one of a run's processes, derived from shapes.
 
     Attributes:
         cell: The run.
-        precision: Of matrix products on a GPU, where attention keeps no maps and dropout a byte for each value; "cpu"
-            for a CPU in single precision, where both keep all values.
+        precision: Of matrix products on a GPU, where attention stores no maps and dropout one byte per value; "cpu"
+            for a CPU in single precision, where both store all values.
         checkpoints: Whether activations are checkpointed.
     """
 
@@ -159,10 +159,10 @@ class Memory:
     _peaks: dict[tuple[int, int], HeldBytes] = field(default_factory=dict, init=False)
 
     def of(self, texts: int) -> HeldBytes:
-        """The peak if so many texts of a batch go through the model at once."""
+        """The peak if this many of a batch's texts go through the model at once."""
         if self.cell.algorithm not in SPLIT:
             return self._peak(texts, self.cell.clients)
-        # What each further client of split training keeps while another trains.
+        # In split training, each further client has tensors while another trains.
         first, further = self._peak(texts, 1), self._peak(1, 2).server - self._peak(1, 1).server
         return replace(first, server=first.server + (self.cell.cohort_size - 1) * further)
 
@@ -174,16 +174,16 @@ class Memory:
 
 
 def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool = False) -> Fit:
-    """The largest part of a run's batches that fits a GPU, such that all parts of a batch are about as large.
+    """The largest part of a run's batches that fits a GPU, if batches are cut into about equal parts.
 
     Args:
         cell: The run.
-        memory: Of the GPU, in bytes; `RESERVED` of it is left free.
+        memory: The GPU's, in bytes; the share `RESERVED` is left free.
         precision: Of matrix products.
         checkpoints: Whether activations are checkpointed.
 
     Raises:
-        UserError: Not even one text fits, or there is no configuration of the run's encoder.
+        UserError: Not even one text fits, or the encoder's configuration is missing.
     """
     room, batch, needed = (1 - RESERVED) * memory, cell.training.batch_size, Memory(cell, precision, checkpoints)
     whole = needed.of(batch)
@@ -199,7 +199,7 @@ def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool
         )
 
     def line(start: int, end: int, texts: int) -> float:
-        """The memory for so many texts on a straight line through two numbers of texts."""
+        """The memory for this many texts by linear interpolation between two numbers of texts."""
         low, high = needed.of(start).training, needed.of(end).training
         return low + (texts - start) * (high - low) / max(1, end - start)
 
@@ -207,7 +207,7 @@ def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool
     parts = max(2, ceil(batch / texts))  # a guess
     while needed.of(ceil(batch / parts)).training > room:
         parts += 1
-    # Memory is convex in the number of texts, so that the line never says too much.
+    # Memory is convex in the number of texts, so the line never rejects a number that would fit.
     while parts > 2 and line(1, ceil(batch / parts), larger := ceil(batch / (parts - 1))) <= room:
         if needed.of(larger).training > room:
             break

@@ -1,6 +1,6 @@
-"""Dry runs: a run's own rounds on `meta` tensors, which have shapes but no values; their bytes and FLOPs are counted.
+"""Dry runs count bytes and FLOPs of a run's rounds on `meta` tensors, which have shapes but no values.
 
-PyTorch's FlopCounterMode counts matrix products, forwards and backwards, while the method's own code runs.
+PyTorch's FlopCounterMode counts matrix products in forward and backward passes while the method's code runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
-Amounts = Mapping[Hashable, int]  # what is counted -> how much: "flops", or the direction and kind of bytes
+Amounts = Mapping[Hashable, int]  # "flops", or (direction, kind) -> FLOPs or bytes
 ONE = np.zeros(1, dtype=np.int64)  # the index of one text
 SINGLE = Precision(META, "fp32")
 _KNOWN: dict[Hashable, int] = {}
@@ -45,20 +45,20 @@ _KNOWN: dict[Hashable, int] = {}
 
 
 def cohorts(cell: RunConfig, clients: Sequence[Client]) -> Iterator[list[Client]]:
-    """The clients that take part in each round of a run, as the engine draws them."""
+    """The participants of each of a run's rounds, as the engine draws them."""
     for number in range(1, cell.training.last_round + 1):
         yield draw_cohort(clients, cell.training.participation, cell.seed, number)
 
 
 def round_examples(cell: RunConfig, clients: Sequence[Client], algorithm: FederatedAlgorithm) -> tuple[int, ...]:
-    """Examples that go through the optimiser in each round of a run, with its local epochs."""
+    """Training examples in each of a run's rounds, times local epochs."""
     drawn = enumerate(cohorts(cell, clients), start=1)
     epochs = cell.training.local_epochs
     return tuple(epochs * sum(len(one.train) for one in algorithm.learners(number, cohort)) for number, cohort in drawn)
 
 
 def decisive(plan: ExchangePlan) -> Hashable:
-    """The part of a plan that decides bytes and FLOPs: not which of the server's layers a frozen layer copies."""
+    """The part of a plan that determines bytes and FLOPs, without the server layers that frozen layers copy."""
     exchanged = frozenset((name, plan.view[name]) for name in plan.download | plan.upload)
     return frozenset(plan.view), plan.train, plan.download, plan.upload, exchanged
 
@@ -67,16 +67,16 @@ def decisive(plan: ExchangePlan) -> Hashable:
 
 
 def counted_once(key: Hashable, count: Callable[[], int]) -> int:
-    """A cost of one text, which is the same in every run of such a model."""
+    """The cost of one text, counted once per kind of model."""
     if key not in _KNOWN:
         _KNOWN[key] = count()
     return _KNOWN[key]
 
 
 class FlopMeter:
-    """Counts FLOPs of the code that runs inside it; a multiplication and an addition are two.
+    """Counts FLOPs of the code inside its context; a multiplication and an addition are two.
 
-    A batch counts as often as there are batches of its shape: `times`, for bytes and FLOPs. counts_flops: without it,
+    Bytes and FLOPs of a batch are multiplied by `times`, the number of batches with its shape. counts_flops: if False,
     FLOPs are 0, and dry runs take a third of the time.
     """
 
@@ -97,13 +97,13 @@ class FlopMeter:
         self.values.__exit__(*error)
 
     def repeat(self, times: int) -> None:
-        """Count the code that follows so many times."""
+        """Multiply the FLOPs of the following code by `times`."""
         now = self._counter.get_total_flops() if self._counter else 0
         self.flops += self.times * (now - self._before)
         self._before, self.times = now, times
 
     def of(self, key: Hashable, compute: Callable[[], object]) -> int:
-        """FLOPs of a computation, which the meter's sum leaves out; each key is computed once."""
+        """FLOPs of a computation, which the meter's sum excludes; each key is computed once."""
 
         def count() -> int:
             times = self.times
@@ -118,7 +118,7 @@ class FlopMeter:
 
 
 class _Repeated(Channel):
-    """A channel on which a batch counts as often as its meter says."""
+    """A channel that multiplies a batch's bytes by its meter's `times`."""
 
     def __init__(self, codec: str, meter: FlopMeter, store: ClientStore) -> None:
         super().__init__(codec)
@@ -134,9 +134,9 @@ class _Repeated(Channel):
 class DryTraining(LocalTraining):
     """Local training that changes nothing. A method that reads batches itself gets one of each size.
 
-    is_counted: whether clients have the data's numbers of examples. on_training: called with the model, the names of
-    the trained parameters, the texts of an epoch and the FLOPs of one text, whose FLOPs count for all texts and epochs;
-    None: training costs nothing.
+    is_counted: whether clients have the data's numbers of examples. on_training: called with the model, the trained
+    parameters' names, the texts per epoch and the FLOPs per text; FLOPs count for all texts and epochs. None: training
+    costs nothing.
     """
 
     is_counted: bool = False
@@ -170,7 +170,7 @@ class DryTraining(LocalTraining):
 
 
 def architecture_of(model: Model) -> Hashable:
-    """The properties of a model that decide the FLOPs of a text of some length."""
+    """The properties of a model that determine the FLOPs of a text with a given length."""
     objective = model.objective
     tensors = {name: value for name, value in vars(objective).items() if isinstance(value, Tensor)}
     shapes = ((name, tuple(each.shape)) for name, each in (*model.parameters.items(), *tensors.items()))
@@ -186,10 +186,10 @@ def shaped_workload(
     build: Callable[[], nn.Module] | None = None,
     checkpoints: bool = False,
 ) -> Workload:
-    """The workload of a run whose words are numbers; UserError without the encoder's configuration.
+    """A run's workload with numbers as words; UserError without the encoder's configuration.
 
-    precision: with the device, by default `meta`. build: the encoder; by default one with random weights. checkpoints:
-    whether activations are checkpointed.
+    precision: includes the device, by default `meta`. build: makes the encoder; by default one with random weights.
+    checkpoints: whether activations are checkpointed.
     """
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, words = task(cell.task), int(config.get("vocab_size", 30522))
@@ -215,12 +215,12 @@ def shaped_workload(
 
 
 def client_of(number: int, size: int) -> Client:
-    """A client with so many training texts."""
+    """A client with this many training texts."""
     return Client(number, Subset(Texts(), np.zeros(size, dtype=np.int64)), {})
 
 
 class DryRun:
-    """The rounds of a run without values."""
+    """A run's rounds without values."""
 
     def __init__(
         self,
@@ -238,10 +238,10 @@ class DryRun:
         self.setup = Channel(cell.codec)
 
     def rounds(self, clients: Sequence[Client]) -> list[Amounts]:
-        """The amounts of each round.
+        """The amounts per round.
 
-        A method with plans is measured once for each distinct plan and size, client by client; of other methods every
-        round runs that differs from all earlier rounds. RoundRefusedError where the method has fewer rounds.
+        A method with plans is measured client by client, once per distinct plan and size; another method runs each
+        round that differs from all earlier ones. RoundRefusedError if the method has fewer rounds.
         """
         algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
         plan = algorithm.plan
@@ -271,7 +271,7 @@ class DryRun:
         return rounds
 
     def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
-        """Run the round after a state: its FLOPs, and its bytes by direction and kind."""
+        """Run the round after a state and count its FLOPs, and its bytes by direction and kind."""
         channel, flops = _Repeated(self.cell.codec, self.meter, self.store), self.meter.flops
         channel.round = state.round + 1
         with self.meter:
@@ -288,10 +288,10 @@ def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[i
     Args:
         cell: The run.
         backbone: Another encoder, or a folder with one.
-        examples: Of each client's training subset, for a method that sends something for each.
+        examples: Each client's number of training examples, for a method that sends something per example.
 
     Raises:
-        UserError: Bytes depend on the examples and they are not given, or on the texts' own lengths, or the method
+        UserError: Bytes depend on the number of examples, which is not given, or on the texts' lengths; or the method
             has fewer rounds.
     """
     sizes = examples or [1] * cell.clients
@@ -304,7 +304,7 @@ def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[i
     training = DryTraining(padded, cell.seed, is_counted=is_counted, meter=FlopMeter(counts_flops=False))
     run = DryRun(cell, backbone or cell.backbone, training, Features(is_counted))
     for layer in encoder_layers(run.workload.model) if is_counted else ():
-        layer.forward = lambda states, *_, **__: states  # what crosses has the same shape before and behind a layer
+        layer.forward = lambda states, *_, **__: states  # payloads have the same shape before and after a layer
     rounds: list[Any] = [
         {key: size for key, size in amounts.items() if key != "flops"}
         for amounts in run.rounds([client_of(number, size) for number, size in enumerate(sizes)])

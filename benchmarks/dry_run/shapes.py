@@ -1,6 +1,6 @@
-"""Bytes of rounds and costs of clients by shapes, each derived once and kept in a cache file of the results folder.
+"""Bytes of rounds and clients' costs from shapes, each derived once and cached in the results folder.
 
-A key holds everything that decides an answer; a damaged file is ignored and derived again.
+A key holds everything that determines an answer; a damaged cache is ignored.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from fedsim.strict import to_plain
 
 LIBRARIES = ("torch", "transformers")
 Answer = TypeVar("Answer")
-_file: Path | None = None  # of the cache, once a results folder is known
+_file: Path | None = None  # the cache, once a results folder is known
 _answers: dict[str, JSON] = {}
 
 
 def keep_in(results_dir: Path) -> None:
-    """Keep derived answers in a results folder from now on, and use those it already has."""
+    """From now on, cache derived answers in a results folder and use its cached ones."""
     global _file, _answers
     _file = results_dir / "cache" / "shapes.json"
     _answers = _stored()
 
 
 def _stored() -> dict[str, JSON]:
-    """The answers of the file; empty where it is missing or damaged."""
+    """The cache's answers; empty if the file is missing or damaged."""
     try:
         content = read_json(_file) if _file is not None and _file.is_file() else {}
     except (OSError, ValueError):
@@ -46,7 +46,7 @@ def _stored() -> dict[str, JSON]:
 
 
 def _keep(key: str, value: JSON) -> None:
-    """Keep an answer next to those that other processes have written meanwhile; a full disk loses nothing else."""
+    """Add an answer to those that other processes have written meanwhile; on a full disk only the cache is lost."""
     global _file
     _answers.update(_stored() | {key: value})
     if _file is not None:
@@ -58,18 +58,18 @@ def _keep(key: str, value: JSON) -> None:
 
 
 def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = None) -> str:
-    """The key of a run's answer, the same for runs of the same shapes.
+    """The key of a run's answer; runs with equal shapes share it.
 
     Args:
         what: The name of the answer, such as "plan".
         cell: The run.
-        examples: Of all clients together, or of each, where they are known.
+        examples: The number of all clients' examples, or each client's; None if unknown.
     """
     of, libraries = task(cell.task), _versions()
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
     decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
-    code = included_code(cell.algorithm)  # a user's, which may change
+    code = included_code(cell.algorithm)  # a user's method may change
     parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
     parts += [to_plain(cell.adapter)] if cell.adapter else []
     return f"{what}-{digest(json.loads(canonical_json(parts)))}"
@@ -83,7 +83,7 @@ def _versions() -> list[str]:
 def kept(
     key: str, derive: Callable[[], Answer | None], to_json: Callable[[Answer], JSON], read: Callable[[JSON], Answer]
 ) -> Answer | None:
-    """A derived answer, from the cache if it is there."""
+    """An answer, from the cache or derived."""
     if key in _answers:
         try:
             stored = _answers[key]
@@ -112,9 +112,9 @@ def _plan_from_json(value: JSON) -> WirePlan:
 
 
 def plan_of(cell: RunConfig, examples: int | Sequence[int] | None = None) -> WirePlan | None:
-    """The bytes of a run's rounds; None where the texts themselves decide.
+    """The bytes of a run's rounds; None if they depend on the texts themselves.
 
-    examples: of each client, or a number that is split evenly among them.
+    examples: each client's number, or a number that is split evenly among clients.
     """
 
     def derive() -> WirePlan | None:
@@ -138,9 +138,9 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
 
 
 def derive_fit(cell: RunConfig, memory: int, precision: str, checkpoints: bool = False) -> Fit | None:
-    """The part of a run's batches that fits a GPU with so many bytes; see `memory.fit`.
+    """The part of a run's batches that fits a GPU with `memory` bytes; see `memory.fit`.
 
-    None for a method that does not train with steps, which needs no GPU. UserError where nothing fits.
+    None for a method without training steps, which needs no GPU. UserError if nothing fits.
     """
 
     def derive() -> Fit | UserError | None:
@@ -149,7 +149,7 @@ def derive_fit(cell: RunConfig, memory: int, precision: str, checkpoints: bool =
 
         try:
             return fit(cell, memory, precision, checkpoints) if trains(cell.algorithm) else None
-        except DependsOnTextsError:  # counts of tokens
+        except DependsOnTextsError:  # a model of token counts
             return None
         except UserError as error:
             return error
@@ -170,19 +170,19 @@ def derive_fit(cell: RunConfig, memory: int, precision: str, checkpoints: bool =
 
 
 def derive_cell_flops(cell: RunConfig, examples: Sequence[int], scored: int) -> int:
-    """FLOPs of a run's training on clients with so many texts; see `client_costs.cell_flops`."""
+    """FLOPs of a run's training for the clients' numbers of texts; see `client_costs.cell_flops`."""
     key = f"{key_of('cell-flops', cell)}-{digest([*examples, scored])}"
     return kept(key, lambda: _dry_run().cell_flops(cell, examples, scored), int, int) or 0
 
 
 def derive_work(cell: RunConfig) -> Work | None:
-    """Operations of training on a text, at the client and at the server; None where shapes do not give them."""
-    one = replace(cell, seed=0)  # seeds draw cohorts, not shapes
+    """Operations for training on a text, at the client and at the server; None if shapes do not determine them."""
+    one = replace(cell, seed=0)  # seeds change cohorts, not shapes
 
     def derive() -> Work | None:
         try:
             work: Work | None = _dry_run().work(one)
-        except DependsOnTextsError:  # counts of words, which have no shapes
+        except DependsOnTextsError:  # word counts have no shapes
             return None
         return work
 

@@ -20,7 +20,7 @@ META = torch.device("meta")
 
 
 class Texts:
-    """Texts of unknown content. lengths: tokens of each text, int64 [n], where they are known."""
+    """Texts with unknown content. lengths: tokens per text, int64 [n], if known."""
 
     targets = None
 
@@ -29,11 +29,11 @@ class Texts:
         self.labels = np.zeros(len(self.lengths), dtype=np.int64)
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        raise DependsOnTextsError("bytes that depend on the texts themselves: only a finished run's record has them")
+        raise DependsOnTextsError("bytes that depend on the texts themselves: read them in a finished run's record")
 
 
 class OneText:
-    """A text of `tokens` tokens; a batch may contain it several times."""
+    """A text with `tokens` tokens; a batch may contain it several times."""
 
     def __init__(self, tokens: int, objective: Objective) -> None:
         self.labels = np.zeros(1, dtype=np.float32 if isinstance(objective, Regression) else np.int64)
@@ -50,7 +50,7 @@ class OneText:
 
 
 class States:
-    """Hidden states of texts in the shape that the head reads. is_counted: whether the number of texts is known."""
+    """Texts' hidden states in the shape that the head reads. is_counted: whether the number of texts is known."""
 
     def __init__(self, model: Model, examples: ExampleSet, is_counted: bool) -> None:
         self.model, self.is_counted = model, is_counted
@@ -77,7 +77,7 @@ class States:
 
 
 class Features(FeatureCache):
-    """A cache that computes nothing. on_part: called with the model and each subset whose features are read."""
+    """A cache that computes nothing. on_part: called with the model and each subset when its features are read."""
 
     def __init__(self, is_counted: bool, on_part: Callable[[Model, Subset], None] = lambda model, subset: None) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Features(FeatureCache):
 
 
 class _Received(FeatureStore):
-    """Features on a server: how many there are, and how many tokens each has."""
+    """Features on a server, known by their number and each one's tokens."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -109,13 +109,13 @@ class _Received(FeatureStore):
 
 
 class NoStore(ClientStore):
-    """A store that keeps nothing: there are no values."""
+    """A store that keeps nothing, as there are no values."""
 
     def put(self, *_: Any) -> None: ...
 
 
 class KeptSizes(NoStore):
-    """A store that keeps the bytes of each tensor of each client, with those of the stores beside it."""
+    """A store that keeps only tensors' sizes in bytes, by client and name; stores `beside` it share them."""
 
     def __init__(self, sizes: dict[tuple[str, int, str], int] | None = None, prefix: str = "client") -> None:
         super().__init__(prefix=prefix)

@@ -10,7 +10,7 @@ from benchmarks.claims import At, Better, Claim, CostBound, PublishedColumn, Rel
 
 _table3 = partial(At, "fedbfpt-table3")
 _skew = partial(At, "fedbfpt-table6")
-_pretraining = partial(At, "fedbfpt-pretraining")  # the cells whose costs Tables 2, 4 and 5 print, and every row
+_pretraining = partial(At, "fedbfpt-pretraining")  # the cells with Tables 2, 4 and 5's costs, and every row
 
 _sizes = partial(At, "fedbfpt-appendix5")  # the encoder before training, on uniform and on skewed datasets
 
@@ -26,19 +26,19 @@ _DEEPEST = "fedbfpt-deepest"  # not published
 _BIOLOGY, _SCIENCE, _MEDICINE = "fedbfpt-appendix1", "fedbfpt-table4", "fedbfpt-appendix2"  # the ablations
 _ABLATIONS = (_SCIENCE, _BIOLOGY, _MEDICINE)
 _DEPTHS = ("fedbfpt-table5", "fedbfpt-appendix3", "fedbfpt-appendix4")
-_CORPUS = ("corpus-computer-science",)  # that of Tables 4 and 5: a share of a cost is the same in each domain
+_CORPUS = ("corpus-computer-science",)  # as in Tables 4 and 5; cost ratios are equal in all domains
 _COLUMNS = {"flops": "computation_seconds", "round": "communication_mb"}
 _BY_SHAPES = (
-    "Published are seconds and megabytes (Tables 2, 4 and 5), ours FLOPs and bytes of a client's training with the "
-    "paper's encoder, texts at full length."
+    "Published values are seconds and megabytes (Tables 2, 4 and 5); ours are a client's FLOPs and bytes with the "
+    "paper's encoder and texts of full length."
 )
 
 
 def _cost(row: str, *than: str, of: str, table: str = "Table 2", **bounds: float) -> CostBound:
-    """A row's cost of further pre-training in percent of that of others."""
+    """A row's cost of further pre-training in percent of the others'."""
     rivals, costs = tuple(map(_pretraining, than)), PublishedColumn(table, _COLUMNS.get(of, _COLUMNS["flops"]))
     rows = (_pretraining(row),)
-    if of == "seconds":  # Table 2 has a run that timed its rows side by side
+    if of == "seconds":  # Table 2 has one timed run of all its rows
         rows, rivals = (At("fedbfpt-table2", row),), tuple(At("fedbfpt-table2", each) for each in than)
     return CostBound(rows, rivals, _CORPUS, of=of, share=True, costs=costs, **bounds)  # type: ignore[arg-type]
 
@@ -111,8 +111,8 @@ CLAIMS = (
         "all pass the t-test, showing that the two methods are comparable",
         "footnote 3",
         (similar(_OURS, _FL, within=1.0, p_values="Text"),),
-        reading="published: p > 0.05. With few seeds different methods pass such a test too, so runs are judged by "
-        "what it is to show, comparable methods: within 1 point, the protocol's margin, with p next to it.",
+        reading="published: p > 0.05. With few seeds different methods pass this test too, so runs are judged by "
+        "what it should show: within 1 point, the protocol's margin; p is shown next to it.",
     ),
     Claim(
         "2a",

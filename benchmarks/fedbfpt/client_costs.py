@@ -1,6 +1,6 @@
-"""What one client's training costs, in computation, bytes and memory, as ratios to the baseline of `costing`.
+"""A client's training costs in computation, bytes and memory, relative to `costing`'s baseline.
 
-Table 2 shows all of it; Tables 3 to 5 and those of the appendix show computation and communication below their scores.
+Table 2 shows all; Tables 4 and 5 and the appendix's show computation and communication below their scores.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 from reports.views.scores import ScoreTable
 
-SECONDS, WORK, MEGABYTES, SENT = PRINTED = (  # the columns at which costs are published
+SECONDS, WORK, MEGABYTES, SENT = PRINTED = (  # the columns of published costs
     "computation_seconds",
     "computation_percent",
     "communication_mb",
@@ -42,9 +42,9 @@ _HELD_NAMES = ("weights", "gradients", "moments", "activations", "together")
 
 @dataclass(frozen=True)
 class Timed:
-    """Rows trained one after the other in one timed run. percent: row id -> of the baseline's seconds.
+    """Rows trained in sequence in one timed run. percent: row id -> percent of the baseline's seconds.
 
-    noise: by how many points less work was timed above more, at most.
+    noise: the most points by which less work took longer than more work.
     """
 
     percent: Mapping[str, float]
@@ -58,7 +58,7 @@ def _mebibytes(size: float) -> str:
 
 
 class Resources(Quantities):
-    """The costs of a request's rows with the paper's own encoder; records are the scale's."""
+    """The costs of a request's rows with the paper's encoder; records have the scale's."""
 
     @cached_property
     def costing(self) -> Costing:
@@ -73,14 +73,14 @@ class Resources(Quantities):
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """The request's rows with a cost; the rows of the paper's scale too where all rows are requested."""
+        """The request's rows; all rows of the paper scale if all rows are requested."""
         request = self.request
         is_whole = {row.id for row in request.rows} >= {row.id for row in request.benchmark.rows_at(request.scale)}
         return request.benchmark.rows_at(request.paper_scale) if is_whole else request.rows
 
     @cached_property
     def costs(self) -> dict[str, ClientCosts]:
-        """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
+        """Row id -> a client's training costs by shapes, for derivable rows."""
         table, scale = self.request.benchmark, self.request.paper_scale
         column, costs = table.columns_at(scale)[0], dict[str, ClientCosts | None]()
         for row in (*self.rows, self.baseline):
@@ -90,23 +90,23 @@ class Resources(Quantities):
 
     @cached_property
     def timed(self) -> Timed | None:
-        """The run that timed the rows; None where there is none."""
+        """The run that timed the rows; None without one."""
         return _timed(read_json(self.costing.timed)) if self.costing.timed else None
 
     def _percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
-        """A row's amount in percent of the baseline's; None where it is not derived."""
+        """A row's amount in percent of the baseline's; None if not derived."""
         costs = [self.costs.get(name) for name in (row.id, self.baseline.id)]
         own, base = (None if cost is None else amount(cost) for cost in costs)
         return None if own is None or base is None else 100 * own / base
 
     def _saved(self, row: Row) -> float | None:
-        """The file that goes up, in the paper's MB and its two decimals; None where nothing goes up, or not derived."""
+        """The uploaded file in the paper's MB, to two decimals; None if not derived or without upload."""
         costs = self.costs.get(row.id)
         return float(printed(costs.saved_bytes / MEBIBYTE)) if costs is not None and costs.saved_bytes else None
 
     @cached_property
     def derived(self) -> list[dict[str, JSON]]:
-        """The frame's lines of what is printed and derived, of rows that have any of it: the same at every scale."""
+        """The frame's published and derived costs, for rows that have any: the same at every scale."""
         numbers, lines = Numbers.of(read_published(self.request.benchmark.published_csv)), []
         for row in self.rows:
             of_row = [
@@ -123,7 +123,7 @@ class Resources(Quantities):
         ways: dict[str, Callable[[ClientCosts], float]] = {"flops": lambda costs: costs.flops}
         ways |= {f"formula, {name}": form.work for name, form in self.costing.forms.items()}
         saved, base = self._saved(row), self._saved(self.baseline)
-        # Both are rounded first, as the paper's ratios are of printed sizes.
+        # Both are rounded first, because the paper's ratios are of rounded sizes.
         share = float(printed(100 * printed(saved) / printed(base))) if saved is not None and base is not None else None
         found: dict[Place, tuple[float | None, float | None]] = {("print", SECONDS): (None, paper[SECONDS])}
         found |= {(name, WORK): (self._percent(row, work), paper[WORK]) for name, work in ways.items()}
@@ -135,12 +135,12 @@ class Resources(Quantities):
 
     @property
     def costed(self) -> list[Row]:
-        """The rows whose cost is printed or derived."""
+        """The rows with a published or derived cost."""
         shown = {line["row"] for line in self.derived}
         return [row for row in self.rows if row.id in shown]
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """Bytes and FLOPs of one client, percent of the baseline's."""
+        """A client's bytes and FLOPs, in percent of the baseline's."""
         request, column = self.request, self.request.columns[0]
         yield from ({"encoder": request.paper_scale.backbone} | line for line in self.derived)
         for row in request.rows:
@@ -154,7 +154,7 @@ class Resources(Quantities):
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def computation_grid(self) -> Grid:
-        """Rows are methods: seconds as printed, and their ratio to the baseline's by several ways to count."""
+        """Rows are methods: published seconds, and ratios to the baseline's by several counts."""
         layers = (("run", "forward"), ("crossed", "backward"), ("trained", "trained"))
         forms = [Shown(("formula", f"{name}, %"), (f"formula, {name}", WORK)) for name in self.costing.forms]
         timed = [Shown(("timed", "%"), ("timed", WORK))] if self.timed else []
@@ -163,13 +163,13 @@ class Resources(Quantities):
             Shown(("printed", "%"), ("flops", WORK), field="published"),
             *(Shown(("FLOPs", "%"), ("flops", WORK)), *forms, *timed),
             *(Shown(("layers", name), ("shapes", quantity), "{:g}".format) for name, quantity in layers),
-            Shown(("GFLOP", "a text"), ("shapes", "flops"), lambda value: number(value / 1e9)),
+            Shown(("GFLOP", "per text"), ("shapes", "flops"), lambda value: number(value / 1e9)),
         ]
         what = f"computation of one client, in percent of {self.baseline.name}; the same at every scale"
         return self.table(self.title(what), self.costed, columns)
 
     def communication_grid(self) -> Grid:
-        """Rows are methods: what one client sends in a round, as printed, as a saved file and as tensors."""
+        """Rows are methods: a client's upload per round, as published, as a saved file and as tensors."""
         columns = [
             Shown(("printed", "MB"), (_SAVED, MEGABYTES), field="published"),
             Shown(("printed", "%"), (_SAVED, SENT), field="published"),
@@ -197,7 +197,7 @@ class Resources(Quantities):
             yield number(self._percent(row, lambda costs: costs.held_bytes))
 
         groups = tuple(one_line(row_name(row), cells(row)) for row in self.rows if row.id in self.costs)
-        batch = f"{costs.batch_size} texts of {costs.length} tokens a batch"
+        batch = f"{costs.batch_size} texts of {costs.length} tokens per batch"
         title = self.title(f"what one client holds while it trains, {batch}, derived")
         return Grid(title, (*((text,) for text in _HELD_NAMES), ("together", "%")), groups)
 
@@ -219,12 +219,12 @@ class Resources(Quantities):
         return Grid(f"{request.heading}: {what}", headers, groups)
 
     def grids(self) -> tuple[Grid, ...]:
-        """Computation, communication, memory where it is derived, and the wire as measured."""
+        """Computation, communication, memory if derived, and measured bytes."""
         memory = (self._memory_grid(),) if self.baseline.id in self.costs else ()
         return (self.computation_grid(), self.communication_grid(), *memory, self._measured_grid())
 
     def cost_notes(self) -> Iterator[str]:
-        """How the numbers of computation and communication were obtained."""
+        """How computation and communication were counted."""
         costs, timed, encoder = self.costs.get(self.baseline.id), self.timed, self.request.paper_scale.backbone
         if costs is not None:
             yield (
@@ -237,17 +237,17 @@ class Resources(Quantities):
         if timed is not None:
             yield (
                 f"Timed: seconds of an epoch over {self.baseline.name}'s, all rows in turn, {timed.machine}, "
-                f"{timed.finished} (docs/performance.md). Less work was timed up to {number(timed.noise)} points above "
-                "more work: smaller differences mean nothing."
+                f"{timed.finished} (docs/performance.md). Less work took up to {number(timed.noise)} points longer "
+                "than more work: smaller differences mean nothing."
             )
         yield (
-            "Saved: the file that torch.save writes of a client's upload, in MiB, which the paper prints as MB; ratios "
-            "are of sizes rounded in this way. Tensors: the same payload on the wire, and the download. No number "
+            "Saved: the file that torch.save writes for a client's upload, in MiB, which the paper calls MB; ratios "
+            "are of rounded sizes. Tensors: the same payload on the wire, and the download. No number "
             "includes the one-time model distribution."
         )
 
     def method(self) -> Iterator[str]:
-        """How the numbers of all tables were obtained."""
+        """How all tables' numbers were obtained."""
         yield from self.cost_notes()
         if self.costs:
             yield (
@@ -257,7 +257,7 @@ class Resources(Quantities):
         yield "Measured: the ledger's bytes over rounds and clients that took part, mean over n seeds."
 
     def plot(self) -> Figure:
-        """Computation and communication in percent of the baseline's, a panel each."""
+        """A panel each for computation and communication, in percent of the baseline's."""
         ways = {"FLOPs": "flops"} | {name: f"formula, {name}" for name in self.costing.forms}
         ways |= {"timed": "timed"} if self.timed else {}
         work = [
@@ -285,7 +285,7 @@ class ScoresAndCosts(ScoreTable):
         return Resources(self.request)
 
     def notes(self) -> Iterator[str]:
-        """Those of the scores, then those of the costs."""
+        """The scores' notes, then the costs'."""
         yield from super().notes()
         yield from self.costs.cost_notes()
 
@@ -296,7 +296,7 @@ class ScoresAndCosts(ScoreTable):
         yield from (grid for grid in costs if grid.groups)
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """Those of the scores, and a line for each cost: its quantity and how it is counted name a score."""
+        """The scores' lines, and a line per cost, whose quantity and count name a score."""
         yield from super().lines()
         about = {"score_at": self.request.scored_at, "column": "costs", "task": "Costs", "status": "derived"}
         for line in self.costs.derived:
@@ -311,7 +311,7 @@ def _timed(content: JSON) -> Timed:
 
 
 def _noise(lines: Sequence[Mapping[str, JSON]]) -> float:
-    """By how many points a client that trains one layer was timed above another that does no less, at most."""
+    """The most points by which a client that trains one layer took longer than one that does no less."""
     trained = ((line, re.match(r"layer (\d+) ", line.get("trained", ""))) for line in lines)
     # Layers that run, and how many of them have a gradient: from the trained one upwards.
     jobs = [(line["layers"], line["layers"] - int(layer[1]), line["percent"]) for line, layer in trained if layer]

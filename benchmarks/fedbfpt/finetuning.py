@@ -41,7 +41,7 @@ LITE_SHARES: Mapping[str, float] = {"jnlpba": 0.15, **SHARES}
 
 
 def training_of(task: str, scale: Scale) -> TrainConfig:
-    """An epoch a round with one optimiser throughout; at the paper's scale with its batch sizes and rates."""
+    """One epoch per round, one optimiser throughout; the paper scale has the paper's batch sizes and rates."""
     if scale.id == "demo":
         return TrainConfig(6, 1e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
     if scale.id == "lite":
@@ -51,7 +51,7 @@ def training_of(task: str, scale: Scale) -> TrainConfig:
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Fine-tuning in one place on the official splits; the round that is best on the development set is scored."""
+    """Fine-tuning in one place on the official splits, scored at the best round on the development set."""
     shares: Mapping[str, Mapping[str, float]] = {"lite": LITE_SHARES, "paper": SHARES}
     share = shares.get(scale.id, {}).get(column.task)
     sentences = "pooled" if scale.id == "paper" else "average"
@@ -67,7 +67,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 
 def fine_tuned(row: Row, **fields: Any) -> Row:
-    """The downstream row of a method: it starts from the outcome of further pre-training's row of the same id."""
+    """A method's downstream row, which starts from the pre-training row with the same id."""
     return replace(row, changes={"algorithm": "central", **GLOBAL}, tuned_as="", **fields)
 
 
@@ -90,30 +90,30 @@ GAIN = Yardstick(
 
 DEVIATIONS = (
     *deviations(f"""
-- percent: The paper gives F1 and accuracy as fractions. Here both are in percent, published values too.
-- stand-in (lite): Where Rct-20k is not available, all of NICTA-PIBOSO is used: abstracts of the same domain and format
-  with other labels. It has its own column. Claims about Rct-20k are then judged on it, and say so.
+- percent: The paper gives F1 and accuracy as fractions. We show both in percent, also published values.
+- stand-in (lite): If Rct-20k is not available, we use all of NICTA-PIBOSO: abstracts in the same domain and format with
+  other labels. It has a separate column. Claims about Rct-20k are then judged on it, and say so.
 - subset (lite): JNLPBA uses a random {100 * LITE_SHARES["jnlpba"]:.0f} % of the training sentences, the same for all
   seeds. The official training part was not available for the committed records: theirs is rebuilt from GENIA (16 805
   sentences, not 16 807; 10 abstracts overlap with the test part).
 - subset-rct20k (lite, paper): Rct-20k uses {100 * SHARES["rct20k"]:.0f} % of the training sentences, as footnote 2
   says, the same for all seeds. The paper does not say which ones.
-- seeds: Every row starts from further pre-training with seed 0; seeds are those of fine-tuning, as in the paper's
-  t-test (ten there; its tables have only seed 40, here 0, 1, …). So ± does not cover further pre-training. Where its
+- seeds: Every row starts from further pre-training with seed 0; only fine-tuning has several seeds, as in the paper's
+  t-test (ten there; its tables have only seed 40, here 0, 1, …). So ± does not include further pre-training. If its
   weights were lost, it was repeated on another machine; a note names such rows.
 - looks (lite): The committed records on SciERC were judged with three seeds and again with six. Repeated looks at the
   data inflate the error rate (docs/statistics.md).
 - schedule (paper): AdamW throughout, its rate × {DECAY} after every epoch, as in the authors' code. Rates and batch
   sizes are the appendix's, which that code chose by the test score of one seed.
 - schedule (lite): {LITE_EPOCHS} epochs, not {EPOCHS}, at rate {LITE_RATE:g} for every row, not tuned, × {DECAY} after
-  every epoch. A tenth of the steps warm up, gradients are cut at norm 1, only weights decay; batches of {LITE_BATCH}.
-- round (lite, paper): Scores are the test set's after the epoch that is best on the development set, as in the
-  authors' code.
-- f1 (lite, paper): F1 of entities is that of whole spans (seqeval), sentence by sentence. The authors' code
-  concatenates sentences and drops the last span: shown next to it, and not used by claims.
-- head (lite): Sentences are classified by the mean of their tokens, for which this encoder was trained.
-- head (paper): Sentences are classified over BERT's own pooler, which further pre-training does not change. Every row
-  has the checkpoint's pooler, or a fresh one where it has none.
+  every epoch. Warm-up over a tenth of the steps, gradients clipped to norm 1, weight decay only on weights; batches of
+  {LITE_BATCH}.
+- round (lite, paper): Test scores are from the best epoch on the development set, as in the authors' code.
+- f1 (lite, paper): Entity F1 is over whole spans (seqeval), sentence by sentence. The authors' code concatenates
+  sentences and drops the last span; we show its F1 next to ours, and claims do not use it.
+- head (lite): The head reads the mean over tokens, for which this encoder was trained.
+- head (paper): The head reads BERT's pooler, which further pre-training does not change. Every row has its checkpoint's
+  pooler, or a fresh one if there is none.
 """),
     *paper.DEVIATIONS,
 )

@@ -50,7 +50,7 @@ CORPORA = (
 )
 CLIENTS = 6
 HELD_OUT = 0.05  # share of each client's passages that is scored after each round and never trained on
-# Appendix, table 5: MB of text of each client.
+# Appendix, table 5: MB of text per client.
 SKEWED_MB: Mapping[str, tuple[float, ...]] = {
     "corpus-biology": (20.63, 66.71, 128.37, 128.42, 66.76, 20.59),
     "corpus-computer-science": (17.25, 56.11, 108.24, 108.23, 56.11, 17.37),
@@ -63,10 +63,10 @@ SKEWED_SHARES: Mapping[str, tuple[float, ...]] = {
 # ---- budgets -----------------------------------------------------------------------------------------------------
 
 ROUNDS = 5  # I, as in the authors' code: three for layer 0, one each for layers 1 and 2
-# About 1 MB of text of each domain, for all clients together.
+# About 1 MB of text per domain, for all clients together.
 LITE_SHARE: Mapping[str, float] = {"corpus-biology": 0.05, "corpus-computer-science": 0.05, "corpus-medicine": 0.25}
 
-RATES = (1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3)  # even steps of the logarithm
+RATES = (1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3)  # evenly spaced logarithms
 _RATE: Grid = {"training.learning_rate": RATES}
 # The lite scale's rates, by the perplexity of validation passages. All tuned methods have the same grid and the same
 # data, which no table uses. FEDBFPT's variants use its rate, except the one that trains all layers.
@@ -141,13 +141,13 @@ NO_M = _variant(
     "fedbfpt-no-m",
     r"FEDBFPT\M",
     {"options.deeper": "first"},
-    "the local model is always the first layers of the pool; draws no deeper one",
+    "the local model is always the first layers of the pool, without deeper ones",
 )
 NO_S = _variant(
     "fedbfpt-no-s",
     r"FEDBFPT\S",
     {"options.resampled": "layer"},
-    "draws deeper layers anew only when the trained layer moves on",
+    "redraws deeper layers only when the trained layer changes",
 )
 NO_SP = _variant(
     "fedbfpt-no-sp",
@@ -167,7 +167,7 @@ EIGHT = _variant("fedbfpt-8", "FEDBFPT-8", {"options.local_layers": 8})
 
 
 def _skewed_sizes(task: str) -> list[float]:
-    """The sizes of a task's clients in the appendix."""
+    """A task's client sizes in the appendix."""
     return list(SKEWED_SHARES[task])
 
 
@@ -179,7 +179,7 @@ SKEWED = _variant(
     "fedbfpt-skewed",
     "FEDBFPT, skewed datasets",
     {**SKEWED_PARTITION, "options.weights": "size"},
-    "clients have the sizes of the appendix's table 5 and weigh by them",
+    "clients have the sizes in appendix Table 5 and are weighted by them",
 )
 ABLATIONS = (ALL, NO_PL, NO_M, NO_S, NO_SP, DEEPEST)
 METHODS = (BERT_C, BERT_FL, *SMALLER, FEDBFPT, *ABLATIONS, FOUR, EIGHT, SKEWED)
@@ -189,40 +189,40 @@ METHODS = (BERT_C, BERT_FL, *SMALLER, FEDBFPT, *ABLATIONS, FOUR, EIGHT, SKEWED)
 _SHARES = ", ".join(f"{100 * LITE_SHARE[column.task]:.0f} % of {column.name.lower()}" for column in CORPORA)
 DEVIATIONS = deviations(f"""
 - corpora (lite): A random part of each domain's passages, so that every method runs on CPUs: {_SHARES}. The committed
-  records have other texts than S2ORC, which was not available: MTL-Bioinformatics-2016, abstracts of the ACL
-  Anthology, and PubMedQA and others.
-- corpora (paper): The paper does not say which passages of S2ORC it uses. Here those of each domain's field of study
+  records use other texts, because S2ORC was not available: MTL-Bioinformatics-2016, abstracts of the ACL Anthology, and
+  PubMedQA and others.
+- corpora (paper): The paper does not say which passages of S2ORC it uses. We use those in each domain's field of study
   that the data directory or the hub has.
-- rounds: The paper does not state I. Here five rounds of one local epoch, as in the authors' code: three for layer 0,
+- rounds: The paper does not state I. We use five rounds of one local epoch, as in the authors' code: three for layer 0,
   one each for layers 1 and 2. AdamW is fresh in every round.
-- draw: Deeper layers are drawn anew for each client and round, with replacement, and sorted, as the text says. In the
-  authors' code clients and rounds with the same trained layer share drawn layers, masks and the order of examples.
-  Option draw = official shares the layers.
-- weights: Clients weigh equally, as in equation 1; with skewed datasets by size, as section 5.4 says, although the
-  authors' code does not.
+- draw: Each client redraws deeper layers in every round, with replacement, and sorts them, as the text says. In the
+  authors' code clients and rounds with the same trained layer share drawn layers, masks and example order. Option draw
+  = official shares the layers.
+- weights: Clients have equal weights, as in equation 1; with skewed datasets weights follow sizes, as section 5.4 says,
+  although not in the authors' code.
 - output-layer: The trained output layer is the masked-LM head's transform, norm and bias. The decoder's weight is tied
   to the word embeddings, which stay frozen: it is neither trained nor sent.
 - all: FEDBFPT-ALL trains the embeddings too: its published 255.57 MB are a whole model of six layers.
 - baselines: BERT-C and BERT-FL train all parameters, including the embeddings: BERT-FL's published 417.83 MB are the
   whole model.
-- smaller (paper): DistilBERT and the two TinyBERTs are further pre-trained like BERT-FL, from their own published
+- smaller (paper): DistilBERT and the two TinyBERTs are further pre-trained like BERT-FL, from their published
   checkpoints. The authors' code loads DistilBERT as twelve BERT layers (its published cost is 100.31 % of BERT's) and
   links rerankers as TinyBERT.
 - smaller (demo, lite): DistilBERT and the two TinyBERTs are left out, because their checkpoints are not available.
 - backbone (lite): all-MiniLM-L6-v2 has no masked-LM head. It was first trained with one on general text
   (fedbfpt-general), so that every row starts from a masked language model.
-- layers (demo, lite): Local models of 4, 6 and 8 of 12 layers keep the share of a smaller encoder's depth (lite: 2, 3
-  and 4 of 6; demo: 1, 2 and 3 of 4). The schedule counts the encoder's own layers from 0.
-- tuning (lite): Not the paper's rate, which is for another encoder and 256 sentences a batch, but {RATES[0]:g} to
-  {RATES[-1]:g}, chosen for each method and domain by the perplexity of validation passages of a seed that no table
-  uses. FEDBFPT's variants use its rate, except FEDBFPT-ALL. Batches of 32, gradients cut at norm 1, only weights
-  decay.
+- layers (demo, lite): Local models of 4, 6 and 8 of 12 layers become the same share of a smaller encoder's depth (lite:
+  2, 3 and 4 of 6; demo: 1, 2 and 3 of 4). The schedule counts this encoder's layers from 0.
+- tuning (lite): The paper's rate is for another encoder and 256 sentences per batch. Here each method and domain has a
+  rate between {RATES[0]:g} and {RATES[-1]:g}, chosen by the perplexity of validation passages with a seed that no table
+  uses. FEDBFPT's variants use its rate, except FEDBFPT-ALL. Batches of 32, gradients clipped to norm 1, weight decay
+  only on weights.
 - blocks (lite, paper): Passages are tokenised whole and cut into blocks of 128 tokens. The authors' code has sentences
   of abstracts and bodies, cut at 128 tokens (fedbfpt-sentences).
 - masking: 15 % of a batch's tokens are masked (80 % as [MASK], 10 % as another token), as in BERT. No next sentence.
   AdamW has weight decay 0.01 and a constant rate.
 - held-out (lite, paper): {100 * HELD_OUT:.0f} % of each client's passages are held out and scored. The paper measures
   no perplexity.
-- precision (lite, paper): Matrix products use bf16 where the device supports it. The paper does not say; each record
-  names its precision.
+- precision (lite, paper): Matrix products use bf16 if the device supports it. The paper states no precision; each
+  record names its precision.
 """)

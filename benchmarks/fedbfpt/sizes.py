@@ -1,4 +1,4 @@
-"""Table 5 of the appendix: each client's share of a task's data, requested, obtained and published."""
+"""Appendix Table 5: each client's share of a task's data, requested, obtained and published."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNIT = "megabytes"
 
 
 class SizeShares(Shares):
-    """Each client's share of a task, by the record of the lowest seed; a line for each way to partition the task."""
+    """Each client's share of a task, from the record with the lowest seed; a line per partition."""
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str], Lines]:

@@ -76,15 +76,14 @@ TABLE2 = another(
     columns=tuple(column for column in CORPORA if column.task == "corpus-computer-science"),
     deviations=(
         *deviations("""
-- seconds: The paper gives computation as seconds of one epoch on the authors' GPU. Here three counts of the ratio to
-  BERT-FL are shown next to the published one, and seconds are measured side by side in one run, on another machine.
+- seconds: The paper gives computation as seconds per epoch on the authors' GPU. We show three counts of the ratio to
+  BERT-FL next to the published one, and seconds from one run of all rows on another machine.
 - bert: The row BERT, which is not further pre-trained, has BERT-FL's 1237.37 s in the paper and no communication. It
   is left out.
-- size: The published MB are MiB of the file that torch.save makes of the parameters that a client sends, with the tied
-  decoder once. DistilBERT's file has 255.56, not 255.55.
-- corpus: The text does not say whose corpus was timed ("the S2ORC domain subset"). Runs are those of computer science,
-  as in Tables 4 and 5, which have the same costs; so do the appendix's tables of the other two domains. Shapes are the
-  same.
+- size: The published MB are MiB of the torch.save file of the parameters that a client sends, with the tied decoder
+  once. For DistilBERT this gives 255.56, not 255.55.
+- corpus: The text does not say which domain was timed ("the S2ORC domain subset"). We use computer science, as in
+  Tables 4 and 5, which have the same costs, as have the appendix's tables for the other domains. Shapes are the same.
 """),
         *(entry for entry in DEVIATIONS if entry.id not in ("tuning", "held-out", "masking")),
     ),
@@ -97,7 +96,7 @@ _PASSAGES_OF = {f"{column.task}-sentences": column for column in CORPORA}
 
 
 def _of_sentences(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """The run on whole passages, with the settings that were chosen for it, on their sentences."""
+    """The run on whole passages with its chosen settings, but on their sentences."""
     searched = replace(scale, search=PRETRAINING.scale(scale.id).search)
     return replace(PRETRAINING.cell(row, _PASSAGES_OF[column.task], searched, seed), task=column.task)
 
@@ -118,7 +117,7 @@ SENTENCES = replace(  # as the authors' code has them
         *tuple(entry for entry in DEVIATIONS if entry.id not in ("blocks", "tuning")),
         *deviations("""
 - blocks (lite, paper): Passages are split into sentences by punctuation, each cut at 128 tokens, as in the authors'
-  code, whose rule of splitting is not known. Perplexities are not comparable with those of whole passages, which have
+  code, whose splitting rule is unknown. Perplexities are not comparable with those of whole passages, which have
   more context.
 - tuning (lite): Rates are those chosen for whole passages of the same domain.
 """),
@@ -130,15 +129,15 @@ APPENDIX5 = another(
     "appendix5",
     "Appendix Table 5",
     "Sizes of uniform and skewed datasets of 6 clients, requested against obtained",
-    rows=(  # they train nothing; their records hold what the clients got
+    rows=(  # no training; their records hold the clients' sizes
         BEFORE.changed({}, id="uniform", name="Uniform", printed=True, note=""),
         BEFORE.changed(paper.SKEWED_PARTITION, id="skewed", name="Skewed", printed=True, note=""),
     ),
     scales=SCALES,
     deviations=tuple(entry for entry in DEVIATIONS if entry.id == "corpora"),
     also="""
-- unit: The paper gives MB of text of each client, but not the parameters of the skew. Its sizes are taken as shares of
-  their sum, by which passages are dealt out. Compared are shares of passages and of MB.
+- unit: The paper gives MB of text per client, but not the skew's parameters. Clients get passages in proportion to its
+  sizes. We compare shares of passages with shares of MB.
 """,
     view=View("benchmarks.fedbfpt.sizes.SizeShares"),
     yardstick=LEARNING,
@@ -147,11 +146,11 @@ APPENDIX5 = another(
 
 # ---- the lite scale's masked language model ----------------------------------------------------------------------
 
-_GENERAL_SHARE, _GENERAL_SCORED = 0.1, 0.02  # of the passages of Wikipedia; of these, never trained on
+_GENERAL_SHARE, _GENERAL_SCORED = 0.1, 0.02  # share of Wikipedia's passages; held-out share of these
 
 
 def _general(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Masked language modelling in one place, an epoch a round, with one optimiser and one schedule throughout."""
+    """Masked language modelling in one place, one epoch per round, one optimiser and schedule throughout."""
     training = TrainConfig(3, 3e-4, batch_size=32, schedule="linear", warmup=0.1, clip_norm=1.0, decayed="matrices")
     training = replace(training, optimizer="kept")  # for all rounds
     if scale.id == "demo":
@@ -177,10 +176,10 @@ GENERAL = another(
     ),
     base=_general,
     deviations=deviations(f"""
-- corpus (lite): A random {100 * _GENERAL_SHARE:.0f} % of the available passages of Wikipedia, which is not a corpus of
-  the three domains. {100 * _GENERAL_SCORED:.0f} % of it is scored.
+- corpus (lite): A random {100 * _GENERAL_SHARE:.0f} % of the available Wikipedia passages, which are outside the three
+  domains. {100 * _GENERAL_SCORED:.0f} % of them are scored.
 - recipe: 15 % of a batch's tokens are masked (80 % as [MASK], 10 % as another token). No next sentence. AdamW with
-  linear warm-up and decay, gradients cut at norm 1. Embeddings and layers are trained too.
+  linear warm-up and decay, gradients clipped to norm 1. Embeddings and layers are trained too.
 """),
     view=View("curves", {"quantity": "score"}),
     keeps_weights=True,
@@ -210,7 +209,7 @@ FIGURE4 = another(
     "Figure 4",
     "F1 or accuracy against epochs of fine-tuning",
     also="""
-- figure: The text has no number of these curves and does not name them. Here Table 3's rows, after every epoch.
+- figure: The text has no numbers for these curves and does not name them. We show Table 3's rows by epoch.
 """,
     view=View("curves", {"quantity": "score"}),
     gate=TABLE3,

@@ -1,7 +1,7 @@
 """Table 3: methods in lines, aggregation architectures in columns.
 
-Option: methods, a method's name -> an architecture -> the row that is both. Rows outside this grid, such as a
-reference, have a line each, which holds for every architecture.
+Option: methods, method name -> architecture -> row id. A row outside this grid, such as a reference, has one line for
+all architectures.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CrossedMethod:
 
 
 class CrossedTable(ScoreTable):
-    """Scores by method and variant, without an average; part of a table leaves out empty lines and columns."""
+    """Scores by method and variant, without an average; a partial table leaves out empty lines and columns."""
 
     averages = False
     reported = "Hollow marks"
@@ -51,14 +51,14 @@ class CrossedTable(ScoreTable):
         ]
         self.methods = [method for method in methods if method.rows]
         names = dict.fromkeys(variant for variants in placed.values() for variant in variants)
-        # A table of references alone still has the columns for which they hold.
+        # A table with only references keeps all columns.
         self.variants = [name for name in names if any(name in method.rows for method in self.methods)] or list(names)
         crossed = {row_id for variants in placed.values() for row_id in variants.values()}
         others = (row for row in request.rows if row.id not in crossed)
         self.references = [CrossedMethod(row.name, dict.fromkeys(self.variants, row), True) for row in others]
 
     def notes(self) -> Iterator[str]:
-        """How the table is laid out, and every note of a table of scores."""
+        """The layout, and every note of a score table."""
         names = ", ".join(method.name for method in self.references)
         yield f"Columns: {VARIANT}" + (f"; the same in every column: {names}." if names else ".")
         yield from self.comparison.notes
@@ -74,7 +74,7 @@ class CrossedTable(ScoreTable):
         return Group(method.label, self.cell_lines(kept, is_published))
 
     def grids(self) -> Iterator[Grid]:
-        """For each task a table a score, and one of bytes where something was run."""
+        """A table per task and score, and one of bytes if anything was run."""
         headers, comparison = tuple((variant,) for variant in self.variants), self.comparison
         for column in comparison.columns_shown:
             heading = self.request.heading_of(column)
@@ -86,7 +86,7 @@ class CrossedTable(ScoreTable):
         yield from (grid for grid in [self.costs_grid()] if grid.groups)
 
     def plot(self) -> Figure:
-        """A panel for each task: methods in lines, a mark a variant of the headline score, references as levels."""
+        """A panel per task with headline scores: methods in lines, a mark per variant, references as levels."""
         comparison, panels = self.comparison, []
         for column in comparison.columns_shown:
             series, hollow = list[Dots](), list[Dots]()

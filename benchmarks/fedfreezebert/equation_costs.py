@@ -1,7 +1,7 @@
 """Table 4: communication by the paper's equations, and the bytes on the wire, derived and measured.
 
-Options: baselines, the rows that gains are over. The benchmark says by `closed_forms` which equation is a row's, and
-publishes the equations' terms at the row "parameters" and gains at the columns "gain_over_<row>". The bytes are for the
+Option: baselines, the rows that gains refer to. The benchmark's `closed_forms` give each row's equation; its published
+CSV has the equations' terms in the row "parameters" and gains in the columns "gain_over_<row>". Bytes are for the
 benchmark's first task.
 """
 
@@ -33,7 +33,7 @@ DERIVED, MEASURED = "wire, derived", "wire, measured"
 
 
 class CostTables(Quantities):
-    """Bytes of all rounds, clients and, where not said otherwise, both directions."""
+    """Bytes over all rounds, clients and, unless stated otherwise, both directions."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -42,7 +42,7 @@ class CostTables(Quantities):
 
     @cached_property
     def wires(self) -> Sequence[str]:
-        """The ways in which bytes on the wire are known, with their encoders."""
+        """The available counts of bytes on the wire."""
         return (DERIVED, MEASURED) if self.costs.derived else (MEASURED,)
 
     def lines(self) -> Iterator[dict[str, JSON]]:
@@ -104,9 +104,9 @@ class CostTables(Quantities):
         return Group(row_name(row), tuple(lines))
 
     def _features_sent(self, row: Row) -> str:
-        """How many layers' embeddings of each text a method sends, or [CLS] for one token of one layer; "" if unknown.
+        """How many layers' embeddings a method sends per text, or [CLS] for one token of one layer; "" if unknown.
 
-        Bytes that shapes alone do not give depend on the texts: they include embeddings.
+        Bytes that do not follow from shapes depend on the texts, so they include embeddings.
         """
         derived, sizes = self.costs.derived.get(row.id), self.costs.sizes.get(row.head)
         if sizes is None:
@@ -161,15 +161,15 @@ class CostTables(Quantities):
             head = [row.head for row in self.request.benchmark.rows if row.printed][-1]
             sizes = self.costs.term_bytes(head).items()
             named = ", ".join(f"SizeOf({term}) {number(size / MEGABYTE)} MB" for term, size in sizes)
-            yield f"Sizes by {backbone}'s shapes, W_s of the last method that the paper prints: {named}."
+            yield f"Sizes by {backbone}'s shapes, W_s of the paper's last method: {named}."
             yield (
                 f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
-                f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends of each text."
+                f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends per text."
             )
         yield "Measured: the ledger's bytes of all rounds, mean over n seeds."
 
     def plot(self) -> Figure:
-        """Measured at the left, derived for the paper's own encoder at the right where that is known."""
+        """Measured bytes on the left; bytes derived for the paper's encoder, if known, on the right."""
         request, rows, panels = self.request, self.request.rows, []
         wires = (self.values(rows, (counted, "bytes")) for counted in (MEASURED, DERIVED))
         unit, name = byte_unit(max((size for sizes in wires for size in sizes.values()), default=0), self.gigabyte)

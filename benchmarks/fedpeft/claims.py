@@ -1,7 +1,7 @@
 """Checkable sentences on federated parameter-efficient methods. Quotations are literal, from the pages named.
 
-Bytes are of both directions, by the shapes of BERT-base with 3 clients and rank 8. Scores are a client's, over two
-skews of the labels. No paper prints a number of these tables: what they print is judged by `audit.toml`.
+Bytes are in both directions, by BERT-base's shapes with 3 clients and rank 8. Scores are per client, under two label
+skews. No paper publishes numbers for these tables; `audit.toml` judges the numbers that papers publish.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from functools import partial
 from benchmarks.claims import At, Better, Claim, CostBound, similar
 
 _bytes = partial(At, "fedpeft-bytes")
-_TABLES = ("fedpeft-scores", "fedpeft-onelabel")  # label shares drawn from Dirichlet(0.5), and one label a client
+_TABLES = ("fedpeft-scores", "fedpeft-onelabel")  # label shares drawn from Dirichlet(0.5), and one label per client
 _DRAWN, _ONE_LABEL = (partial(At, table) for table in _TABLES)
 _work = partial(At, "fedpeft-localwork")
 _TASK = ("mrpc",)  # bytes are the same on every task
 _ALONE = {"h": 0}
 _A_LITTLE, _TENTH = 1.0, 110.0  # points; percent
 _MAJORITY = "overall-majority"
-_COUNTED = "Bytes of a client's round after the first, by closed forms."
+_COUNTED = "A client's bytes in a round after the first, by closed forms."
 
 
 def _cost(row: str, over: str, terms: dict[str, int] | None = None, **bounds: float) -> tuple[CostBound, ...]:
-    """A row's bytes against those of another one, by closed forms; terms: those that are not the encoder's own."""
+    """A row's bytes against another's, by closed forms; terms: values that replace the encoder's."""
     rows, than = (_bytes(row),), (_bytes(over),)
     return (CostBound(rows, than, _TASK, of="form", terms=terms or {}, **bounds),)  # type: ignore[arg-type]
 
@@ -44,21 +44,21 @@ def _above(row: str, *rivals: str, by: float = 0.0, tables: tuple[str, ...] = _T
 
 
 def _fails(row: str, *tables: str) -> tuple[Better, ...]:
-    """No more than a little above the constant answer, on every task, in each table."""
+    """At most a little above the constant answer, on every task, in each table."""
     return tuple(
         Better((At(table, row),), (At(table, _MAJORITY),), -math.inf, _A_LITTLE, over_failed=True) for table in tables
     )
 
 
 def _wider(*rows: str) -> tuple[Better, ...]:
-    """Full fine-tuning's gain over each row is larger with one label a client than with drawn shares."""
+    """Full fine-tuning's gain over each row is larger with one label per client than with drawn shares."""
     return tuple(
         Better((_ONE_LABEL("fedavg"),), (_DRAWN("fedavg"),), since=(_ONE_LABEL(row), _DRAWN(row))) for row in rows
     )
 
 
 def _less_error(row: str, by: float) -> tuple[Better, ...]:
-    """A row's error of aggregation below FedIT's by so many percent, under each skew."""
+    """A row's aggregation error at least `by` percent below FedIT's, under each skew."""
     tables = ("fedpeft-aggregation", "fedpeft-aggregation-onelabel")
     return tuple(
         Better((At(table, row),), (At(table, "fedit"),), by, relative=True, over_failed=True) for table in tables
@@ -94,7 +94,7 @@ CLAIMS = (
         "better computational efficiency over vanilla LoRA",
         "arXiv 2403.12313, abstract, of FFA-LoRA",
         _operations(100.0),
-        reading="no more operations of a client's training on a text than FedIT's, by BERT-base's shapes.",
+        reading="a client's training takes no more operations per text than FedIT's, by BERT-base's shapes.",
         otherwise={"a hundredth fewer": _operations(99.0)},
     ),
     Claim(
@@ -102,14 +102,14 @@ CLAIMS = (
         "more consistent performance",
         "arXiv 2403.12313, abstract, of FFA-LoRA",
         (Better((_ONE_LABEL("ffa-lora"),), (_ONE_LABEL("fedit"),), since=(_DRAWN("ffa-lora"), _DRAWN("fedit"))),),
-        reading="from drawn label shares to one label a client it loses less than FedIT on every task.",
+        reading="it loses less than FedIT from drawn label shares to one label per client, on every task.",
     ),
     Claim(
         "2a",
         "further halve the communication cost",
         "arXiv 2403.12313, abstract, of FFA-LoRA",
         _cost("ffa-lora", "fedit", _ALONE, least=2, most=2),
-        reading=f"half of FedIT's bytes, of the adapter alone. {_COUNTED}",
+        reading=f"half of FedIT's bytes, for the adapter alone. {_COUNTED}",
         otherwise={"with the head, which both share": _cost("ffa-lora", "fedit", least=2)},
         headline="FFA-LoRA halves FedIT's bytes if the shared head is not counted",
     ),
@@ -156,7 +156,7 @@ CLAIMS = (
         "client-specific knowledge",
         "arXiv 2410.01463, abstract, of FedSA-LoRA",
         _above("fedsa-lora-shared", "share-b"),
-        reading="to share A and keep B scores higher on a client's own texts than to share B and keep A, with a shared "
+        reading="sharing A and keeping B scores higher on a client's texts than sharing B and keeping A, with a shared "
         "head, on every task and under both skews.",
     ),
     Claim(
@@ -164,8 +164,8 @@ CLAIMS = (
         "this similarity is largely attributable to the identical initialization rather than shared knowledge",
         "arXiv 2509.25414v1, of Fed-ALoRA, on the A of clients that train alone",
         _half_as_alike("local-lora-own-draws", "local-lora"),
-        reading="the cosine of two clients' A is at most half as large if each begins with a draw of its own as if all "
-        "begin with one, on every task; clients train alone.",
+        reading="for clients that train alone, the cosine of two clients' A is at most half as large with different "
+        "initial A as with the same, on every task.",
         otherwise={"where B is shared": _half_as_alike("share-b-own-draws", "share-b")},
     ),
     Claim(
@@ -173,7 +173,7 @@ CLAIMS = (
         "exact updates with minimal computational and communication overhead",
         "arXiv 2410.09432v4, abstract, of FedEx-LoRA",
         _percent("fedex-lora", "fedit", _TENTH, _ALONE),
-        reading=f"at most {_TENTH - 100:g} % more bytes than FedIT's, of the adapter alone, with the residual in "
+        reading=f"at most {_TENTH - 100:g} % more bytes than FedIT's, for the adapter alone, with the residual in "
         f"factors and 3 clients; the paper states no number. {_COUNTED}",
         otherwise={
             "with the head": _percent("fedex-lora", "fedit", _TENTH),
@@ -219,8 +219,8 @@ CLAIMS = (
                 since=(_work("fedit-few"), _work("fedit-many")),
             ),
         ),
-        reading=f"stable: its gain over FedIT is at 5 steps a round no more than {_A_LITTLE:g} point below that at "
-        "135 steps, although A is drawn anew in each round.",
+        reading=f"stable: its gain over FedIT at 5 steps per round is no more than {_A_LITTLE:g} point below that at "
+        "135 steps, although each round starts with a new random A.",
     ),
     Claim(
         "9",
@@ -228,7 +228,7 @@ CLAIMS = (
         "methods widens",
         "arXiv 2308.06522, abstract, of SLoRA",
         _wider("fedit", "bitfit", "bottleneck", "prefix"),
-        reading="FedAvg's gain over FedIT, BitFit, the adapter and the prefix is larger with one label a "
+        reading="FedAvg's gain over FedIT, BitFit, the adapter and the prefix is larger with one label per "
         "client than with drawn label shares, on every task.",
         otherwise={"over FedIT": _wider("fedit")},
     ),
@@ -261,7 +261,7 @@ CLAIMS = (
         "reducing communication costs by up to 230x",
         "arXiv 2502.15436, abstract, of Fed-SB",
         _cost("fed-sb", "fedit", _ALONE, least=230),
-        reading=f"FedIT's bytes over its own, of the adapter alone and at equal rank, 8. {_COUNTED} The abstract names "
+        reading=f"FedIT's bytes over Fed-SB's, for the adapter alone, both at rank 8. {_COUNTED} The abstract names "
         "no baseline and no rank; fedpeft-bytes shows at which ranks each reading reaches it.",
         otherwise={
             "rank 6": _cost("fed-sb", "fedit", {**_ALONE, "r": 6}, least=230),
@@ -275,8 +275,8 @@ CLAIMS = (
         "can reduce the communication overhead by up to 2041×",
         "arXiv 2602.17095, abstract, of FLoRG",
         _cost("share-b", "fedavg", _ALONE, least=2041),
-        reading="FLoRG sends one factor of a layer, as many bytes as the row that shares B, which stands for it here: "
-        f"full fine-tuning's bytes over its own, of the adapter alone, at rank 8. {_COUNTED} The abstract names no "
+        reading="FLoRG sends one factor per layer, as many bytes as the row that shares B, which replaces it here: "
+        f"full fine-tuning's bytes over that row's, for the adapter alone, at rank 8. {_COUNTED} The abstract names no "
         "baseline and no rank.",
         otherwise={
             "rank 2": _cost("share-b", "fedavg", {**_ALONE, "r": 2}, least=2041),

@@ -8,7 +8,7 @@ from benchmarks.claims import Better, Decisive
 from benchmarks.fedpeft.claims import CLAIMS
 
 _SEEDS = dict.fromkeys(("sst2", "qnli"), range(5))
-# Claim -> the steps that run what it compares.
+# Claim -> the campaign steps that run its comparisons.
 _STEPS = {
     **dict.fromkeys(("1a", "1c", "3", "5", "6a", "8a", "8b"), (12,)),
     **dict.fromkeys(("4", "7b", "11"), (12, 13)),

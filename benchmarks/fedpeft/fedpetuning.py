@@ -1,4 +1,4 @@
-"""FedPETuning's Figure 5: full fine-tuning, adapter, LoRA, prefix and BitFit over 100 clients, by skew of labels."""
+"""FedPETuning's Figure 5: full fine-tuning, adapter, LoRA, prefix and BitFit over 100 clients, by label skew."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmarks.fedsplitbert import paper as fedsplitbert
 from benchmarks.run_config import RunConfig
 from benchmarks.sweeps.tuning import Search
 
-CLIENTS, SIZE, ROUNDS = 100, 30, 30  # at the lite scale: examples of a client, and rounds
-ALPHAS = (1.0, 0.1, 10.0)  # the first is tuned
-# Task -> shares of its labels in GLUE's training set.
+CLIENTS, SIZE, ROUNDS = 100, 30, 30  # SIZE (examples per client) and ROUNDS: at the lite scale
+ALPHAS = (1.0, 0.1, 10.0)  # rates are tuned at the first
+# Task -> label shares in GLUE's training set.
 LABELS = {"mrpc-central": (0.326, 0.674), "sst2-whole-central": (0.442, 0.558)}
 _IN_FIGURE = ("fedavg", "bottleneck", "fedit", "prefix", "bitfit")
 _NAMED = {row.id: row for row in (*METHODS, *REFERENCES)}
@@ -22,14 +22,14 @@ _ALPHA_OF = {f"{name}-{alpha:g}": alpha for name, alpha in product(_IN_FIGURE, A
 
 
 def _row(name: str, alpha: float) -> Row:
-    """A method at one skew, with the settings that were tuned at the first."""
+    """A method at one skew, with the settings tuned at the first."""
     row, first = _NAMED[name], f"{name}-{ALPHAS[0]:g}"
     id = f"{name}-{alpha:g}"
     return replace(row, id=id, name=f"{row.name}, α = {alpha:g}", printed=True, tuned_as="" if id == first else first)
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """A run over clients of one size, of which a tenth takes part in a round; scored on GLUE's development set."""
+    """A run over equally large clients, a tenth of them per round; scored on GLUE's development set."""
     training = replace(
         fedsplitbert.training_of(column.task.partition("-")[0], scale),
         rounds=ROUNDS if scale.id == "lite" else 100,
@@ -69,16 +69,17 @@ _TABLE = another(
     deviations=(),
     average="",
     also=f"""
-- clients: {CLIENTS} clients of one size, of which 10 are drawn for each round. Label shares are drawn from a Dirichlet
-  distribution with parameters α times the labels' shares, anew for each seed; the authors have one partition, of
-  numpy's seed 42, in files that cannot be fetched.
-- miniature (lite): {SIZE} examples a client, {ROUNDS} rounds and 8 texts a batch, in place of the whole training set,
-  100 rounds and 32.
-- round: Nothing is held back, so scores are of the last round. The authors take the best one on validation data.
-- published: The numbers are comments in figures/scripts/figure5.py at commit fb37362e. MRPC's are read as F1, as the
-  constant answer's F1 on the development set is 81.2, which adapter, LoRA, prefix and BitFit are within a point of at
+- clients: {CLIENTS} equally large clients; 10 random ones take part in each round. Per seed, label shares come from a
+  Dirichlet distribution with parameters α times the task's label shares. The authors use one partition (numpy's seed
+  42), whose files cannot be fetched.
+- miniature (lite): {SIZE} examples per client, {ROUNDS} rounds and batches of 8, not the whole training set, 100 rounds
+  and 32.
+- round: No data are held out for validation, so we score the last round. The authors take the best round on validation
+  data.
+- published: The numbers are comments in figures/scripts/figure5.py at commit fb37362e. We read MRPC's as F1: a constant
+  answer has an F1 of 81.2 on the development set, and adapter, LoRA, prefix and BitFit are within a point of it at
   α = 0.1.
-- tuning (lite): Rates are tuned at α = {ALPHAS[0]:g}, with {MINIATURE.trials} trials a row. The authors have 6 to 18.
+- tuning (lite): Rates are tuned at α = {ALPHAS[0]:g}, with {MINIATURE.trials} trials per row. The authors have 6 to 18.
 - schedule: The authors restart a linear schedule in every round. Here the rate is constant after a warm-up.
 """,
 )

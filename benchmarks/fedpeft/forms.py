@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.costs import Factor, PeftTerms, WireForm
 
-FLOAT = 4  # bytes of a value
+FLOAT = 4  # bytes per value
 RANK = 8
 WIDTH = 16  # of a bottleneck
 POSITIONS = 16  # of a prefix: 2 r, which sends as much as LoRA
@@ -16,12 +16,12 @@ Values = Callable[[PeftTerms], float]
 
 
 def _a(terms: PeftTerms) -> float:
-    """Values of all A, and of all B: of two square layers in each encoder layer."""
+    """Number of values in all A, or all B, for two square matrices per encoder layer."""
     return 2 * terms.L * terms.r * terms.d
 
 
 def _form(text: str, up: Values, down: Values | None = None, head: bool = True) -> WireForm:
-    """A form over the adapter's values, to which the head's come where it is shared."""
+    """A form over the adapter's values, plus the head's if it is shared."""
 
     def sized(values: Values) -> Values:
         return lambda terms: FLOAT * (values(terms) + head * terms.h)
@@ -30,10 +30,10 @@ def _form(text: str, up: Values, down: Values | None = None, head: bool = True) 
 
 
 def _coded(text: str, size: Callable[[int], int]) -> WireForm:
-    """A form of FedIT with a codec. size: bytes of a tensor of so many values, where that is less than in fp32."""
+    """FedIT's form with a codec. size: a tensor's number of values -> coded bytes, used if fewer than in fp32."""
 
     def sized(t: PeftTerms) -> float:
-        head = [2 * t.d, 2] if t.h else []  # of two labels; with a pooler below it where h is that large
+        head = [2 * t.d, 2] if t.h else []  # two labels; an h this large includes a pooler
         pooler = [t.d**2, t.d] if t.h > 2 * t.d + 2 else []
         return sum(min(FLOAT * n, size(n)) for n in [t.r * t.d] * (4 * t.L) + head + pooler)
 
@@ -76,7 +76,7 @@ _ALL = _form("N + E", lambda t: t.N + t.E)
 _FACTORED, _SB = _STACK, FORMS["fed-sb"]
 _ALONE: Mapping[str, int] = {"h": 0}  # the adapter without the head
 _THREE, _FIFTY = {**_ALONE, "K": 3}, {**_ALONE, "K": 50}
-# The row of `published/bytes.csv` at which a factor is, where it is a number -> its name, sentence and readings.
+# Row of `published/bytes.csv` with the factor, if it is a number -> its name, sentence and readings.
 FACTORS: Mapping[str, tuple[str, str, tuple[Factor, ...]]] = {
     "ffa-lora": (
         "FFA-LoRA: 2 ×",
@@ -115,7 +115,7 @@ FACTORS: Mapping[str, tuple[str, str, tuple[Factor, ...]]] = {
     ),
     "florg": (
         "FLoRG: 2041 ×",
-        "FLoRG, one factor a layer: “can reduce the communication overhead by up to 2041×” (arXiv 2602.17095)",
+        "FLoRG, one factor per layer: “can reduce the communication overhead by up to 2041×” (arXiv 2602.17095)",
         (
             Factor("FLoRA, K = 50", _STACK, _ONE, _FIFTY),
             Factor("FedEx-LoRA, dense", _DENSE, _ONE, _ALONE),

@@ -87,7 +87,7 @@ METHODS = (
         "fed-sb",
         "Fed-SB, r = 8",
         "fedavg",
-        "B and A are the weight's own singular vectors, not a first gradient's",
+        "B and A are the weight's singular vectors, not a first gradient's",
         {**LORA, "kind": "core"},
     ),
     _row("bitfit", "BitFit", "fedavg", adapter={"kind": "bitfit"}, embeddings="global"),
@@ -102,7 +102,7 @@ METHODS = (
     _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=dict(DILOCO)),
     _row("fedper-lora", "FedPer, LoRA", "fedper"),
     _row("fedrep-lora", "FedRep, LoRA", "fedrep", "a round's local epochs for the head, then as many for LoRA"),
-    _row("ditto-lora", "Ditto, LoRA", "ditto", "trains twice in a round: the shared model, and its own"),
+    _row("ditto-lora", "Ditto, LoRA", "ditto", "trains twice per round: the shared and the local model"),
     _row(
         "scaffold-lora", "SCAFFOLD, LoRA", "scaffold", "c_i is the mean of a round's gradients, corrected before AdamW"
     ),
@@ -124,7 +124,7 @@ CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row
 
 # ---- settings ----------------------------------------------------------------------------------------------------
 
-# Even steps of the logarithm over a decade to both sides; FFA-LoRA's and (IA)³'s a decade higher.
+# Evenly spaced logarithms; a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
 FULL_RATES = fedsplitbert.RATES
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
 HIGH_RATES = tuple(10 * rate for rate in RATES)
@@ -171,22 +171,22 @@ COLUMNS = tuple(
 # ---- clients -----------------------------------------------------------------------------------------------------
 
 
-BALANCE = 20  # points: else all clients together may have one label, which a constant answer predicts
+BALANCE = 20  # points; otherwise all clients may have the same label, which a constant answer predicts
 
 
 def dirichlet_shares(
     concentration: float, clients: int, seed: int, of: Sequence[float] = (0.5, 0.5)
 ) -> list[list[float]]:
-    """Percentages of two labels at each client, drawn anew for each seed from a Dirichlet distribution.
+    """Random percentages of two labels per client, from a Dirichlet distribution.
 
     Args:
         concentration: The sum of the distribution's parameters.
-        clients: How many.
-        seed: Of the draw.
-        of: The labels' mean shares, in whose ratio the parameters are.
+        clients: Number of clients.
+        seed: Random seed.
+        of: The labels' mean shares, in the parameters' ratio.
 
     Returns:
-        A pair a client, which sums to 100; the first draw whose mean is within BALANCE of `of`.
+        A pair per client that sums to 100; the first draw whose mean is within BALANCE of `of`.
     """
     first, second = (concentration * share for share in of)
     draw = random.Random(f"{first}/{second}/{clients}/{seed}")
@@ -197,15 +197,15 @@ def dirichlet_shares(
 
 
 def one_label(clients: int) -> list[list[float]]:
-    """Percentages of two labels at clients that have one each, in turn."""
+    """Percentages of two labels, of which clients alternately have one."""
     return [[100.0, 0.0] if client % 2 == 0 else [0.0, 100.0] for client in range(clients)]
 
 
 def base_of(shares: Callable[[int], Sequence[Sequence[float]]]) -> BaseFn:
-    """Runs, before their rows' changes, over clients with these label shares.
+    """Base runs, before row changes, over clients with these label shares.
 
     Args:
-        shares: Gives each client's percentages of labels, by the seed.
+        shares: Seed -> each client's label percentages.
 
     Returns:
         The table's base function.
@@ -234,19 +234,19 @@ def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 
 DEVIATIONS = deviations(f"""
-- clients: {CLIENTS} clients of one size. Their label shares are drawn anew for each seed from a Dirichlet distribution
-  with α = 0.5, again where all clients together are more than {BALANCE} points from even, or each has one label. Every
-  client keeps a fifth of its examples for testing.
-- protocol: One protocol for all rows, and no paper's own: the same encoder, head, rounds, optimiser (AdamW, fresh in
+- clients: {CLIENTS} clients of equal size. Each seed draws their label shares from a Dirichlet distribution with α =
+  0.5, and draws again if all clients together are more than {BALANCE} points from even. Every client keeps a fifth of
+  its examples for testing.
+- protocol: All rows share one protocol, which no paper uses: the same encoder, head, rounds, optimiser (AdamW, fresh in
   every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
-- scores: A client's own score is on examples with its training's label shares, which rewards knowing them. Its
-  independent score is on the next client's test examples, whose label shares were drawn apart from its own. Pooled
-  accuracy is on all clients' examples together: of a shared model, its global score. Scores are from the round that is
-  best on a held-out tenth of the training examples.
+- scores: A client's own score is on examples with the label shares of its training data, which rewards knowing them.
+  Its independent score is on the next client's test examples, whose label shares were drawn independently. Pooled
+  accuracy is over all clients' examples: for a shared model, its global score. Scores are from the best round on a
+  held-out tenth of the training examples.
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
-- rank: HetLoRA is by padding alone: without pruning of ranks, and with weights by size.
-- codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with the
-  settings that are tuned for FedIT.
+- rank: HetLoRA only pads: it does not prune ranks, and it weights clients by size.
+- codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with
+  FedIT's tuned settings.
 - fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS. The paper takes those of a gradient over
   pooled texts. Both are sent once.
 """)

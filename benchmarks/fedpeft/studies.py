@@ -20,13 +20,13 @@ _NAMED = {row.id: row for row in METHODS}
 def _over(
     name: str, clients: int, shares: str, of_seed: Any, rows: Sequence[Row] = SCORES.rows, **fields: Any
 ) -> Benchmark:
-    """The scores over other clients, with the settings that were tuned for three clients. shares: in words."""
+    """The scores over other clients, with the settings that were tuned for three clients. shares: a description."""
     return another(
         SCORES,
         name,
         name,
         f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {shares}",
-        also=f"- clients: {clients} clients of one size {shares}. Settings are those of fedpeft-scores.",
+        also=f"- clients: {clients} clients of equal size {shares}. Settings are those of fedpeft-scores.",
         rows=tuple(rows),
         base=paper.base_of(of_seed),
         scales=_LITE,
@@ -61,9 +61,9 @@ LOCAL_WORK = another(
     gate=SCORES,
     swept_as=SCORES.id,
     also="""
-- steps (lite): 5, 45 (fedpeft-scores) and 135 steps a round: 18 rounds of one epoch with 144 texts a batch, six with
-  16, and two of three epochs. The first sees each text 18 times, the others six times. All have the rate that was tuned
-  for 45.
+- steps (lite): 5, 45 (fedpeft-scores) and 135 steps per round: 18 rounds of one epoch with 144 texts per batch, six
+  with 16, and two of three epochs. The first sees each text 18 times, the others six times. All use the rate tuned for
+  45.
 """,
 )
 
@@ -78,8 +78,8 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
         name,
         f"FedSA-LoRA's gain over FedIT in parts, over 3 clients {skew}: label prior, local head, and local B",
         also="""
-- parts: Label prior is FedIT + prior over FedIT. Head is FedPer over that: FedIT + prior over FedPer, with its sign
-  turned. The rest, a local B, is FedSA-LoRA over FedPer.
+- parts: Label prior: FedIT + prior minus FedIT. Head: FedPer minus FedIT + prior, which the table shows with the
+  opposite sign. Local B, the rest: FedSA-LoRA minus FedPer.
 """,
         rows=tuple(_NAMED[row] for row in ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")),
         columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
@@ -106,7 +106,7 @@ PARTS = _parts(SCORES, "parts", "with drawn label shares"), _parts(ONE_LABEL, "o
 
 
 def _measured(*names: str) -> tuple[Column, ...]:
-    """The suite's tasks, scored by what is measured of a round's aggregation."""
+    """The suite's tasks, scored by measures of a round's aggregation."""
     scores = tuple(f"round/{name}" for name in names)
     return tuple(
         replace(column, scores=scores, averaged=scores[0], evaluations={"round": ""}, beside=())
@@ -124,10 +124,10 @@ AGGREGATION = another(
     "aggregation",
     "How far the aggregate of a round is from the mean of the clients' products B A, over 3 clients",
     also="""
-- error: The norm of what clients begin the next round with, less the mean of what they trained, both as products (their
-  own B where B is local, merged weights where the method changes them), over the norm of the mean product. Means over
-  the clients' examples, all layers together. Exact methods are at the rounding of fp32: 1e-7, or 1e-6 where products
-  are merged into weights, which are larger.
+- error: The norm of the difference between the clients' products B A at the start of the next round and the mean of
+  their trained products, over the norm of that mean. A local B is the client's; merged weights count if the method
+  changes them. Means weight clients by examples, over all layers together. Exact methods reach fp32's rounding: 1e-7,
+  or 1e-6 if products are merged into weights, which are larger.
 """,
     rows=tuple(_NAMED[row] for row in _LORA),
     columns=_measured("aggregation_error"),
@@ -149,7 +149,7 @@ _OWN_DRAWS = tuple(
         {"adapter": {**paper.LORA, "draws": "own"}},
         id=f"{row.id}-own-draws",
         name=f"{row.name}, own draws of A",
-        note="each client begins with an A of its own seed",
+        note="each client starts with an A from a different seed",
         tuned_as=row.id,
     )
     for row in (paper.LOCAL, _NAMED["share-b"])
@@ -160,8 +160,8 @@ SIMILARITY = another(
     "similarity",
     "Cosine of two clients' factors A and B by the draw of A, and of what a round changes of A, over 3 clients",
     also="""
-- cosine: Between two clients' factors as they end a round's training, mean over pairs and layers; in the last round. A
-  round's change of A shows what data alone make similar.
+- cosine: Between two clients' factors after training in the last round, mean over pairs and layers. A round's change of
+  A shows the similarity that comes from data alone.
 """,
     rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
@@ -178,7 +178,7 @@ _EQUAL_BYTES = tuple(
         {"adapter": {**paper.LORA, "r": 2 * RANK, "alpha": 32.0}},
         id=f"{row}-r16",
         name=f"{_NAMED[row].name}, r = {2 * RANK}",
-        note=f"sends as many values of factors as FedIT at r = {RANK}",
+        note=f"sends as many factor values as FedIT at r = {RANK}",
         tuned_as=row,
     )
     for row in _HALF

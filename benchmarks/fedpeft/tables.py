@@ -1,4 +1,4 @@
-"""The suite's tables: what each method sends, and what it scores under two skews of the labels."""
+"""The suite's tables: each method's bytes, and its scores under two label skews."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BYTES = another(
     scales=tuple(replace(scale, search=None) for scale in paper.SCALES),
     deviations=tuple(entry for entry in DEVIATIONS if entry.id in ("adapters", "rank", "codecs", "fed-sb")),
     also="""
-- head: The head h (pooler and classifier, or the classifier alone at the lite scale) is counted where it is sent.
+- head: The head h (pooler and classifier, or the classifier alone at the lite scale) is counted if it is sent.
 - bitfit: BitFit trains L(7d + f) + d biases of the encoder. The bias of the pooler belongs to the head.
 - codec-forms: Σ is over the tensors v that are sent, the head's included; QSGD's norms and top-k's places are counted.
 - rounds: Two rounds of one epoch on a few examples, which show the bytes; no scores.

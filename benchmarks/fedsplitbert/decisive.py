@@ -11,7 +11,7 @@ _C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
 _FEDAVG, _FEDPROX, _EVEN = map(_row, ("fedavg", "fedprox", "fedavg-iid"))
 _RIVALS = (_FEDAVG, _FEDPROX)
 
-PRIMARY = ("test/accuracy", "test/matthews_correlation", "test/pearson")  # the first one that a task has
+PRIMARY = ("test/accuracy", "test/matthews_correlation", "test/pearson")  # a task's first one counts
 _COLA, _OTHERS = {"cola": range(5, 11)}, ("mrpc", "sst2", "qqp", "qnli")
 _FIVE = {**_COLA, **dict.fromkeys(_OTHERS, range(5, 10))}
 _SIX = dict.fromkeys(("mrpc", "cola", "sst2", "qqp", "qnli", "stsb"), range(5, 10))
@@ -66,7 +66,7 @@ STUDY = Study(
         "fedavg": "FedAvg",
         "fedavg-prior": "FedAvg + prior at strength 1",
         "fedavg-prior-strength": "FedAvg + prior",
-        "fedavg-threshold": "FedAvg + one threshold a client",
+        "fedavg-threshold": "FedAvg + one threshold per client",
         "c6": "FedSplitBERT",
         "c6-prior-strength": "FedSplitBERT + prior",
         "fedper": "FedPer",
@@ -90,6 +90,6 @@ STUDY = Study(
     control_steps=(2, 6),
     control_seeds=_EVEN_TASKS,
     earlier=("fedsplitbert-personalisation", "fedsplitbert-iid"),
-    earlier_seeds=range(5),  # the scoring rule was chosen after reading them
+    earlier_seeds=range(5),  # the scoring rule was chosen after reading their results
     earlier_rows={"c6": "fedsplitbert", "c6-prior-strength": "fedsplitbert-prior-strength"},
 )

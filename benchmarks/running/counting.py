@@ -1,4 +1,4 @@
-"""Counting the texts of a run's clients: those of files as they are, those that are packed by their tokens."""
+"""Counts clients' texts: as rows of files, or as blocks if texts are packed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from benchmarks.tasks import task
 from benchmarks.tasks.base import TextExamples
 from fedsim.data import Client, packed
 
-WHOLE_CHARACTERS = 100_000_000  # of text that is tokenised to be counted; of more a sample is
-SHARE = 0.05  # of the articles, in a sample
+WHOLE_CHARACTERS = 100_000_000  # of longer corpora only a sample is tokenised
+SHARE = 0.05  # of the articles are in the sample
 
 
 def count(cell: RunConfig, settings: RunOptions) -> tuple[list[int], int, float]:
-    """The texts on which each client trains, those of all evaluations, and the error of these numbers; see `Counted`.
+    """Each client's training texts, all evaluation texts, and their relative error; see `Counted`.
 
-    UserError where data are missing or malformed.
+    UserError if data are missing or malformed.
     """
     clients, error = _clients(cell, settings)
     scored = {id(part): len(part) for client in clients for part in client.evaluation.values()}
@@ -47,7 +47,7 @@ def _clients(cell: RunConfig, settings: RunOptions) -> tuple[list[Client], float
 
 
 def _sample(examples: TextExamples, tokenizer: Any, length: int) -> tuple[Encoded, float]:
-    """Blocks by the texts' characters, at the tokens a character that a sample has; and the relative error at 95 %."""
+    """Blocks estimated from characters, by a sample's tokens per character, and the relative error at 95 %."""
     sizes = np.array([len(text) for (text,) in examples.texts])
     drawn = np.sort(np.random.default_rng(0).permutation(len(sizes))[: max(30, round(SHARE * len(sizes)))])
     rows = tokenizer([examples.texts[number][0] for number in drawn.tolist()], add_special_tokens=False, verbose=False)

@@ -1,4 +1,4 @@
-"""Counts the texts of a run's clients, once per state of the data files."""
+"""Counts clients' texts, once per state of the data files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from benchmarks.tasks.passages import stamp
 
 @dataclass(frozen=True)
 class Counted:
-    """The numbers of texts of a run.
+    """A run's numbers of texts.
 
-    examples: on which each client trains. scored: of all evaluations, a set on which several clients are scored once.
-    error: of these numbers, relative, at 95 %; 0 where all texts are counted. published: whether they are the published
-    ones, as the data are missing.
+    examples: each client's training texts. scored: all evaluation texts; a set that clients share counts once. error:
+    relative, at 95 %; 0 if all texts are counted. published: whether the numbers are the published ones, as data are
+    missing.
     """
 
     examples: list[int]
@@ -36,7 +36,7 @@ class Counted:
 
 
 def counted(cell: RunConfig, settings: RunOptions) -> Counted:
-    """The numbers of texts of a run; texts are tokenised only if they are packed into blocks.
+    """A run's numbers of texts; texts are tokenised only if they are packed into blocks.
 
     UserError if data are missing or malformed.
     """
@@ -56,7 +56,7 @@ def counted(cell: RunConfig, settings: RunOptions) -> Counted:
 def counted_or_published(cell: RunConfig, settings: RunOptions) -> Counted:
     """As `counted`; without data, equal shares of the published number of texts.
 
-    UserError where that is not known either, or says nothing of the blocks into which texts are packed.
+    UserError if that is unknown too, or if texts are packed into blocks, whose number it does not determine.
     """
     of, is_central = task(cell.task), cell.test_share == 0
     try:
@@ -70,7 +70,7 @@ def counted_or_published(cell: RunConfig, settings: RunOptions) -> Counted:
 
 
 def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
-    """The data of runs at paper scale that are not the published ones, of those that are in the data directory."""
+    """Data in the data directory that replace published data of runs at paper scale."""
 
     def stand_in(stage: RunConfig) -> str:
         from benchmarks.running.federation import stand_in_at  # loads torch
@@ -89,7 +89,7 @@ def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
 
 
 def _key(cell: RunConfig, settings: RunOptions) -> str:
-    """A key for everything that determines a run's numbers of texts; "" if the data directory has no data files."""
+    """The key for everything that determines a run's numbers of texts; "" without data files."""
     files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
     if not files:
         return ""

@@ -198,9 +198,9 @@ class Federation:
 
 
 def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision) -> tuple[MicroBatches, MicroBatches]:
-    """Parts of batches in training and in scoring: whole batches on a CPU, and on a GPU parts that fit by shapes.
+    """Micro-batches for training and scoring: whole batches on a CPU, and on a GPU parts that fit by their shapes.
 
-    An option decides those of training.
+    `--micro-batch` overrides those for training.
     """
     asked, scored = MicroBatches(settings.micro_batch, settings.micro_batch is None), MicroBatches(trains=False)
     if precision.device.type != "cuda":
@@ -210,7 +210,7 @@ def micro_batches_of(cell: RunConfig, settings: RunOptions, precision: Precision
         memory //= max(1, memory // GPU_SHARE_BYTES)  # as `default_workers` divides it
     try:
         fitted = derive_fit(cell, memory, precision.name, settings.checkpoint_activations)
-    except (UserError, FederationError):  # shapes say nothing of the user's own encoder, or that nothing fits: try
+    except (UserError, FederationError):  # a user's encoder has no known shapes, or nothing fits: try anyway
         return asked, scored
     if fitted is None:
         return asked, scored

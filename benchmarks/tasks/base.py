@@ -83,7 +83,10 @@ def by_digest(*digests: str) -> Callable[[TaskData], bool]:
 
 @dataclass(frozen=True)
 class BySizes:
-    """Recognises data by the published numbers of examples of the pool and the other sets; any of some `sizes`."""
+    """Recognises data by published numbers of examples per set (pool, held out, central): any one of `sizes`.
+
+    tolerance: the relative difference that is allowed.
+    """
 
     sizes: tuple[Mapping[str, int], ...]
     tolerance: float = 0.0
@@ -97,7 +100,7 @@ class BySizes:
 
 
 def by_sizes(*sizes: Mapping[str, int], tolerance: float = 0.0) -> BySizes:
-    """Recognises data by these numbers of examples."""
+    """Recognise data by their numbers of examples; see `BySizes`."""
     return BySizes(sizes, tolerance)
 
 

@@ -112,8 +112,8 @@ MNLI_PARTS = (
     Part("dev_matched.tsv", "validation_matched"),
     Part("dev_mismatched.tsv", "validation_mismatched", evaluation="mismatched"),
 )
-# The published tasks, by the digests of their examples: merged, and with a central development set (SST-2: with a
-# subset of the training set, and with all of it). Three tasks go by their numbers of examples: no whole copy was read.
+# Digests of the published tasks' examples: merged, and with a central development set (SST-2: with a subset of the
+# training set, and with all of it). Three tasks are recognised by size, as we had no complete copy.
 GENUINE: Mapping[str, Callable[[TaskData], bool]] = {
     "cola": by_digest(
         "b14449800f7fd418c4ae6dce10b0d49643137de5b8eb2606d215fdc9e374ba35",

@@ -115,9 +115,7 @@ def test_exploratory_and_confirmatory_numbers_are_apart(blocks):
 def test_no_number_before_all_runs_are_finished(evidence):
     """A locked body of evidence has no records to look at: any look would be a KeyError."""
     locked = replace(evidence, name="Confirmatory", missing="21 of 36 (step 3)", by_row={})
-    said = (
-        "**Confirmatory**: not run yet. Runs finished: 21 of 36 (step 3); no number is computed before all of them are."
-    )
+    said = "**Confirmatory**: not run yet. Runs finished: 21 of 36 (step 3); no number is computed before all are done."
     for text in study_blocks(STUDY, [locked], [locked]).values():
         assert text.removeprefix("- ") == said
 
@@ -126,4 +124,4 @@ def test_the_document_has_its_blocks_and_names_each_row_that_is_shown(blocks):
     text = (ROOT / STUDY.page).read_text(encoding="utf-8")
     for name in blocks:
         assert text.count(f"<!-- {name}:begin -->") == text.count(f"<!-- {name}:end -->") == 1
-    assert {"FedAvg + prior", "FedAvg + one threshold a client"} <= set(re.findall(r"^\| ([^|]+) \| ", text, re.M))
+    assert {"FedAvg + prior", "Fine-tuned FedAvg + prior"} <= set(re.findall(r"^\| ([^|]+) \| ", text, re.M))

@@ -28,7 +28,7 @@ Load = Callable[[str], TaskData]
 
 
 def _balanced(name: str, pool: TextExamples, per_label: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of a random part of the pool with equally many examples per label."""
+    """Positions of random examples from the pool, equally many per label."""
     fewest = int(np.bincount(pool.labels, minlength=2).min())
     if fewest < per_label:
         raise UserError(f"{name}: expected at least {per_label} examples per label, found {fewest}; use all its files")
