@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from math import ceil
 from typing import Any
@@ -18,6 +18,7 @@ from benchmarks.costs import Fit, HeldBytes
 from benchmarks.dry_run.client_costs import MOMENTS, SPLIT
 from benchmarks.dry_run.device import CLIENT, KEPT, SERVER, GpuPrecision, LiveBytes
 from benchmarks.dry_run.rounds import SINGLE, DryRun, DryTraining, FlopMeter, architecture_of, client_of, cohorts
+from benchmarks.dry_run.shapes import kept, key_of
 from benchmarks.dry_run.stand_ins import META, Features, KeptSizes, OneText, States
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
@@ -156,7 +157,6 @@ class Memory:
     cell: RunConfig
     precision: str = "fp16"
     checkpoints: bool = False
-    _peaks: dict[tuple[int, int], HeldBytes] = field(default_factory=dict, init=False)
 
     def of(self, texts: int) -> HeldBytes:
         """The peak if this many of a batch's texts go through the model at once."""
@@ -168,9 +168,15 @@ class Memory:
 
     def _peak(self, texts: int, clients: int) -> HeldBytes:
         precision = SINGLE if self.precision == "cpu" else GpuPrecision(META, self.precision)
-        if (texts, clients) not in self._peaks:
-            self._peaks[texts, clients] = _peak(self.cell, texts, precision, clients, self.checkpoints)
-        return self._peaks[texts, clients]
+        key = key_of(f"peak-{texts}-{clients}-{self.precision}{'-checkpoints' * self.checkpoints}", self.cell)
+        peak = kept(
+            key,
+            lambda: _peak(self.cell, texts, precision, clients, self.checkpoints),
+            asdict,
+            lambda value: HeldBytes(**value),
+        )
+        assert peak is not None
+        return peak
 
 
 def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool = False) -> Fit:

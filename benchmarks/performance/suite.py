@@ -43,6 +43,7 @@ PARTS: Mapping[str, str] = {
     "engine": "federations",
     "peers": "federations",
     "gpu": "training",
+    "memory": "memory",
     "wire": "wire",
 }
 REPEATS = 3

@@ -89,16 +89,16 @@ def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
 
 
 def _key(cell: RunConfig, settings: RunOptions) -> str:
-    """The key for everything that determines a run's numbers of texts; "" without data files."""
+    """The key for everything that determines a run's numbers of texts; "" if data files are missing."""
     files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
-    if not files:
+    if not files and (packed_texts or cell.source != "generated"):
         return ""
     if packed_texts:
         files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
     seed = cell.seed if cell.data_seed is None else cell.data_seed
     split = (cell.clients, cell.partition, seed, cell.test_share, cell.holdout, cell.validation_share, cell.grouped)
     texts = cell.central_share, settings.lenient, cell.training.max_length, cell.backbone if packed_texts else ""
-    return f"texts-{digest([cell.task, cell.task_version, *split, *texts, _stamps(files)])}"
+    return f"texts-{digest([cell.task, cell.task_version, cell.source, *split, *texts, _stamps(files)])}"
 
 
 def _files(cell: RunConfig, settings: RunOptions) -> list[Path]:

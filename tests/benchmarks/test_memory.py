@@ -2,25 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
-from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.dry_run import rounds
 from benchmarks.dry_run.memory import RESERVED, Memory, fit
-from benchmarks.dry_run.stand_ins import OneText
 from benchmarks.errors import UserError
+from benchmarks.performance.memory import first_rounds
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from fedsim.algorithms import build_algorithm
-from fedsim.data import Client, Subset
-from fedsim.features import FeatureCache
-from fedsim.micro_batches import MicroBatches
 from fedsim.precision import Precision
-from fedsim.store import ClientStore
-from fedsim.training import LocalTraining
-from fedsim.wire import Channel
 
 GIB = 2**30
 
@@ -31,23 +22,6 @@ def cell_of(table: str, row: str, clients: int, batch: int, scale: str = "demo")
     config = replace(cell.training, batch_size=batch, rounds=clients, local_epochs=1, padding="fixed", precision="fp32")
     # Moments that are kept between rounds are in the memory of the CPU, which is the device here.
     return replace(cell, clients=clients, training=replace(config, kernels="reference", optimizer="fresh"))
-
-
-def measured(cell: RunConfig, texts: int) -> int:
-    """The peak that PyTorch's allocator reports for the first rounds of a run on the CPU, with the library's layers."""
-    cpu = torch.device("cpu")
-    training = LocalTraining(cell.training, cell.seed, micro_batches=MicroBatches(texts))
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        work = rounds.shaped_workload(cell, cell.backbone, training, FeatureCache(), Precision(cpu, "fp32"))
-        text = OneText(cell.training.max_length, work.objective)
-        batch = Subset(text, np.zeros(2 * cell.training.batch_size, dtype=np.int64))
-        clients = [Client(number, batch, {}) for number in range(cell.clients)]
-        algorithm, channel = build_algorithm(cell.algorithm, work, cell.options), Channel(cell.codec)
-        state = algorithm.init(clients, channel, ClientStore())
-        for _ in range(2):
-            state, _ = algorithm.round(state, clients, channel)
-    changes = [event.nbytes() for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
-    return int(np.cumsum(changes).max())
 
 
 @pytest.mark.parametrize(
@@ -63,7 +37,8 @@ def measured(cell: RunConfig, texts: int) -> int:
 def test_estimates_are_what_the_allocator_hands_out(table, row, clients, batch, texts):
     cell = cell_of(table, row, clients, batch)
     estimate = Memory(cell, "cpu").of(texts)
-    assert estimate.client + estimate.server == pytest.approx(measured(cell, texts), rel=0.25)
+    peak, _ = first_rounds(cell, texts, Precision(torch.device("cpu"), "fp32"))
+    assert estimate.client + estimate.server == pytest.approx(peak, rel=0.25)
 
 
 def test_parts_fit_and_are_even():
