@@ -39,7 +39,7 @@ ROWS = (
     ("fedbert-table8", "emdavg", "a6000"),  # next words, split: logits for a vocabulary
 )
 CLIENTS = 3
-BATCHES = 2  # per client and round
+BATCHES, MORE = 2, 12  # per client and round; the difference in time is that of their steps alone
 SIDE = 8192  # of square matrices, whose product measures the machine's rate
 
 
@@ -57,17 +57,19 @@ def memory(repeats: int) -> Section:
 
 
 def _row(table: str, row: str, gpu: str) -> dict[str, JSON]:
-    """One row's first rounds with parts for a GPU; the last round is timed."""
+    """One row's first rounds with parts for a GPU, in which the steps are timed."""
     definition, precision = benchmark(table), GPUS[gpu].precision
     cell = definition.cell(definition.row(row), definition.columns[0], definition.scale("paper"), 0)
     cell = next(iter((*earlier_stages(cell), cell)))  # pre-training, if there is any
     cell = replace(cell, clients=min(cell.clients, CLIENTS), training=replace(cell.training, participation=1.0))
     fitted = fit(cell, GPUS[gpu].memory, precision)
-    peak, seconds = first_rounds(cell, fitted.part, Precision(torch.device("cuda"), precision))
+    on_gpu = Precision(torch.device("cuda"), precision)
+    (peak, few), (_, many) = (first_rounds(cell, fitted.part, on_gpu, batches) for batches in (BATCHES, MORE))
+    step = (many - few) / (MORE - BATCHES) / cell.clients
     low, high = sorted((peak, fitted.held.training))
     matrix_s = 2 * SIDE**3 / product_seconds(DTYPES[precision], SIDE, 3, "cuda")
-    texts, needed = cell.clients * BATCHES * cell.training.batch_size, work(cell)
-    rate = texts * (needed.client + needed.server) / seconds if needed else 0.0
+    needed = work(cell)
+    rate = cell.training.batch_size * (needed.client + needed.server) / step if needed else 0.0
     return {
         "row": f"{table} {row}",
         "parts_for": gpu,
@@ -77,24 +79,25 @@ def _row(table: str, row: str, gpu: str) -> dict[str, JSON]:
         "estimate_gib": round(fitted.held.training / 2**30, 2),
         "peak_gib": round(peak / 2**30, 2),
         "agreement": round(low / high, 3),
-        "round_s": round(seconds, 2),
+        "step_ms": round(1000 * step, 1),
+        "round_ms": round(1000 * (few - BATCHES * cell.clients * step), 1),
         "tflop_s": round(rate / 1e12, 1),
         "matrix_tflop_s": round(matrix_s / 1e12, 1),
         "share": round(rate / matrix_s, 3),
     }
 
 
-def first_rounds(cell: RunConfig, texts: int, precision: Precision, rounds: int = 2) -> tuple[int, float]:
-    """A run's first rounds with two batches per client, random weights and texts of equal tokens.
+def first_rounds(cell: RunConfig, texts: int, precision: Precision, batches: int = BATCHES) -> tuple[int, float]:
+    """A run's first two rounds with random weights and texts of equal tokens.
 
     Args:
         cell: The run.
         texts: In each part of a batch.
         precision: Includes the device.
-        rounds: How many.
+        batches: Per client and round.
 
     Returns:
-        The allocator's peak in bytes over all rounds, and the last round's seconds.
+        The allocator's peak in bytes over both rounds, and the second one's seconds.
     """
     config = replace(cell.training, local_epochs=1, padding="fixed", kernels="reference")  # as on a GPU
     training = LocalTraining(config, cell.seed, micro_batches=MicroBatches(texts))
@@ -103,11 +106,11 @@ def first_rounds(cell: RunConfig, texts: int, precision: Precision, rounds: int 
     def train() -> None:
         work = shaped_workload(replace(cell, training=config), cell.backbone, training, FeatureCache(), precision)
         text = OneText(config.max_length, work.objective)
-        batches = Subset(text, np.zeros(BATCHES * config.batch_size, dtype=np.int64))
-        clients = [Client(number, batches, {}) for number in range(cell.clients)]
+        subset = Subset(text, np.zeros(batches * config.batch_size, dtype=np.int64))
+        clients = [Client(number, subset, {}) for number in range(cell.clients)]
         algorithm, channel = build_algorithm(cell.algorithm, work, cell.options), Channel(cell.codec)
         state = algorithm.init(clients, channel, ClientStore())
-        for number in range(1, rounds + 1):
+        for number in (1, 2):
             start, channel.round = time.perf_counter(), number
             state, _ = algorithm.round(state, clients, channel)
             if precision.device.type == "cuda":

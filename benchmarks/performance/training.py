@@ -7,7 +7,6 @@ from statistics import median
 
 import torch
 
-from benchmarks.encoders.files import architecture
 from benchmarks.performance import suite
 from benchmarks.performance.suite import BACKBONE, MRPC_LENGTHS, Bar, Section, timed_in_turn, workload_of
 from benchmarks.run_config import JSON
@@ -113,7 +112,8 @@ def _speed(
         lambda: workload.training.run(model, client.train, names, 1, 0),  # computing its mean loss waits for a GPU
         lambda: model.predict(client.evaluation["test"], workload.evaluation_batch_size, None),
     )
-    flops = training_flops(architecture(backbone), client.train.examples.lengths[client.train.indices], model.packed)
+    config = model.network.encoder.config.to_dict()
+    flops = training_flops(config, client.train.examples.lengths[client.train.indices], model.packed)
     gflop_s = flops / median(trained) / 1e9
     # Each rate's work is two products: a warm-up and a timed one.
     matrix_gflop_s = 2 * 2 * SIDE**3 / median(rates) / 1e9
