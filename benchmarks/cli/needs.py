@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import Any
 
 import pandas as pd
 from rich.table import Table
 
-from benchmarks.costs import GPU_USED, GPUS, Fit, Gpu
-from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit
+from benchmarks.costs import GPU_USED, GPUS, LAUNCH_S, Fit, Gpu
+from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit, derive_work
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
@@ -62,7 +63,7 @@ def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: arg
                 "whole_batch_memory": most.whole.training,
                 "checkpointed": any(checkpoints for _, _, checkpoints in fits),
             }
-        row["hours"], row["published_sizes"] = _hours([stage for stage, *_ in fits], gpu, args)
+        row["hours"], row["published_sizes"] = _hours([(stage, fit.part) for stage, fit, _ in fits], gpu, args)
 
 
 def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
@@ -74,16 +75,37 @@ def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
     return (fit, checkpoints) if fit else None
 
 
-def _hours(stages: list[RunConfig], gpu: Gpu, args: argparse.Namespace) -> tuple[float | None, bool]:
-    """The runs' hours from their FLOPs, and whether numbers of texts are the published ones; None without numbers."""
-    rate = args.tflops or GPU_USED * gpu.tflops
+def _hours(stages: list[tuple[RunConfig, int]], gpu: Gpu, args: argparse.Namespace) -> tuple[float | None, bool]:
+    """The runs' hours from their FLOPs, and whether numbers of texts are the published ones; None without numbers.
+
+    stages: runs, each with the texts per part of a batch.
+    """
     options = RunOptions(args.results_dir, args.data_dir)
     try:
-        texts = [counted_or_published(each, options) for each in stages]
+        texts = [counted_or_published(stage, options) for stage, _ in stages]
     except UserError:
         return None, False
-    flops = sum(derive_cell_flops(each, of.examples, of.scored) for each, of in zip(stages, texts, strict=True))
-    return flops / (rate * 1e12 * 3600), any(of.published for of in texts)
+    seconds = 0.0
+    for (stage, part), of in zip(stages, texts, strict=True):
+        computing = derive_cell_flops(stage, of.examples, of.scored) / 1e12 / (args.tflops or GPU_USED * gpu.tflops)
+        seconds += computing if args.tflops else max(computing, launch_seconds(stage, of.examples, part))
+    return seconds / 3600, any(of.published for of in texts)
+
+
+def launch_seconds(cell: RunConfig, examples: Sequence[int], part: int) -> float:
+    """The least time in which the host can launch the kernels of a run's training.
+
+    Args:
+        cell: The run.
+        examples: Each client's training texts.
+        part: Texts per part of a batch.
+    """
+    work = derive_work(cell)
+    if work is None or work.features:  # the trained head has few kernels
+        return 0.0
+    config = cell.training
+    steps = config.local_epochs * sum(ceil(count / config.batch_size) for count in examples)
+    return config.last_round * config.participation * steps * ceil(config.batch_size / part) * LAUNCH_S
 
 
 def needs_table(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu) -> Table:
@@ -114,7 +136,8 @@ def _texts(row: dict[str, Any]) -> list[str]:
 def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> Iterator[str]:
     """How memory and hours are derived, with the assumptions."""
     share = f"{100 * GPU_USED:.0f} % (assumed) of its {gpu.tflops:.0f} TFLOP/s in {gpu.precision}"
-    rate = f"{tflops:g} TFLOP/s" if tflops else share
+    launched = f"at least {1000 * LAUNCH_S:g} ms per part of a batch (measured: docs/performance.md)"
+    rate = f"{tflops:g} TFLOP/s" if tflops else f"{share}, {launched}"
     yield "* Includes other clients' tensors in the process. Client + server is the peak of the most demanding stage."
     yield "Memory counts tensors, for texts of the full length; a tenth of the GPU stays free."
     yield f"† For one seed with its earlier runs, from FLOPs at {rate}; full-length texts, without scoring and loading."

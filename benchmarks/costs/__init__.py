@@ -300,6 +300,7 @@ GPUS = {
     "h100": Gpu("H100", 80 * 2**30, 989, "bf16"),
 }
 GPU_USED = 0.3  # assumed share of a GPU's peak rate when training encoders of this size
+LAUNCH_S = 0.04  # seconds in which a host launches the kernels for a part of a batch, for 12 layers (`make bench`)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 import torch
 
@@ -112,7 +113,8 @@ def _speed(
         lambda: workload.training.run(model, client.train, names, 1, 0),  # computing its mean loss waits for a GPU
         lambda: model.predict(client.evaluation["test"], workload.evaluation_batch_size, None),
     )
-    config = model.network.encoder.config.to_dict()
+    encoder: Any = model.network.encoder
+    config = encoder.config.to_dict()
     flops = training_flops(config, client.train.examples.lengths[client.train.indices], model.packed)
     gflop_s = flops / median(trained) / 1e9
     # Each rate's work is two products: a warm-up and a timed one.
