@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
+from benchmarks.cli.progress import tracked
 from benchmarks.costs import GPU_USED, GPUS, LAUNCH_S, Fit, Gpu
 from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit, derive_work
 from benchmarks.errors import UserError
@@ -43,7 +44,7 @@ def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: arg
     Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
     cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
-    for row in rows:
+    for row in tracked(rows, "Memory"):
         cell = cells[row["cell"]]
         fits = [(stage, *fit) for stage in (*earlier_stages(cell), cell) if (fit := _fit(stage, gpu))]
         row |= dict.fromkeys(("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory"))
@@ -150,8 +151,11 @@ def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> I
         yield "–: hours need the number of texts, but the data directory (--data-dir or DATA_DIR) lacks the data."
 
 
-def hours_notes(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
-    """The estimated time: from FLOPs if a rate is given, else from records of similar cells."""
+def hours_notes(plan: dict[str, Any], tflops: float | None, by_gpu: bool) -> Iterator[str]:
+    """The estimated time: from FLOPs if a rate is given, else from records of similar cells.
+
+    by_gpu: whether a table shows each row's hours on a GPU.
+    """
     known, unknown = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
     if tflops:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
@@ -161,5 +165,5 @@ def hours_notes(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
         yield "Nothing is left to compute."
     if known:
         yield f"About {plan['hours']:.1f} h in one process for {known} cells, from records of the same method and task."
-    if unknown:
+    if unknown and not by_gpu:
         yield f"{unknown} cells have no similar record: --tflops N estimates their time at N · 10^12 operations/s."

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from benchmarks.cli.arguments import selection
 from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, needs_table
+from benchmarks.cli.progress import tracked
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.shapes import derive_cell_flops, keep_in, plan_of
 from benchmarks.encoders.backbones import backbone_name
@@ -63,7 +64,7 @@ def plan_command(args: argparse.Namespace) -> int:
         return 0
     console = Console(width=max(Console().width, _WIDTH))
     console.print(_table(chosen, plan))
-    print(*hours_notes(plan, args.tflops), *_notes(chosen, plan, finished), sep="\n")
+    print(*hours_notes(plan, args.tflops, bool(gpu)), *_notes(chosen, plan, finished), sep="\n")
     if gpu:
         console.print(needs_table(chosen, plan["rows"], gpu))
         print(*needs_notes(plan["rows"], gpu, args.tflops), sep="\n")
@@ -79,10 +80,10 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     cells, seeds, unique = chosen.cells(), len(chosen.seeds), {run.spec_id: run for run in chosen.runs()}
     rows = list[dict[str, Any]]()
     stages: dict[tuple[str, str], list[dict[str, int]]] = {}  # method and task -> the bytes of each stage
-    for row, column, cell in cells:
-        if cell.seed == chosen.seeds[0]:
-            line, stages[row.id, column.task] = _planned_row(chosen, cell, args)
-            rows.append({"task": column.task, "method": row.id, **line})
+    of_one_seed = [each for each in cells if each[-1].seed == chosen.seeds[0]]
+    for row, column, cell in tracked(of_one_seed, "Bytes"):
+        line, stages[row.id, column.task] = _planned_row(chosen, cell, args)
+        rows.append({"task": column.task, "method": row.id, **line})
     distinct = {row["cell"]: row for row in rows}
     sent = {  # spec_id -> bytes: an earlier run that rows or seeds share counts once
         stage.spec_id: sizes

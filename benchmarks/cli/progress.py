@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, track
 
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
@@ -19,6 +20,7 @@ from benchmarks.running.timings import Timings
 from benchmarks.tasks import task
 from reports.pages.text import human_seconds
 
+Item = TypeVar("Item")
 FIRST_PAUSE, LONGEST_PAUSE = 60.0, 960.0  # seconds between two lines in a file; each pause doubles the last
 NO_TIMINGS = Timings()
 START_UP = 60.0  # recorded seconds after which this machine's pace and the records' pace have equal weight
@@ -191,3 +193,9 @@ class TimeLeft:
     def __str__(self) -> str:
         seconds = self.seconds()
         return f"about {human_seconds(seconds)} left" if seconds else ""
+
+
+def tracked(items: Sequence[Item], what: str) -> Iterable[Item]:
+    """The items, with a progress bar on standard error if that is a terminal."""
+    console = Console(stderr=True)
+    return track(items, what, console=console, transient=True, disable=not console.is_terminal)

@@ -20,6 +20,7 @@ from benchmarks.registry import included_code
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
+from fedsim.errors import FederationError
 from fedsim.files import read_json
 from fedsim.strict import to_plain
 
@@ -182,7 +183,7 @@ def derive_work(cell: RunConfig) -> Work | None:
     def derive() -> Work | None:
         try:
             work: Work | None = _dry_run().work(one)
-        except DependsOnTextsError:  # word counts have no shapes
+        except (DependsOnTextsError, FederationError):  # word counts have no shapes, an attack's model has no layers
             return None
         return work
 
