@@ -97,7 +97,7 @@ def _sides(model: Model, live: LiveBytes) -> None:
 def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, checkpoints: bool) -> HeldBytes:
     """The peak over two rounds and their scoring. texts: in each part of a batch. clients: how many take part."""
     live, split, store = LiveBytes(), cell.algorithm in SPLIT, KeptSizes()
-    config = replace(cell.training, local_epochs=1, padding="fixed", precision="fp32")
+    config = cell.training
     parts = MicroBatches(texts, automatic=False)
     training = _Training(
         config, cell.seed, micro_batches=parts, live=live, parts=1 + (texts < config.batch_size), split=split
@@ -167,16 +167,23 @@ class Memory:
         return replace(first, server=first.server + (self.cell.cohort_size - 1) * further)
 
     def _peak(self, texts: int, clients: int) -> HeldBytes:
-        precision = SINGLE if self.precision == "cpu" else GpuPrecision(META, self.precision)
-        key = key_of(f"peak-{texts}-{clients}-{self.precision}{'-checkpoints' * self.checkpoints}", self.cell)
+        # fp16 and bf16 have the same size.
+        precision = SINGLE if self.precision == "cpu" else GpuPrecision(META, "bf16")
+        what = f"peak-{texts}-{clients}-{precision.name}{'-checkpoints' * self.checkpoints}"
         peak = kept(
-            key,
-            lambda: _peak(self.cell, texts, precision, clients, self.checkpoints),
+            key_of(what, cell := sized(self.cell)),
+            lambda: _peak(cell, texts, precision, clients, self.checkpoints),
             asdict,
             lambda value: HeldBytes(**value),
         )
         assert peak is not None
         return peak
+
+
+def sized(cell: RunConfig) -> RunConfig:
+    """The run with defaults for settings that change no tensor's size, so that more runs share a peak."""
+    training = replace(cell.training, local_epochs=1, padding="fixed", precision="fp32", schedule="constant")
+    return replace(cell, seed=0, training=replace(training, warmup=0.0, decay=1.0, beta2=0.999, epsilon=1e-8))
 
 
 def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool = False) -> Fit:
