@@ -1,4 +1,4 @@
-"""A view: what a table or figure shows, as one long frame, and its tables, notes and figure."""
+"""A view: a table's or figure's content as one long frame, with its tables, notes and figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FrameLine = Mapping[str, JSON]  # one line of a frame: field -> value
 class TableView:
     """A benchmark's records as a frame, tables, notes and a figure.
 
-    ranks: whether it shows the methods' scores, so that one method is the best.
+    ranks: whether it shows the methods' scores, so one method is the best.
     """
 
     ranks: ClassVar[bool] = True
@@ -34,7 +34,7 @@ class TableView:
         raise NotImplementedError
 
     def frame(self) -> pd.DataFrame:
-        """The long form of everything that the tables show."""
+        """The content of all tables in long form."""
         return long_form(self.lines())
 
     def grids(self) -> Iterable[Grid]:
@@ -54,19 +54,19 @@ class TableView:
         raise NotImplementedError
 
     def conclusions(self) -> Iterator[str]:
-        """Sentences above the tables: what their numbers come to."""
+        """Conclusions from the numbers, as sentences above the tables."""
         yield from ()
 
     def finding(self) -> tuple[str, str] | None:
-        """For the first page: what was measured, and its numbers."""
+        """For the first page: the finding and its numbers."""
         return None
 
     def title(self, about: str) -> str:
-        """A title of numbers that hold at every scale."""
+        """A title for numbers that are the same at every scale."""
         return f"{self.request.benchmark.paper.name}, {self.request.benchmark.place} · {about}"
 
 
-Place = tuple[str, ...]  # such as how a quantity is counted, its name, and what a ratio is over, where it is one
+Place = tuple[str, ...]  # such as the way to count, the quantity's name, and the denominator of a ratio
 
 
 class Shown(NamedTuple):
@@ -79,7 +79,7 @@ class Shown(NamedTuple):
 
 
 class Quantities(TableView):
-    """A view whose lines are quantities of rows. place_fields: what tells a row's lines apart."""
+    """A view of rows' quantities. place_fields: the fields that identify a row's lines."""
 
     ranks = False
     place_fields: ClassVar[Sequence[str]] = ("counted", "quantity", "over")
@@ -104,7 +104,7 @@ class Quantities(TableView):
         return {name: value for name, value in known.items() if value is not None}
 
     def cells(self, row: Row, columns: Iterable[Shown]) -> tuple[str, ...]:
-        """A row's numbers as texts, a dash where the frame has none."""
+        """A row's numbers as texts; a dash for a missing number."""
         values = [(self.value(row, column.place, column.field), column.text) for column in columns]
         return tuple(NOTHING if value is None else text(value) for value, text in values)
 

@@ -183,7 +183,9 @@ def derive_work(cell: RunConfig) -> Work | None:
     def derive() -> Work | None:
         try:
             work: Work | None = _dry_run().work(one)
-        except (DependsOnTextsError, FederationError):  # word counts have no shapes, an attack's model has no layers
+        except DependsOnTextsError:  # word counts have no shapes
+            return None
+        except (FederationError, ValueError):  # an attack trains no model with a run's shapes
             return None
         return work
 

@@ -264,7 +264,7 @@ def _sentences(facts: PaperFacts) -> Iterator[Finding]:
             asked = ", ".join(dict.fromkeys(one.criterion.text for one, _ in verdict.comparisons))
             statement, given = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”", numbers(verdict, most=None)
             if claim.is_source:
-                given += "; what is derived from this very sentence is left out"
+                given += "; numbers derived from this sentence are left out"
             agrees = verdict.state is State.YES
             yield Finding(f"claim {claim.id}", SENTENCES, statement, asked, given, agrees, claim.reading)
 

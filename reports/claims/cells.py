@@ -1,4 +1,4 @@
-"""The cells that claims speak of: rows and columns of benchmarks, and their records, paired by seed."""
+"""The cells in claims: rows and columns of benchmarks, and their records, paired by seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def once(method: Method) -> Method:
-    """The method of a frozen object, which computes the answer to the same arguments once."""
+    """Cache the answers of a frozen object's method."""
 
     @wraps(method)
     def answer(self: Any, *arguments: Any) -> Any:
@@ -67,11 +67,11 @@ class Tables:
         return _named(rows, at.row, f"a row of {at.benchmark}")
 
     def floor(self, at: At) -> At | None:
-        """The row that answers without learning: of the row's own table, or of the one that judges its columns."""
+        """The row that answers without learning, from the row's table or from the table that judges its columns."""
         return self._reference(at, home(self.benchmark(at)).yardstick.least)
 
     def idle(self, at: At) -> tuple[At, ...]:
-        """The rows that do nothing of what a row's table compares, from the same tables."""
+        """The rows without any of the compared treatments, from the same tables."""
         names = home(self.benchmark(at)).yardstick.idle
         return tuple(row for name in names if (row := self._reference(at, name)) is not None)
 
@@ -94,7 +94,7 @@ class Tables:
         return tuple(self.instead.get(task, task) for task in tuple(chosen) or every)
 
     def costed(self, at: At, task: str) -> tuple[At, str]:
-        """The row and task whose runs cost what a row's do: its earlier runs' where it has such."""
+        """The row and task of the runs that determine a row's cost: its earlier runs, if it has any."""
         stage = self.benchmark(at).stage
         return (at, task) if stage is None else (At(stage.benchmark.id, at.row), stage.tasks[task])
 
@@ -147,7 +147,7 @@ def _named(entries: Mapping[str, Any], name: str, what: str) -> Any:
 class Runs:
     """Records of one scale, by row and task.
 
-    score_at: the round that counts (`reports.evidence.paired.rule_for`). seeds: task -> those that count; {} for all.
+    score_at: the scored round (`reports.evidence.paired.rule_for`). seeds: task -> the seeds used; {} for all.
     """
 
     tables: Tables
@@ -185,7 +185,7 @@ class Runs:
 
     @once
     def _gate(self, judging: At, task: str) -> Gate:
-        """The gate by a table's own yardstick, or by that of its rows whose reference is the judging one."""
+        """The gate by a table's yardstick, or by the yardstick of its rows with the judging reference."""
         benchmark, column = self.tables.benchmark(judging), self.tables.column(judging, task)
         own = (row.yardstick for row in benchmark.rows if row.yardstick and row.yardstick.row == judging.row)
         if column is None:
@@ -193,7 +193,7 @@ class Runs:
         return gate_of(benchmark, column, self._scale(judging) or self.scale, self._index, next(own, None))
 
     def untuned(self, rows: Iterable[At], task: str) -> str:
-        """Which rows still wait for tuned settings on a task, as a reason not to judge them; "" for none."""
+        """The rows without tuned settings on a task, as a reason not to judge them; "" if all are tuned."""
         names = []
         for at in rows:
             scale, column, row = self._scale(at), self.tables.column(at, task), self.tables.row(at)
@@ -204,7 +204,7 @@ class Runs:
 
     @once
     def failed(self, at: At, task: str) -> str:
-        """Why it proves nothing to beat the row there; "" if it has learned something, or is unknown."""
+        """Why beating the row there proves nothing; "" if it has learned something, or if that is unknown."""
         floor, column = self.tables.floor(at), self.tables.column(at, task)
         if floor is None or column is None:
             return ""
@@ -212,7 +212,7 @@ class Runs:
         return failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
 
     def _place(self, at: At, task: str) -> tuple[Row, Column, Scale] | None:
-        """A row, a column and the scale; None where the table does not have them all."""
+        """A row, a column and the scale; None if the table lacks one of them."""
         column, scale, row = self.tables.column(at, task), self._scale(at), self.tables.row(at)
         if column is None or scale is None or scale.id not in row.scales or scale.id not in column.scales:
             return None
@@ -220,13 +220,13 @@ class Runs:
 
     @once
     def cell(self, at: At, task: str) -> RunConfig | None:
-        """The configuration of a row on a task with seed 0; None where the scale does not have it."""
+        """The configuration of a row on a task with seed 0; None if the scale lacks it."""
         place = self._place(at, task)
         return None if place is None else self.tables.benchmark(at).cell(*place, 0)
 
     @once
     def of(self, at: At, task: str) -> tuple[RunResult, ...]:
-        """The records of a row on a task, one a seed in the order of seeds."""
+        """The records of a row on a task, one per seed, in the order of seeds."""
         place = self._place(at, task)
         if place is None:
             return ()
@@ -244,12 +244,12 @@ class Runs:
         )
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
-        """The names of those tasks some of whose data were missing."""
+        """The names of tasks with partly missing data."""
         tasks_in_part = {record.cell.task for record in self.records if is_partial(record)}
         return [self._names.get(task, task) for task in dict.fromkeys(tasks) if task in tasks_in_part]
 
     def stand_ins(self, tasks: Iterable[str]) -> list[str]:
-        """Those of the tasks that replace another one, with its name."""
+        """The tasks that replace another one, with its name."""
         replaced = {task: other for other, task in self.tables.instead.items()}
         named = ((task, replaced[task]) for task in dict.fromkeys(tasks) if task in replaced)
         return [f"{self._names[task]} (for {self._names.get(other, other)})" for task, other in named]

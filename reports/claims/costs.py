@@ -1,4 +1,4 @@
-"""What rows cost: bytes and FLOPs by the shapes of the paper's encoder, bytes of our runs, and times."""
+"""Costs of rows: bytes and FLOPs from the shapes of the paper's encoder, bytes of our runs, and times."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RowCosts:
 
     @property
     def is_paper(self) -> bool:
-        """Whether the records are of the paper's own scale, where its absolute numbers mean something."""
+        """Whether the records are from the paper's scale, where its absolute numbers apply."""
         return self.runs.scale.id == PAPER
 
     def compared(self, relation: CostBound, pair: Pair) -> Evidence | None:
@@ -70,7 +70,7 @@ class RowCosts:
         return derived(relation.compare(row, other), 0, f"closed forms {self._by_shapes(pair.row)}{where}")
 
     def _seconds(self, relation: CostBound, pair: Pair) -> Evidence | None:
-        """Seconds of training, timed side by side with the paper's encoder where that was done, and in our runs."""
+        """Seconds of training: timed alternately with the paper's encoder, if available, and in our runs."""
         rows, task = (pair.row, pair.other), pair.task
         costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
         times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
@@ -84,7 +84,7 @@ class RowCosts:
         return Evidence(timed, None, n, note, reasons=((name, ONE_MACHINE),))
 
     def _timed(self, pair: Pair) -> float | None:
-        """The row's seconds in percent of its table's baseline, from the run that timed both; None without one."""
+        """The row's seconds in percent of its table's baseline, from the run that timed both, if any."""
         table = self.tables.benchmark(pair.row)
         if table.costing is None or table.costing.baseline != pair.other.row:
             return None
@@ -104,7 +104,7 @@ class RowCosts:
         return Evidence(max(cases)[0], None, 0, note, reasons=((self.tables.task(pair.row, pair.task), COMPUTED),))
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
-        """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
+        """GB in the given number of rounds. Only the paper's encoder decides about absolute bytes."""
         if not self.is_paper and self._derived(row, task) is None:
             return None
         gigabyte = self.tables.benchmark(row).paper.gigabyte
@@ -137,7 +137,7 @@ class RowCosts:
         return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
 
     def _costed(self, at: At, task: str) -> tuple[Benchmark, Row, Column] | None:
-        """The runs whose cost is a row's at the paper's scale: its own, or earlier ones with its table's encoder."""
+        """The runs that determine a row's cost at the paper's scale: its own, or earlier ones with its encoder."""
         table, column = self.tables.benchmark(at), self.tables.column(at, task)
         if column is None or PAPER not in {scale.id for scale in table.scales}:
             return None
@@ -151,7 +151,7 @@ class RowCosts:
         return None if column is None else (replace(earlier, scales=scales), self.tables.row(earlier_at), column)
 
     def _request(self, at: At, task: str) -> Request | None:
-        """A request for the run whose cost is a row's, at the paper's scale, with its row alone."""
+        """A request for the run that determines a row's cost at the paper's scale, with only its row."""
         costed = self._costed(at, task)
         if costed is None:
             return None
@@ -160,7 +160,7 @@ class RowCosts:
 
     @once
     def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:
-        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+        """The bytes of the paper's encoder, for the number of texts in its equation, if it has one."""
         request = self._request(at, task)
         if request is None:
             return None

@@ -1,4 +1,4 @@
-"""Criteria: which values a comparison asks for, and how strong the evidence for and against them is."""
+"""Criteria: the values that a comparison asks for, and the strength of the evidence for and against them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Side = Literal["least", "most"]
 
 @dataclass(frozen=True)
 class Evidence(Estimate):
-    """A number with all that a verdict needs to know about it.
+    """A number with the facts that a verdict needs.
 
     Args:
-        bounds: For a median, judged by a sign test: the least and the largest value that each seed may have. The two
-            differ where a run is censored.
+        bounds: For a median, judged by a sign test: each seed's least and largest possible value. They differ if a run
+            is censored.
         ratio: For a median: n_test / n_train of the splits that seeds redraw.
-        is_derived: The number follows without noise from shapes, or from what a method is.
-        reasons: Columns, each with the reason for which nothing may be concluded there.
-        in_mean: What enters a mean over tasks in its place: accuracy, where the number is of a correlation.
+        is_derived: The number follows without noise from shapes or from a method's definition.
+        reasons: Columns, each with the reason why the number is no evidence there.
+        in_mean: Replaces it in a mean over tasks: accuracy in place of a correlation.
         is_settled: With reasons: more seeds would not remove them, so a claim may be judged without this number.
     """
 
@@ -52,7 +52,7 @@ def derived(value: float, n: int, note: str = "") -> Evidence:
 
 
 def median_evidence(bounds: Sequence[tuple[float, float]], ratio: float, note: str = "") -> Evidence:
-    """The median of one value a seed, between the order statistics that the sign test allows."""
+    """The median of one value per seed, between the order statistics of the sign test."""
     lows, highs = ([pair[side] for pair in bounds] for side in (0, 1))
     values = [high if math.isinf(low) else low for low, high in bounds]
     least, most = (median_bounds(ends, test_over_train=ratio).interval for ends in (lows, highs))
@@ -83,7 +83,7 @@ class Criterion:
 
     @property
     def sides(self) -> list[Side]:
-        """The ends that bound it."""
+        """Its finite ends."""
         sides: tuple[Side, Side] = ("least", "most")
         return [side for side in sides if math.isfinite(getattr(self, side))]
 
@@ -113,14 +113,14 @@ class Criterion:
         return max((self._p(given, side, supports=True) for side in self.sides), default=0.0)
 
     def p_against(self, given: Evidence) -> tuple[float, ...]:
-        """The p-values of evidence that it fails, one for each side on which it may fail. A tie is no evidence."""
+        """The p-values of evidence that it fails, one per side. A tie is no evidence."""
         if given.interval is None or given.value is None:
             return (1.0,)
         return tuple(self._p(given, side, supports=False) for side in self.sides)
 
     def _p(self, given: Evidence, side: Side, supports: bool) -> float:
         agrees, value = self._is_inside if supports else self._is_beyond, given.value or 0.0
-        if given.bounds:  # of a censored run the end that says less
+        if given.bounds:  # for a censored run, the less informative end
             ends = [pair[0 if (side == "least") is supports else 1] for pair in given.bounds]
             return sign_tail(given.n - sum(agrees(side, end) for end in ends), given.n, given.ratio)
         if not given.error:

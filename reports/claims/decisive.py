@@ -1,4 +1,4 @@
-"""What decides a claim by docs/protocol.md: comparisons on fresh seeds, of which nobody looks at a part."""
+"""Claims that docs/protocol.md decides, by comparisons on fresh seeds, read only when all runs are finished."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reports.claims.relations import hypotheses_of
 class Deciding:
     """The comparisons that decide a claim, and the runs that they compare.
 
-    missing: how many of its runs are finished, as "21 of 36", while some are not; "" if all are.
+    missing: the finished runs, such as "21 of 36", while some are missing; "" if all are finished.
     """
 
     relations: Sequence[Relation]

@@ -1,4 +1,4 @@
-"""Estimates over seeds that claims need: relative and average differences, and what runs need to reach targets."""
+"""Estimates over seeds for claims: relative and average differences, and the cost of reaching targets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEANS_NOTHING = "vacuous target: with another encoder all methods reach some lev
 
 
 def relative_difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
-    """By how much the first records of pairs are better, in percent of the second ones' mean, taken as exact."""
+    """The mean advantage of each pair's first record, in percent of the second ones' mean, which is taken as exact."""
     others = scores_of([second for _, second in pairs], score)
     estimate, values = difference(pairs, score, at), known(others.at(rule_for(at, pairs)))
     level = abs(mean(values)) if values else 0.0
@@ -44,10 +44,10 @@ def relative_difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimat
 
 
 def difference_of_gains(pairs: Pairs, before: Pairs, score: str, at: str, relative: bool) -> Estimate | None:
-    """By how much more the first records of pairs gain over others than the second ones, as over those before training.
+    """The difference between two sides' gains over other records, such as those before training.
 
     Args:
-        pairs: One pair a seed.
+        pairs: One pair per seed.
         before: The others, on the same held-out data as the same side of `pairs`.
         score: The score.
         at: The round that counts.
@@ -69,7 +69,7 @@ def difference_of_gains(pairs: Pairs, before: Pairs, score: str, at: str, relati
 
 
 def unpaired_p(pairs: Pairs, score: str) -> str:
-    """Welch's t test of both sides' scores at the chosen round with seeds as independent draws, as papers do it.
+    """Welch's t test of both sides' scores in the chosen round, with seeds as independent draws, as in papers.
 
     "" below two seeds, or if no score varies.
     """
@@ -83,16 +83,16 @@ def unpaired_p(pairs: Pairs, score: str) -> str:
 
 
 def unpaired_error(records: Sequence[RunResult], score: str) -> float | None:
-    """The sampling error of a difference to another score on the same test sets, as if that had other examples."""
+    """The sampling error of a difference to another score on the same test sets, as if these were independent."""
     scores = scores_of(records, score)
     return None if scores.error is None or None in scores.errors else scores.error * 2**0.5
 
 
 def mean_difference(of_rows: Sequence[Pairs], score: str, at: str = "chosen") -> Estimate | None:
-    """By how much several rows are better than one rival on average, over the seeds that all of them have.
+    """The average advantage of several rows over one rival, over the seeds that all of them have.
 
-    Redrawn splits are averaged seed by seed. Where seeds share their test set, errors are added as if they were fully
-    correlated, which is wider. None without a shared seed.
+    Redrawn splits are averaged seed by seed. If seeds share their test set, errors are added as if fully correlated,
+    which is wider. None without a shared seed.
     """
     shared = set.intersection(*({first.cell.seed for first, _ in pairs} for pairs in of_rows))
     if not shared:
@@ -112,7 +112,7 @@ def mean_difference(of_rows: Sequence[Pairs], score: str, at: str = "chosen") ->
 
 
 def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
-    """The average above one rival of each table: mean over the table's rows, then over the tables.
+    """The average advantage over one rival per table: mean over the table's rows, then over the tables.
 
     Columns that cannot be judged are left out. There is no interval unless every other task of the tables was run, and
     nothing is concluded unless all of them are evidence. Tables share data seed by seed: their errors are taken as
@@ -157,7 +157,7 @@ def _gain(runs: Runs, rows: Sequence[At], rival: At, task: str, scores: Sequence
 def _part(
     runs: Runs, row: At, every: Sequence[str], counted: Sequence[str], gains_by_task: Mapping[str, Estimate]
 ) -> str:
-    """A table's part of the sum in words, with the tasks that it is of."""
+    """A table's part of the sum as text, with its tasks."""
     place, value = runs.tables.benchmark(row).place, mean([gain.value or 0.0 for gain in gains_by_task.values()])
     left_out = ", ".join(runs.tables.task(row, task) for task in every if task not in counted)
     part = f" without {left_out}" if left_out else ""
@@ -171,7 +171,7 @@ def _part(
 
 @dataclass(frozen=True)
 class Goal:
-    """A target. by_seed: as recorded; text: in words; reason: why nothing may be concluded from reaching it."""
+    """A target. by_seed: as recorded; text: as shown; reason: why reaching it is no evidence."""
 
     by_seed: Mapping[int, float]
     text: str
@@ -179,7 +179,7 @@ class Goal:
 
 
 def vacuous(runs: Runs, target: Target, task: str, score: str) -> str:
-    """Why the paper's own target shows nothing: each client's most frequent label reaches it; "" where it does not.
+    """Why the paper's target shows nothing: each client's most frequent label reaches it; "" if it does not.
 
     Such answers have no encoder, so they are the same at every scale that has the paper's clients.
     """
@@ -192,7 +192,7 @@ def vacuous(runs: Runs, target: Target, task: str, score: str) -> str:
 
 
 def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:
-    """The paper's target at its scale; elsewhere, for each seed, the best that a baseline scores after any round.
+    """The paper's target at its scale; elsewhere, for each seed, the best score of a baseline after any round.
 
     None if no seed has all baselines.
     """
@@ -222,7 +222,7 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
 def _levels(
     runs: Runs, target: Target, task: str, score: str, seeds: Sequence[int], sets_target: bool
 ) -> tuple[dict[int, float], str]:
-    """Seed -> what is to be reached, as recorded, and the same in words. sets_target: whether baselines' runs do."""
+    """Seed -> the target, as recorded, and the same as text. sets_target: whether baselines' runs set it."""
     measured = metric(score)
     if not sets_target:
         wanted = target.percent[task]
@@ -236,7 +236,7 @@ def _levels(
 
 
 def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, float | None]:
-    """What the local majority scores, by seed; None if undefined, as a constant answer's correlation is."""
+    """The local majority's scores by seed; None if undefined, such as a constant answer's correlation."""
     table = runs.tables.benchmark(target.baselines[0])
     if MAJORITY not in {row.id for row in table.rows}:
         return {}
@@ -245,7 +245,7 @@ def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, fl
 
 
 def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Evidence:
-    """Rounds that the other needs to the target, minus those that the row needs."""
+    """The other's rounds until the target, minus the row's."""
     bounds, is_late = [], False
     for first, second in _with_goal(pairs, wanted):
         (low, high), (least, most) = (_rounds(run, score, wanted) for run in (second, first))
@@ -276,7 +276,7 @@ def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]
 
 
 def above(runs: Sequence[RunResult], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
-    """By how much the best score within so many rounds of each run is better than the target, in its unit."""
+    """The best score within the given rounds of each run, minus the target, in its unit; positive is better."""
     measured, values, when = metric(score), [], []
     for run, limit in zip(runs, limits, strict=True):
         target = wanted.by_seed[run.cell.seed]

@@ -1,10 +1,9 @@
 """From comparisons to the verdict on a claim, so that at most LEVEL of the verdicts on true or false claims are wrong.
 
-A claim that asserts several comparisons is supported if each of them is, on its own (intersection-union test): of a
-false claim some comparison is false, and chance shows that one as true no more often than LEVEL. The claim is
-contradicted if one comparison is, after Holm's correction for their number. Where one comparison is enough
-("sometimes"), the two rules change places. Numbers without noise decide as they are, and the correction does not count
-them.
+A claim that asserts several comparisons is supported if each comparison is supported on its own (intersection-union
+test): a false claim has a false comparison, and chance supports that one with probability LEVEL at most. The claim is
+contradicted if one comparison is, after Holm's correction for their number. If one comparison is enough ("sometimes"),
+the two rules are swapped. Numbers without noise decide directly, and the correction does not count them.
 
 Columns that cannot be judged at a scale are left out and named, if more than half of a claim's columns remain.
 """
@@ -22,25 +21,25 @@ from reports.pages.text import number
 
 
 class State(Enum):
-    """What is known about a statement."""
+    """The state of a statement."""
 
     YES = "yes"
     NO = "no"
     UNDECIDED = "undecided"
-    NOT_JUDGED = "not judged"  # there are numbers, but nothing may be concluded from them
+    NOT_JUDGED = "not judged"  # there are numbers, but they are no evidence
     MISSING = "missing"  # neither run nor published
 
 
 @dataclass(frozen=True)
 class Assertion:
-    """One comparison: where, of what, what it asks for and what is known.
+    """One comparison: its place, its rows, its criterion and its evidence.
 
     Args:
         place: "Table III".
         evidence: None if neither run nor published.
-        leads: For "similar" relations, the reference row against rows that do nothing. To be near a reference is
-            evidence only if the reference itself is better than those.
-        runs: What is compared of which two runs, the same where two tables have the same runs.
+        leads: For "similar" relations, the reference row against rows without a treatment. Similarity to a reference is
+            evidence only if the reference is better than those rows.
+        runs: The quantity and the two runs that are compared; equal if two tables have the same runs.
         rows: "A − B" for scores of two rows, which are averaged over tasks.
     """
 
@@ -55,7 +54,7 @@ class Assertion:
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
-        """Columns and why nothing is concluded from the number; empty if something is, or if there is no number."""
+        """Columns with the reason why the number is no evidence; empty if it is evidence, or if there is no number."""
         return self.evidence.reasons if self.evidence else ()
 
     @property
@@ -64,13 +63,13 @@ class Assertion:
 
     @property
     def is_run(self) -> bool:
-        """Whether there is something to show."""
+        """Whether it has a number."""
         evidence = self.evidence
         return evidence is not None and not (evidence.reasons and (evidence.value, evidence.n) == (None, 0))
 
     @property
     def judged(self) -> Evidence | None:
-        """The number, if something may be concluded from it."""
+        """The number, if it is evidence."""
         return None if self.reasons else self.evidence
 
     @property
@@ -86,7 +85,7 @@ class Assertion:
 
     @property
     def p_against(self) -> tuple[float, ...]:
-        """The p-values of evidence against it, one a side."""
+        """The p-values of evidence against it, one per side."""
         return self.criterion.p_against(self.judged) if self.judged else (1.0,)
 
     @property
@@ -106,7 +105,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What a claim asserts as one: a comparison, or several of which one is enough."""
+    """One assertion of a claim: a comparison, or alternatives of which one suffices."""
 
     comparisons: tuple[Assertion, ...]
 
@@ -153,17 +152,17 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on hypotheses that are all asserted, and how each comparison fell.
+    """The verdict on hypotheses that are all asserted, with each comparison's state.
 
     Args:
         comparisons: In the claim's order, each with its state: YES if it holds on its own, NO if it decides against the
             claim (where one is enough: if it fails on its own). Of several hypotheses with several comparisons each,
             the best comparison of each counts.
         some: One comparison is enough for the whole claim.
-        is_derived: All that decides follows from shapes, without noise.
+        is_derived: All deciding numbers follow from shapes, without noise.
         tests: The number of ways to fail that Holm's correction counts.
         left_out: Comparisons that cannot be judged and are not needed.
-        missing: While runs that the protocol fixed are missing, how many are finished, as "21 of 36".
+        missing: If runs of the protocol are missing: the finished ones, such as "21 of 36".
     """
 
     state: State
@@ -190,7 +189,7 @@ class Verdict:
 
     @property
     def is_tie(self) -> bool:
-        """Whether the claim fails because every number is exact and on its bound, as where two rows are one run."""
+        """Whether the claim fails because every number is exact and on its bound, as if two rows are one run."""
         every = [one for one, _ in self.comparisons]
         return self.state is State.NO and all(
             one.judged is not None and not one.judged.is_noisy and one.margin == 0 for one in every
@@ -204,8 +203,8 @@ class Verdict:
     def shown(self) -> tuple[Assertion, ...]:
         """The comparisons with numbers, most decisive first.
 
-        Those that decide the claim, or keep it open, come before the others: against it first, or for it first if one
-        is enough.
+        Comparisons that decide the claim, or leave it open, come first: those against it, or those for it if one is
+        enough.
         """
         states = (State.YES, State.UNDECIDED, State.NO) if self.some else (State.NO, State.UNDECIDED, State.YES)
         order = {state: place for place, state in enumerate((*states, State.NOT_JUDGED))}
@@ -215,7 +214,7 @@ class Verdict:
 
 
 def is_majority(some: Collection[object], every: Collection[object]) -> bool:
-    """Whether some are enough to speak of all: more than half."""
+    """Whether some are more than half of all."""
     return 2 * len(some) > len(every)
 
 
@@ -242,7 +241,7 @@ def decide(every: Sequence[Hypothesis]) -> Verdict:
 
 
 def _judgeable(every: Sequence[Hypothesis]) -> tuple[Sequence[Hypothesis], Sequence[Hypothesis]]:
-    """The hypotheses without what cannot be judged, and the rest; all of them, if few columns would be left."""
+    """The judgeable hypotheses, and the others; all of them, if few columns would remain."""
     kept, closed = ([each.only(one) for each in every if each.only(one).comparisons] for one in (False, True))
     columns = [{(one.place, one.tasks) for each in some for one in each.comparisons} for some in (kept, every)]
     return (kept, closed) if is_majority(*columns) else (every, [])

@@ -32,17 +32,16 @@ WORDS = (
     UNDECIDED,
     NOT_TESTABLE,
 )  # what readers should see first
-TILES = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE)  # shown together, also where none got that verdict
 CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published"
 
 
 def published_word(verdict: Verdict) -> str:
-    """The word for what a paper's own numbers say about a claim."""
+    """The verdict of a paper's own numbers on a claim."""
     return {State.YES: CONSISTENT, State.NO: INCONSISTENT}.get(verdict.state, NOT_PUBLISHED)
 
 
 def measured_word(verdict: Verdict) -> str:
-    """The word for what runs, or arithmetic on shapes, say about one reading of a claim."""
+    """The verdict of runs, or of arithmetic on shapes, on one reading of a claim."""
     if verdict.is_tie:
         return SAME
     if verdict.state is State.NO:
@@ -55,9 +54,9 @@ def measured_word(verdict: Verdict) -> str:
 
 
 def counted(judgements: Iterable[Judgement]) -> dict[str, int]:
-    """The number of claims with each verdict; those of TILES always, the others where a claim has them."""
+    """The number of claims with each verdict, without verdicts that no claim has."""
     verdicts = Counter(each.word for each in judgements)
-    return {word: verdicts[word] for word in WORDS if verdicts[word] or word in TILES}
+    return {word: verdicts[word] for word in WORDS if verdicts[word]}
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Judgement:
         at_last: The verdict on the last round's scores; None if those are the ones that count.
         exploratory: The verdict on the earlier runs of a claim that the protocol's comparisons decide; it decides
             nothing.
-        partial: Names of tasks some of whose data were missing.
+        partial: Names of tasks with partly missing data.
         stand_ins: Tasks that were judged in place of others without records, in words.
     """
 
@@ -86,7 +85,7 @@ class Judgement:
 
     @property
     def word(self) -> str:
-        """The word for our verdict. A decided claim depends on the reading unless all of its readings agree.
+        """Our verdict. A decided claim depends on the reading unless all of its readings agree.
 
         Where the protocol fixed the comparisons, other readings rest on earlier runs and change nothing.
         """
@@ -106,7 +105,7 @@ class Judgement:
 
     @property
     def result(self) -> str:
-        """The word with k of m and the columns that it does not cover, or why it is open."""
+        """The verdict with k of m and the columns left out, or why the claim is open."""
         measured, word = self.measured, self.word
         if word == VACUOUS:
             return f"{word}: {wording.full_reasons(measured)[0].partition(': ')[2]}"
@@ -118,18 +117,18 @@ class Judgement:
 
     @property
     def counts(self) -> str:
-        """On how many tasks a claim about several holds and fails; "" where the result says so, or none is judged."""
+        """The numbers of tasks for and against; "" if the result has them, or if no task is judged."""
         is_told = self.word == PARTLY or len(self.seen.columns) < 2
         return "" if is_told or self.seen.state in (State.NOT_JUDGED, State.MISSING) else wording.counts(self.seen)
 
     @property
     def seen(self) -> Verdict:
-        """The verdict whose numbers are shown: of earlier runs while those that the protocol fixed are missing."""
+        """The verdict with the numbers shown: that of earlier runs while runs of the protocol are missing."""
         return self.exploratory if self.exploratory is not None and self.measured.missing else self.measured
 
     @property
     def evidence(self) -> str:
-        """What the numbers rest on."""
+        """The kind of evidence behind the numbers."""
         shown = [one.evidence for one in self.seen.shown if one.evidence is not None]
         if self.measured.is_derived or self.word == VACUOUS or (shown and all(one.is_derived for one in shown)):
             return "arithmetic"
@@ -145,7 +144,7 @@ class Judgement:
 
     @property
     def caveat(self) -> str:
-        """What to know when reading the result at this scale."""
+        """A caution for readers of the result at this scale."""
         return self.claim.caveats.get(self.scale.id, "")
 
     @property
@@ -168,7 +167,7 @@ class Judgement:
     @property
     def numbers(self) -> list[str]:
         """All numbers of the claim, and of its other readings, in sentences, and why columns are not testable."""
-        note = "; what is derived from this very sentence is left out" if self.claim.is_source else ""
+        note = "; numbers derived from this sentence are left out" if self.claim.is_source else ""
         partial = f"; partial data: {', '.join(self.partial)}" if self.partial else ""
         texts = [
             f"published: {wording.numbers(self.published)}{note}; measured: {wording.numbers(self.measured)}{partial}"

@@ -1,4 +1,4 @@
-"""Numbers of our records at one scale as evidence: paired by seed, and only where a column is evidence at all."""
+"""Numbers from our records at one scale as evidence: paired by seed, and only in columns that are evidence."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MeasuredNumbers(RowCosts):
         return self.tables.benchmark(at).paper.directions
 
     def _checked(self, pair: Pair, estimate: Estimate | None, reason: str = "") -> Evidence | None:
-        """The number, with the reason for which nothing may be concluded from it, if there is one.
+        """The number, with the reason why it is no evidence, if there is one.
 
         The reason of a shut gate comes first, as more runs would not remove it.
         """
@@ -68,13 +68,13 @@ class MeasuredNumbers(RowCosts):
         return evidence(estimate, reasons=((name, why),) if why else ())
 
     def _shows_nothing(self, pair: Pair, why: str) -> Evidence:
-        """No number, as a constant answer would pass too: no run and no validity check changes that."""
+        """No number, as a constant answer would pass, too: no run and no validity check changes that."""
         return evidence(None, reasons=((self.tables.task(pair.row, pair.task), why),))
 
     # ---- scores ------------------------------------------------------------------------------------------------
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
-        """By how much the row is better by what the relation measures: in its unit, or percent."""
+        """The row's advantage in the relation's quantity: in its unit, or in percent."""
         pairs, is_rounds = self._pairs(pair), relation.measure == "rounds"
         if is_rounds and relation.target and (why := vacuous(self.runs, relation.target, pair.task, pair.score)):
             return self._shows_nothing(pair, why)
@@ -125,7 +125,7 @@ class MeasuredNumbers(RowCosts):
 
     @once
     def _by_accuracy(self, pair: Pair) -> Pairs:
-        """The pairs with accuracy by kept answers, where the column has other scores next to it; () elsewhere."""
+        """The pairs with accuracy from kept answers, if the column has other scores next to it; else ()."""
         column = self.tables.column(pair.row, pair.task)
         return [
             (replace(first, chosen_by=one.chosen_by), replace(second, chosen_by=other.chosen_by))
@@ -134,7 +134,7 @@ class MeasuredNumbers(RowCosts):
         ]
 
     def _beside(self, pair: Pair, answered: Pairs) -> str:
-        """The same difference by accuracy and by the scores that stand next to the column's."""
+        """The same difference in accuracy and in the scores shown next to the column's."""
         column, texts = self.tables.column(pair.row, pair.task), []
         pooled = [both for both in self._pairs(pair) if all(record.rounds[-1].pooled_scores for record in both)]
         for score, pairs in ((ACCURACY, answered), *((each, pooled) for each in (column.beside if column else ()))):
@@ -143,7 +143,7 @@ class MeasuredNumbers(RowCosts):
         return ", ".join(texts)
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
-        """By how much the other row is better than each row that does nothing.
+        """The other row's advantage over each row without a treatment.
 
         A constant answer has no correlation: against it, the other's own correlation counts.
         """
@@ -156,7 +156,7 @@ class MeasuredNumbers(RowCosts):
         return average_margin(self.runs, relation, rivals)
 
     def level(self, relation: AtMost, row: At, task: str) -> Evidence | None:
-        """The score of an attack: what it recovers is no ordering, so no gate is asked."""
+        """An attack's score; it orders no methods, so it needs no gate."""
         records, column = self.runs.of(row, task), self.tables.column(row, task)
         if not records or column is None:
             return None
@@ -168,7 +168,7 @@ class MeasuredNumbers(RowCosts):
         return evidence(level(records, relation.score), note=note)
 
     def gap(self, pair: Pair) -> Evidence | None:
-        """The largest difference of any number of any round. Machines may differ in last bits: no verdict over two."""
+        """The largest difference in any number of any round. No verdict across machines, as last bits may differ."""
         every = self._pairs(pair)
         pairs = [(first, second) for first, second in every if machine(first) == machine(second)] or every
         if not pairs:
@@ -181,7 +181,7 @@ class MeasuredNumbers(RowCosts):
     # ---- targets -----------------------------------------------------------------------------------------------
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Evidence | None:
-        """By how much the best score of the rounds that count is better than the target of the same seed."""
+        """The best score of the counted rounds, minus the target of the same seed; positive is better."""
         records, score, pair = self.runs.of(row, task), relation.target.score, Pair(row, row, task)
         if why := vacuous(self.runs, relation.target, task, score):
             return self._shows_nothing(pair, why)
@@ -192,11 +192,11 @@ class MeasuredNumbers(RowCosts):
         limits = [self._limit(relation, row, record, task) for record in runs]
         if 0 not in limits:
             return self._checked(pair, above(runs, limits, wanted, score), wanted.reason)
-        reason = wanted.reason or ("" if self.is_paper else f"as tuned, {ABOVE}")  # tuning chose what a round sends
+        reason = wanted.reason or ("" if self.is_paper else f"as tuned, {ABOVE}")  # tuning determines a round's bytes
         return self._checked(pair, derived(-math.inf, len(runs), ABOVE), reason)
 
     def _limit(self, relation: Reaches, at: At, record: RunResult, task: str) -> int:
-        """How many rounds are within the limit."""
+        """The number of rounds within the limit."""
         rounds = len(record.rounds) if relation.within_rounds is None else relation.within_rounds
         if relation.below_bytes is None:
             return rounds

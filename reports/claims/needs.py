@@ -1,4 +1,4 @@
-"""Runs that claims need and that have no record yet: rows on tasks, a seed each."""
+"""Runs that claims need and that have no record yet: rows on tasks, by seed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Needs:
-    """The needs of a claim. places: rows on tasks; closed: a column's name -> why no record can decide there."""
+    """A claim's needs. places: rows on tasks; closed: a column's name -> why no record can decide there."""
 
     claim: Claim
     places: int
@@ -82,7 +82,7 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
 
 
 def _rows_on_tasks(relation: Relation, runs: Runs) -> Iterator[tuple[At, str]]:
-    """The rows on tasks whose records decide a relation, with the baselines of its target; none if shapes decide."""
+    """The rows on tasks with deciding records, and the baselines of the target; () if shapes decide."""
     target: Target | None = getattr(relation, "target", None)
     if isinstance(relation, Reaches) and relation.target.only_published and runs.scale.id != PAPER:
         return
@@ -98,7 +98,7 @@ def _rows_on_tasks(relation: Relation, runs: Runs) -> Iterator[tuple[At, str]]:
 
 
 def _places(relation: Relation, tables: Tables) -> list[tuple[At, str]]:
-    """The rows on tasks that a relation names; none if shapes decide it."""
+    """The rows on tasks that a relation names; () if shapes decide it."""
     places: list[tuple[At, str]] = []
     match relation:
         case Sends() | CostBound(of="round" | "run" | "flops" | "time", target=None):
@@ -113,7 +113,7 @@ def _places(relation: Relation, tables: Tables) -> list[tuple[At, str]]:
             pairs = [(row, chosen[row.benchmark]) for chosen in relation.choices() for row in tables.independent(rows)]
             places = [(at, task) for pair in pairs for task in tables.tasks(pair[0], relation.tasks) for at in pair]
         case Better() | CostBound():
-            is_near = isinstance(relation, Better) and -math.inf < relation.by < 0  # needs rows that do nothing
+            is_near = isinstance(relation, Better) and -math.inf < relation.by < 0  # needs rows without a treatment
             for pair in tables.pairs(relation.rows, relation.than, relation.tasks, getattr(relation, "scores", ())):
                 idle = tables.idle(pair.other) if is_near else ()
                 places += [(at, pair.task) for at in (pair.row, pair.other, *idle)]

@@ -49,7 +49,7 @@ class PublishedNumbers:
         return replace(evidence, note="; ".join(filter(None, (evidence.note, FROM_PROSE))))
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
-        """By how much the row is better, or its p-value. Losses and rounds are in curves, which have no numbers."""
+        """The row's advantage, or its p-value. Losses and rounds are in curves, which have no numbers."""
         if relation.p_values:
             return self._p_value(pair, relation.p_values)
         return self._difference(pair, relation.relative) if relation.measure == "score" else None
@@ -126,7 +126,7 @@ class PublishedNumbers:
         return _exact(quotient, f"equations {other.equation} and {row.equation} with the printed parameters")
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
-        """GB of so many rounds."""
+        """GB in the given number of rounds."""
         size = self._cost(relation.sizes, row)
         return None if size is None else _exact(relation.rounds * size, f"{relation.rounds} × {size} GB")
 

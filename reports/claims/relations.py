@@ -27,7 +27,7 @@ _QUANTITIES = {
     "run": "communication",
     "form": "communication",
     "flops": "computation",
-}  # of others: time
+}  # other costs: time
 
 
 def _assertion(source: Source, row: At, task: str, name: str, criterion: Criterion, evidence: Any) -> Assertion:
@@ -35,7 +35,7 @@ def _assertion(source: Source, row: At, task: str, name: str, criterion: Criteri
 
 
 def _difference(tables: Tables, row: At, other: At, score: str) -> str:
-    """What is subtracted from what: of a score of which less is better, the row from the other."""
+    """The difference as text: A − B; if lower scores are better, the other minus the row."""
     first, second = (row, other) if metric(score).higher_is_better else (other, row)
     return f"{tables.row(first).name} − {tables.row(second).name}"
 
@@ -67,7 +67,7 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
 
 
 def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Assertion]:
-    """If not much worse is enough, the reference against rows that do nothing: it has to lead them by the margin."""
+    """For "not much worse": the reference against rows without a treatment, which it must lead by the margin."""
     if -math.inf < relation.by < 0:
         criterion = Criterion(-relation.by, strict=True, unit=" %" if relation.relative else "")
         for idle, evidence in source.leads(pair, relation.relative):
@@ -146,7 +146,7 @@ _RELATIONS: dict[type, Callable[[Any, Source], Iterator[Assertion]]] = {
 
 
 def hypotheses_of(relations: Iterable[Relation], source: Source) -> list[Hypothesis]:
-    """What relations assert, with what a source of numbers says about it; runs that two tables share count once."""
+    """Relations' assertions with evidence from a source of numbers; runs that two tables share count once."""
     hypotheses, compared = [], set()
     for relation in relations:
         every = [(one, (one.criterion, one.runs)) for one in _RELATIONS[type(relation)](relation, source)]

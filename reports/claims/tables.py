@@ -24,24 +24,25 @@ HEADERS = (
 )
 POOLED = "(pooled)"  # in the label of a score over all clients' examples together
 BESIDE = (
-    "In brackets after a correlation: the same difference by accuracy, and by the correlation over all clients' "
-    "examples together (pooled). They may point in opposite directions. A correlation within each client ignores that "
-    "clients differ in how common a label is; accuracy and the pooled correlation reward a method that knows it. "
-    "Accuracy enters means over tasks."
+    "In brackets after a correlation: the same difference in accuracy, and in the correlation over all clients' "
+    "examples together (pooled). They may point in opposite directions. The correlation within each client ignores "
+    "that labels are more common on some clients than on others. Accuracy and the pooled correlation reward a method "
+    "that knows this. Means over tasks include accuracy."
 )
 RULE = (
-    "Rule (docs/statistics.md explains it). Published numbers: exact arithmetic on them, or on the paper's equations "
+    "Rule (explained in docs/statistics.md). Published numbers: exact arithmetic on them, or on the paper's equations "
     "with its published parameters. Verdict: differences A − B are paired by seed, in the round that is best on "
-    "validation data; every test is one-sided at 5 %, so an interval of 90 % shows both bounds. Of several "
-    "comparisons each has to hold, and one that fails after Holm's correction contradicts the claim; if one is "
-    "enough, the reverse. Scores are evidence only if the encoder learns the task, and to beat or equal a row that "
-    "has learned nothing proves nothing, unless its failing is what is claimed. A target off the paper's scale is, "
-    "seed by seed, the best round of the best baseline; one that the majority-class baseline meets is vacuous. "
-    "Columns that three or more seeds show to be not testable are left out and named, if more than half remain. "
-    "Smallest effect seen: the distance from the criterion that these seeds with this spread decide four times out of "
-    "five; ± for the margin of a claim that two rows are similar. Another task: where a further task's true difference "
-    "would lie, if tasks scatter as these do. Seeds that would decide: those whose one-sided bound reaches the effect "
-    f"shown, if its mean and its spread over {FEWEST_SEEDS} seeds or more stay as they are."
+    "validation data. Every test is one-sided at 5 %, so an interval of 90 % shows both bounds. If a claim makes "
+    "several comparisons, all must hold, and one that fails after Holm's correction contradicts the claim; if one is "
+    "enough, the reverse. Scores are evidence only if the encoder learns the task. Beating or equalling a row that "
+    "has learned nothing proves nothing, unless the claim is about that failure. Below the paper's scale the target "
+    "is, for each seed, the best round of the best baseline; a target that the majority-class baseline reaches is "
+    "vacuous. A column that three or more seeds show to be not testable is left out and named, if more than half of "
+    "the columns remain. Smallest effect seen: the distance from the criterion that these seeds, with their spread, "
+    "decide four times out of five; for a claim that two rows are similar, its margin (±). Another task: the interval "
+    "for the true difference on a further task, if tasks vary as these do. Seeds that would decide: the number at "
+    f"which the one-sided bound reaches the effect shown, if mean and spread over {FEWEST_SEEDS} or more seeds stay "
+    "the same."
 )
 
 
@@ -57,7 +58,7 @@ def summary(judgements: Sequence[Judgement]) -> str:
     rest = f" At their effects and spreads, {beyond} of these need more than {MOST_SEEDS} seeds." if beyond else ""
     if any(each.at_last for each in judgements):
         others = [each.claim.id for each in judgements if each.is_other(each.at_last)]
-        which = f"these are decided otherwise: {', '.join(others)}" if others else "none is decided otherwise"
+        which = f"these get another verdict: {', '.join(others)}" if others else "no verdict changes"
         rest += f" Scored at the last round instead of the one that is best on validation data, {which}."
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
 

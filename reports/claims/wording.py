@@ -1,4 +1,4 @@
-"""A verdict in words: the numbers that decide, how many seeds there are, and why it is open."""
+"""A verdict as text: the deciding numbers, the number of seeds, and why a claim is open."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _IN_SHORT = {
 
 
 def _listed(shown: Sequence[Assertion], verdict: Verdict) -> str:
-    """Comparisons in words, with their table if the claim is about several."""
+    """Comparisons as text, with their table if the claim is about several tables."""
     several = len({one.place for one, _ in verdict.comparisons}) > 1
     return "; ".join(f"{one.place}: {one.text}" if several else one.text for one in shown)
 
 
 def numbers(verdict: Verdict, most: int | None = LISTED) -> str:
-    """How many comparisons hold, and the ones that decide; most: the number that is listed, None for all."""
+    """The number of comparisons that hold, and the deciding ones. most: how many are listed; None: all."""
     shown, every = verdict.shown, len(verdict.comparisons)
     if not shown:
         return "no numbers"
@@ -72,14 +72,14 @@ def seeds(verdict: Verdict) -> str:
 
 
 def effect(verdict: Verdict) -> str:
-    """The number that decides, or keeps the claim from being decided, with its interval."""
+    """The deciding number with its interval, or the number that leaves the claim open."""
     return _listed(verdict.shown[:1], verdict)
 
 
 def counts(verdict: Verdict) -> str:
-    """On how many tasks a claim about all of them holds, and on how many it fails; of one task, of its comparisons.
+    """The number of tasks on which a claim about all tasks holds, and fails; for one task, the number of comparisons.
 
-    "" if one comparison is enough, or if there is one.
+    "" if one comparison is enough, or if there is only one.
     """
     columns = verdict.columns
     states = list(columns.values()) if len(columns) > 1 else [state for _, state in verdict.comparisons]
@@ -90,9 +90,9 @@ def counts(verdict: Verdict) -> str:
 
 
 def over_tasks(verdict: Verdict) -> str:
-    """The mean difference of two rows over tasks, and where another task's would lie.
+    """The mean difference of two rows over tasks, and the prediction interval for another task.
 
-    Of several rivals, the nearest of those with the most tasks. "" below three tasks with an interval.
+    If there are several rivals: the closest one among those with the most tasks. "" below three tasks with an interval.
     """
     by_rows: dict[str, dict[tuple[str, ...], Estimate]] = {}
     for one, _ in verdict.comparisons:
@@ -109,9 +109,9 @@ def over_tasks(verdict: Verdict) -> str:
 
 
 def smallest_seen(verdict: Verdict) -> str:
-    """The smallest effect that this number's seeds decide four times out of five; "" if they show no error.
+    """The smallest effect that the seeds behind this number decide four times out of five; "" without an error.
 
-    Of a claim that two rows are similar, the margin within which such seeds show equal rows.
+    For a claim that two rows are similar: the margin within which such seeds show equal rows.
     """
     shown = verdict.shown[0] if verdict.shown else None
     if shown is None or shown.evidence is None:
@@ -122,9 +122,9 @@ def smallest_seen(verdict: Verdict) -> str:
 
 
 def seeds_to_decide(verdict: Verdict) -> str:
-    """The number of seeds that would decide an open claim's effect at its spread, or "> 100".
+    """The number of seeds that would decide an open claim, given its effect and spread, or "> 100".
 
-    "" if it is unknown, or if as many were run, so that other comparisons keep the claim open.
+    "" if it is unknown, or if that many were run, so that other comparisons leave the claim open.
     """
     judged = verdict.shown[0].judged if verdict.state is State.UNDECIDED and verdict.shown else None
     if judged is None or not judged.components or judged.n < FEWEST_SEEDS:
@@ -134,7 +134,7 @@ def seeds_to_decide(verdict: Verdict) -> str:
 
 
 def without(verdict: Verdict) -> str:
-    """The columns that a verdict does not cover, in words."""
+    """The columns that a verdict leaves out, as text."""
     if not (verdict.state is State.YES or (verdict.state is State.NO and verdict.some)):
         return ""
     names = dict.fromkeys(name for one in verdict.left_out for name, _ in one.reasons)
@@ -142,7 +142,7 @@ def without(verdict: Verdict) -> str:
 
 
 def why(verdict: Verdict) -> str:
-    """What keeps a claim open, and what it is judged without; "" before any run."""
+    """Why a claim is open, and which columns are left out; "" before any run."""
     if verdict.state is State.MISSING:
         return ""
     parts = _reasons(verdict.left_out, "left out")
@@ -160,7 +160,7 @@ def full_reasons(verdict: Verdict) -> list[str]:
 
 
 def short_reason(verdict: Verdict) -> str:
-    """Why a claim is open, in about five words: of several reasons one that more runs would not remove."""
+    """Why a claim is open, in about five words; a reason that more runs would not remove goes first."""
     if verdict.state is State.MISSING:
         return f"{NOT_RUN} yet, {verdict.missing}" if verdict.missing else NOT_RUN
     if verdict.state is State.NOT_JUDGED:
@@ -171,7 +171,7 @@ def short_reason(verdict: Verdict) -> str:
 
 
 def is_vacuous(verdict: Verdict) -> bool:
-    """Whether a constant answer reaches the paper's own target wherever the claim speaks of one."""
+    """Whether a constant answer reaches the paper's target in every comparison of the claim."""
     reasons = [reason for one, _ in verdict.comparisons for _, reason in one.reasons]
     return (
         bool(reasons)
@@ -190,7 +190,7 @@ def _in_short(reason: str) -> str:
 
 
 def _reasons(comparisons: Iterable[Assertion], what: str) -> list[str]:
-    """Why columns are not judged, in short, a text for each reason."""
+    """Why columns are not judged: one short text per reason."""
     columns: dict[str, list[str]] = {}
     for name, reason in dict.fromkeys((name, _short(reason)) for one in comparisons for name, reason in one.reasons):
         columns.setdefault(reason, []).append(name)
@@ -204,7 +204,7 @@ def _short(reason: str) -> str:
 
 
 def _open(verdict: Verdict) -> list[str]:
-    """How many comparisons of an open claim are open, and why."""
+    """The numbers of an open claim's open comparisons by reason."""
     every = len(verdict.comparisons)
     reasons = Counter(_open_reason(one, verdict.tests) for one in verdict.of(State.UNDECIDED))
     texts = [f"{count} of {every} {reason}" if every > 1 else reason for reason, count in reasons.items()]
@@ -221,7 +221,7 @@ def _open_reason(one: Assertion, tests: int) -> str:
     if judged.interval is None:
         return f"{TOO_FEW}: one shows no error" if judged.n == 1 else "not all of it run"
     if min(one.criterion.p_against(judged)) <= LEVEL:
-        return f"{TOO_FEW}: against by itself, not after Holm's correction for {tests}"
+        return f"{TOO_FEW}: against on its own, but not after Holm's correction for {tests}"
     if one.leads and one.criterion.p_for(judged) <= LEVEL:
         leads = "; ".join(lead.text for lead in one.leads)
         return f"reference near an idle row: this has to be {one.leads[0].criterion.text}: {leads}"

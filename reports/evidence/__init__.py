@@ -1,1 +1,1 @@
-"""Evidence: what papers print, what records hold and what crossed the wire. Judges nothing, shows nothing."""
+"""Evidence: published numbers, records and traffic. This package neither judges nor shows anything."""

@@ -1,4 +1,4 @@
-"""Scores under a budget: what a method reaches within so many bytes, and which method is then the best."""
+"""Scores within a budget of bytes, and the method that is best at each budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Curves = Mapping[str, np.ndarray]  # method -> the scores of its seeds at each b
 def spent(record: RunResult, find: Find, directions: Sequence[str] = ("up",)) -> list[float] | None:
     """Payload bytes of one client after each round, a mean over clients, with all earlier runs.
 
-    None where the record of an earlier run is missing.
+    None if the record of an earlier run is missing.
     """
     stages = all_stages(record, find)
     if stages is None:
@@ -33,9 +33,9 @@ def spent(record: RunResult, find: Find, directions: Sequence[str] = ("up",)) ->
 def score_within(
     record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str] = ("up",), chosen: bool = False
 ) -> float | None:
-    """The mean of up to the last three rounds that fit into a client's bytes, in the metric's unit; None without any.
+    """The mean of up to the last three rounds within a client's bytes, in the metric's unit; None without a round.
 
-    chosen: the round that is best on validation data among those that fit, in place of the mean.
+    chosen: take the round among those that is best on validation data, instead of the mean.
     """
     rounds = sum(size <= budget for size in spent(record, find, directions) or ())
     values = round_scores(record, score)[:rounds]
@@ -55,13 +55,13 @@ def resampled_means(curve: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def on_front(curves: Curves, sign: int = 1) -> dict[str, np.ndarray]:
-    """Method -> the probability that no other is better at each budget, and its band: [3, budgets].
+    """Method -> the probability that no other method is better at each budget, and its band: [3, budgets].
 
-    The probability is over resamples of each method's seeds; the band is that of the same number for resampled seeds
-    (a double bootstrap). Methods below FEWEST_SEEDS are left out.
+    The probability comes from resamples of each method's seeds, its band from a double bootstrap. Methods below
+    FEWEST_SEEDS are left out.
 
     Args:
-        curves: NaN where a method's first round costs more than the budget; such a method is best nowhere.
+        curves: NaN if a method's first round costs more than the budget; then it is not the best there.
         sign: Of a gain.
     """
     several = {name: sign * curve for name, curve in curves.items() if len(curve) >= FEWEST_SEEDS}

@@ -1,7 +1,7 @@
-"""Answers that runs have kept, corrected without training and scored anew (`benchmarks.corrections` names the ways).
+"""Kept answers of runs, corrected without training and scored again (the corrections: `benchmarks.corrections`).
 
-A correction adds a number to each logit of a client. It knows the label shares of the clients' training examples, and
-the clients' answers on their own validation examples. It never sees a test example.
+A correction adds a number to each logit of a client. It uses the label shares of the clients' training examples and
+the clients' answers on their validation examples, but no test example.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from benchmarks.run_config import VALIDATION
 from reports.evidence.resampling import MEASURES
 
 T = TypeVar("T")
-AS_ANSWERED = "as-answered"  # no correction: scores that the record does not hold
+AS_ANSWERED = "as-answered"  # no correction, but scores that the record lacks
 STRENGTHS = np.arange(0, 8.25, 0.25)
-BINS = 15  # of confidence, as Guo et al. (2017) have
+BINS = 15  # bins of confidence, as in Guo et al. (2017)
 
 
 class Answers(NamedTuple):
@@ -44,7 +44,7 @@ Correct = Callable[[np.ndarray, Sequence[Answers]], np.ndarray | None]
 
 
 def strength(ratios: np.ndarray, held: Sequence[Answers]) -> np.ndarray | None:
-    """The ratios times one strength: the smallest of those with the best mean accuracy on validation examples."""
+    """The ratios times one strength: the smallest one with the best mean accuracy on validation examples."""
     if not held:
         return None
 
@@ -52,12 +52,12 @@ def strength(ratios: np.ndarray, held: Sequence[Answers]) -> np.ndarray | None:
         clients = zip(held, ratios, strict=True)
         return round(float(np.mean([answers.shifted(strength * ratio).accuracy for answers, ratio in clients])), 9)
 
-    best = max(STRENGTHS, key=reached)  # the first of equals
+    best = max(STRENGTHS, key=reached)  # the first one of equal scores
     return np.asarray(best * ratios)
 
 
 def thresholds(ratios: np.ndarray, held: Sequence[Answers]) -> np.ndarray | None:
-    """For two labels, what each client adds to the logit of label 1: the smallest move that its own examples need."""
+    """For two labels, each client's addition to the logit of label 1: the smallest one that is best on its examples."""
     if not held or ratios.shape[1] != 2:
         return None
     return np.array([(0.0, _move(*answers)) for answers in held])
@@ -81,7 +81,7 @@ CORRECT: Mapping[str, Correct] = {
 
 
 def log_ratios(counts: np.ndarray) -> np.ndarray:
-    """Log p(label at a client) − log p(label over all clients), with add-one smoothing as `local_prior` has it.
+    """Log p(label at a client) − log p(label over all clients), with add-one smoothing as in `local_prior`.
 
     counts: training examples by client and label, [K, C].
     """
@@ -107,7 +107,7 @@ def _log_shares(logits: np.ndarray) -> np.ndarray:
     return np.asarray(above - np.log(np.exp(above).sum(axis=1, keepdims=True)))
 
 
-# Scores that any logits and their labels give.
+# Scores from logits and labels.
 OF_ANSWERS: Mapping[str, Callable[[Answers], float]] = {"accuracy": lambda own: own.accuracy, "nll": nll, "ece": ece}
 
 
@@ -123,21 +123,21 @@ class Kept:
 
 
 def corrected(record: RunResult, correction: str) -> RunResult | None:
-    """A record with the scores of its corrected answers, computed once; None where they cannot be computed.
+    """A record with the scores of its corrected answers, computed once; None if they cannot be computed.
 
-    Rounds whose answers were not kept have undefined scores, and the last round is the one that counts. The scores are
-    those of the record that labels allow, with those of OF_ANSWERS. No answers belong to the new record.
+    Rounds without kept answers have undefined scores, and the last round is scored. The new record has the record's
+    scores that labels suffice for, and those of OF_ANSWERS. It keeps no answers.
     """
     return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
 
 
 def all_corrected(records: Iterable[RunResult], correction: str) -> tuple[RunResult, ...]:
-    """The corrected records, without those whose answers do not allow it."""
+    """The corrected records, without records whose answers cannot be corrected."""
     return tuple(each for record in records if (each := corrected(record, correction)) is not None)
 
 
 def _once(record: RunResult, name: str, compute: Callable[[], T]) -> T:
-    """What is computed from a record's answers, kept with the record: tables, claims and checks ask again."""
+    """A result computed once from a record's answers and kept with the record, for tables, claims and checks."""
     cache: dict[str, T] = vars(record).setdefault("_from_answers", {})
     if name not in cache:
         cache[name] = compute()
@@ -162,7 +162,7 @@ def _corrected(record: RunResult, correct: Correct) -> RunResult | None:
 
 
 def _kept(record: RunResult) -> Kept | None:
-    """None unless every client has logits, and the labels of its training examples follow from what is known."""
+    """None unless every client has logits and the labels of its training examples are known."""
     counts, folder = record.partition.get("obtained_counts"), record.folder
     if not counts or folder is None or not record.predictions or not predictions_file(folder, record).exists():
         return None
@@ -190,7 +190,7 @@ def _answers(part: Predictions, number: int) -> Answers:
 
 
 def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> RoundRecord:
-    """A round with the scores of these answers, or undefined ones if there are none."""
+    """A round with the scores of these answers, or with undefined scores without answers."""
 
     def scores(evaluation: str, own: Answers | None) -> dict[str, float | None]:
         names = [name for name in entry.scores[evaluation] if name in MEASURES]

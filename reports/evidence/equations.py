@@ -1,4 +1,4 @@
-"""A paper's closed forms of communication costs, with its printed parameters and with sizes of its own encoder."""
+"""A paper's closed forms of communication costs, with its printed parameters and with its encoder's sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHOLE_MODEL = "pooled"  # the head of the whole model, SizeOf(BERT)
 
 
 def numbers_of(request: Request) -> Numbers:
-    """What the benchmark's own file publishes."""
+    """The numbers in the benchmark's published file."""
     return Numbers.of(read_published(request.benchmark.published_csv))
 
 
@@ -25,9 +25,9 @@ def numbers_of(request: Request) -> Numbers:
 class Equation:
     """One method's equation.
 
-    printed_gb: with the printed parameters, as the paper computes it. consistent_bytes: with sizes of the paper's own
-    encoder, every byte counted alike; None where those are not derived. gains: baseline's row id -> the ratio of such
-    costs. published: baseline's row id -> gain as printed.
+    printed_gb: with the printed parameters, as in the paper. consistent_bytes: with the sizes of the paper's encoder,
+    every byte counted alike; None if these are not derived. gains: baseline's row id -> the ratio of such costs.
+    published: baseline's row id -> gain as printed.
     """
 
     row: Row
@@ -41,10 +41,10 @@ class Equation:
 
 @dataclass(frozen=True)
 class Costs:
-    """Equations, what the paper's own encoder sends by its shapes, and what the records say was sent.
+    """Costs by equation, by the shapes of the paper's encoder, and by the records.
 
-    The view's option `baselines` names the rows that
-    gains are over. ReportError where a record is damaged or a printed parameter is missing.
+    The view's option `baselines` names the rows that gains refer to. ReportError if a record is damaged or a printed
+    parameter is missing.
     """
 
     request: Request
@@ -75,12 +75,12 @@ class Costs:
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     def derived_run(self, row: Row) -> Cost | None:
-        """All rounds of one row by the paper's own encoder, with as many texts as the paper has."""
+        """All rounds of one row with the paper's encoder and its number of texts."""
         return derived_cost(self.request, row, int(self.terms.n_s))
 
     @cached_property
     def measured(self) -> dict[str, Cost]:
-        """Of every row, as gains need baselines that are not shown."""
+        """Measured costs of all rows, as gains need baselines that are not shown."""
         benchmark, column = self.request.benchmark, self.request.columns[0]
         rows = benchmark.rows
         of = self.request
@@ -93,10 +93,10 @@ class Costs:
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """The equation of every row shown that has one.
+        """The equations of the rows shown.
 
-        The printed SizeOf(W_s) holds for the printed rows; another row has its own head's, or is left out where that
-        is not derived.
+        The printed SizeOf(W_s) applies to the printed rows. Other rows use their own head's size, or are left out if
+        it is not derived.
         """
         benchmark, numbers = self.request.benchmark, numbers_of(self.request)
         forms, gigabyte, place = benchmark.closed_forms, benchmark.paper.gigabyte, benchmark.place

@@ -1,7 +1,7 @@
-"""Whether scores on a column are evidence of an ordering: only where a row beats others that it has to beat.
+"""Whether a column's scores are evidence for an ordering: only if a row beats the rows that it has to beat.
 
-A benchmark's yardstick says which rows, and where: by default central training has to beat a linear model and the
-overall majority, on all clients' test examples together, by more than the error of the difference.
+A benchmark's yardstick names these rows. By default central training has to beat a linear model and the overall
+majority, on all clients' test examples together, by more than the error of the difference.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ NOT_TUNED = "reference rows are not tuned there yet"
 NO_ERROR = "reference rows show no error yet, as one seed does"
 # The three states of a column are "shown to learn" (its gate is open), "shown not to learn" and "unknown".
 SHOWN_NOT, UNKNOWN = "shown not to learn", "unknown whether"
-SETTLED = 3  # seeds after which a column that central training has not learned is left out of claims about all columns
+SETTLED = 3  # seeds after which claims leave out a column that central training has not learned
 Key = tuple[str, int]  # the data's digest, and a seed
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether a column's scores are evidence. why: the reason where they are not.
+    """Whether a column's scores are evidence. why: the reason if they are not.
 
-    is_known: whether the rows that decide it have run. is_settled: whether SETTLED seeds or more leave it shut, or a
+    is_known: whether the deciding rows have run. is_settled: whether it is shut after SETTLED or more seeds, or by a
     leak.
     """
 
@@ -63,7 +63,7 @@ def gate_of(
     """The gate of a column at a scale. index: the scale's records by place. yardstick: a row's own, if any."""
     reference = home(benchmark)
     yardstick = yardstick or reference.yardstick
-    # A split by group keeps first texts together, so that nothing leaks.
+    # A split by group keeps equal first texts together, so nothing leaks.
     if column.leak and not benchmark.cell(benchmark.rows[0], column, scale, 0).grouped:
         return Gate(False, f"its test examples {column.leak}", is_settled=True)
     judged = next((other for other in reference.columns if other.task == column.task), None)
@@ -109,9 +109,9 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]]
 
 
 def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str:
-    """Why it proves nothing to beat a row: within the error, it scores no more than answers without learning.
+    """Why beating a row proves nothing: within the error, it scores no more than answers without learning.
 
-    pairs: its records and those of the yardstick's `least`. "" where the row scores more, or where it is unknown.
+    pairs: its records and those of the yardstick's `least`. "" if the row scores more, or if that is unknown.
     """
     score = _score(yardstick, column)
     scored = [pair for pair in pairs if all(_holds(record, yardstick.evaluation) for record in pair)]
@@ -124,16 +124,16 @@ def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str
 
 
 def gates(request: Request, yardstick: Yardstick | None = None) -> dict[str, Gate]:
-    """Task -> gate of a request's columns; none at the demo scale, and where no rows could judge them."""
+    """Task -> gate of a request's columns; {} at the demo scale, and without rows that could judge them."""
     if request.scale.id == DEMO or not _has_references(request.benchmark, yardstick):
         return {}
     return {at.task: gate_of(request.benchmark, at, request.scale, request.index, yardstick) for at in request.columns}
 
 
 def levels(request: Request) -> dict[str, tuple[str, float, float, int]]:
-    """Task -> score, what the yardstick's row reaches, what others report, and the number of seeds.
+    """Task -> score, the yardstick's row's level, the level that others report, and the number of seeds.
 
-    Of a benchmark with its own reference rows, at a scale of which others report something.
+    Only for a benchmark with its own reference rows, at a scale with levels reported by others.
     """
     benchmark, scale = request.benchmark, request.scale
     if scale.elsewhere is None or scale.changed or benchmark.gate or not _has_references(benchmark):
@@ -153,7 +153,7 @@ def _holds(record: RunResult, evaluation: str) -> bool:
 
 
 def _split(record: RunResult) -> tuple[object, ...]:
-    """How the record's data were split over clients."""
+    """The record's split over clients."""
     return record.cell.clients, record.cell.partition, record.cell.data_seed, record.cell.test_share
 
 
@@ -162,9 +162,9 @@ def _score(yardstick: Yardstick, column: Column) -> str:
 
 
 def lead(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
-    """How much better the first records of pairs are than others that may answer without having learned."""
+    """The advantage of the pairs' first records over others that may answer without learning."""
     records, others = zip(*pairs, strict=True)
-    # A constant answer has no correlation: against it, the row that has to learn has to have one.
+    # A constant answer has no correlation, so the other row's own correlation counts.
     return difference(pairs, score, at) if _values(others, score) else level(records, score, rule_for(at, pairs))
 
 

@@ -1,7 +1,7 @@
 """Inference from paired differences over seeds; `docs/statistics.md` gives the reasons for each rule.
 
 A verdict is a one-sided test at LEVEL, so an interval's ends are two one-sided bounds: a 90 % interval. For a true
-statement only "contradicted" is wrong, for a false one only "supported"; each has probability LEVEL at most. Where a
+statement only "contradicted" is wrong, for a false one only "supported"; each has probability LEVEL at most. If a
 statement can be contradicted in several ways, these share the LEVEL.
 """
 
@@ -19,15 +19,15 @@ from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # not scipy.stats, 
 
 from reports.evidence.statistics import FEWEST_SEEDS, Component, Estimate, mean, sample_sd
 
-MOST_SEEDS = 100  # the most that is advised to run
-LEVEL = 0.05  # of wrong verdicts, at most
-MISSED = 0.2  # of cases in which seeds do not decide an effect that they are said to see: a power of 80 %
-CONFIDENCE = f"{100 * (1 - 2 * LEVEL):g} %"  # of every interval that is shown: its ends are two one-sided bounds
-_SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
+MOST_SEEDS = 100  # the largest number of seeds that is advised
+LEVEL = 0.05  # largest share of wrong verdicts
+MISSED = 0.2  # share of cases in which seeds miss the smallest effect: a power of 80 %
+CONFIDENCE = f"{100 * (1 - 2 * LEVEL):g} %"  # of every interval shown: its ends are two one-sided bounds
+_SAME = 1e-9  # equal scores may differ in last bits; one example counts for more in every test set
 
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
-    """Student's t that is exceeded with probability `level`."""
+    """The value that Student's t exceeds with probability `level`."""
     return float(ndtri(1 - level) if math.isinf(freedom) else stdtrit(freedom, 1 - level))
 
 
@@ -39,14 +39,14 @@ def tail(t: float, freedom: float) -> float:
 def reach(components: Iterable[Component], level: float = LEVEL) -> float:
     """The distance between a value and its one-sided bound.
 
-    Each component has its own quantile and their squares add up (Howe 1974): with two or three seeds one t for all, by
-    Satterthwaite's degrees of freedom, errs too often.
+    Each component has its own quantile, and their squares add up (Howe 1974). One t for all, with Satterthwaite's
+    degrees of freedom, errs too often with two or three seeds.
     """
     return math.hypot(*(quantile(part.freedom, level) * part.error for part in components if part.error))
 
 
 def chance(distance: float, found: Estimate) -> float:
-    """The probability that a value lies so far above the truth, or further: the level whose bound reaches so far."""
+    """The probability that a value lies this far above the truth, or further."""
     components = [part for part in found.components or () if part.error]
     if not components:
         return float(distance <= 0)
@@ -68,14 +68,14 @@ def estimate(value: float, components: Iterable[Component], n: int, note: str = 
 
 
 def at_level(found: Estimate, level: float) -> Estimate:
-    """The same estimate between its bounds at another level; one without a standard error stays as it is."""
+    """The same estimate between its bounds at another level; without a standard error it stays the same."""
     if found.value is None or found.components is None or found.interval is None:
         return found
     return estimate(found.value, found.components, found.n, found.note, level)
 
 
 def moved(found: Estimate, by: float) -> Estimate:
-    """The same estimate of a value that is larger by so much."""
+    """The same estimate with the value shifted."""
     if found.value is None:
         return found
     interval = None if found.interval is None else (found.interval[0] + by, found.interval[1] + by)
@@ -88,14 +88,14 @@ def resampled(
     note: str = "",
     floor: float | None = None,
 ) -> Estimate:
-    """The mean of paired differences, one a seed: corrected resampled t (Nadeau and Bengio 2003, section 3).
+    """The mean of paired differences, one per seed: corrected resampled t (Nadeau and Bengio 2003, section 3).
 
     test_over_train: n_test / n_train of the splits that seeds redraw from one pool; the splits overlap, so the mean's
-    variance is (1 / n + n_test / n_train) s^2, and not s^2 / n. 0 where seeds do not redraw them.
-    floor: the sampling error of one seed's difference. Seeds that agree to the last digit do so by chance, as scores
-    move in steps of an example, so their spread says nothing, and this stands in for it. 0 of numbers that are exact;
-    None where it is unknown, and then there is no interval. No interval below two seeds either; None among the
-    differences is left out.
+    variance is (1 / n + n_test / n_train) s^2, not s^2 / n. 0 if seeds do not redraw splits.
+    floor: the sampling error of one seed's difference, used if all seeds agree to the last digit. That happens by
+    chance, as scores move in steps of one example, so their spread is no information. 0 for exact numbers; None if it
+    is unknown, and then there is no interval. There is none below two seeds either. None among the differences is left
+    out.
     """
     known = [value for value in differences if value is not None]
     if not known:
@@ -110,19 +110,19 @@ def resampled(
     elif test_over_train:  # test sets of redrawn splits share n_test of n_test + n_train examples
         whole = Component(math.sqrt((1 / n + test_over_train) / (1 + test_over_train)) * floor, ratio=test_over_train)
     else:
-        whole = Component(floor)  # one that stays is shared whole
+        whole = Component(floor)  # a fixed one is shared completely
     return estimate(mean(known), [whole], n, note)
 
 
 def is_flat(found: Estimate) -> bool:
-    """Whether seeds agree to the last digit, so that the slower error of the test sets is needed."""
+    """Whether seeds agree to the last digit, so the error of the test sets is needed, which is slow to compute."""
     return found.interval is None and found.n > 1
 
 
 def with_sampling(found: Estimate, error: float | None) -> Estimate:
     """An estimate over seeds that share one test set, with the sampling error of that set added.
 
-    No interval where the error is unknown.
+    No interval if the error is unknown.
     """
     if found.value is None or found.components is None or error is None:
         return replace(found, interval=None, components=None)
@@ -132,7 +132,7 @@ def with_sampling(found: Estimate, error: float | None) -> Estimate:
 def average_of(found: Sequence[Estimate], note: str = "") -> Estimate:
     """The mean of estimates on independent data, such as tasks: variances add.
 
-    Exact numbers count without an error. No interval where one has none, or has one of no standard error (a median).
+    Exact numbers have no error. No interval if one estimate has none, or has no standard error (a median).
     """
     values = [part.value for part in found if part.value is not None]
     n = min((part.n for part in found), default=0)
@@ -146,7 +146,7 @@ def average_of(found: Sequence[Estimate], note: str = "") -> Estimate:
 
 
 def average_together(found: Sequence[Estimate], note: str = "") -> Estimate:
-    """The mean of estimates on data that they share: errors add as if they went together wholly, which is wider."""
+    """The mean of estimates on shared data: errors add as if they were fully correlated, which is wider."""
     whole = average_of(found, note)
     known = [(part.error, part.components) for part in found if part.components and part.error]
     if whole.value is None or whole.interval is None or not known:
@@ -157,10 +157,10 @@ def average_together(found: Sequence[Estimate], note: str = "") -> Estimate:
 
 
 def another(found: Sequence[Estimate]) -> tuple[float, float] | None:
-    """Where one further estimate's true value lies, at LEVEL on each side: a prediction interval.
+    """The prediction interval for one further estimate's true value, at LEVEL on each side.
 
-    True values scatter over tasks, which is separated from the error of each (Higgins, Thompson and Spiegelhalter 2009,
-    with the variance between tasks by moments). None below three estimates with an error.
+    True values vary over tasks; this variance is estimated by moments and separated from each estimate's error
+    (Higgins, Thompson and Spiegelhalter 2009). None below three estimates with an error.
     """
     values = [part.value for part in found if part.value is not None]
     errors = [part.error for part in found if part.error is not None]
@@ -174,9 +174,9 @@ def another(found: Sequence[Estimate]) -> tuple[float, float] | None:
 
 
 def _sum(components: Sequence[Component]) -> list[Component]:
-    """Three components at most of the same sum: of those that seeds leave, the largest stays apart from the others.
+    """At most three components with the same sum: the largest one from seeds stays separate.
 
-    All in one, by Satterthwaite, err too often where a few seeds guess one large variance among small ones.
+    Merging all by Satterthwaite errs too often if few seeds estimate one large variance among small ones.
     """
     shared = [part for part in components if math.isinf(part.freedom)]
     seeds = sorted((part for part in components if not math.isinf(part.freedom)), key=lambda part: part.error)
@@ -184,7 +184,7 @@ def _sum(components: Sequence[Component]) -> list[Component]:
 
 
 def _merged(components: Sequence[Component]) -> Component:
-    """One component of the same sum, with Satterthwaite's degrees of freedom."""
+    """One component with the same sum and Satterthwaite's degrees of freedom."""
     error = math.hypot(*(part.error for part in components))
     parts = math.fsum(part.error**4 / part.freedom for part in components)
     known = [part.error**2 * part.ratio for part in components if part.ratio is not None]
@@ -193,12 +193,12 @@ def _merged(components: Sequence[Component]) -> Component:
 
 
 def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
-    """The components of so many times the value."""
+    """The components of a multiple of the value."""
     return tuple(replace(part, error=by * part.error) for part in components)
 
 
 def confidence(found: Sequence[Estimate], limits: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """The interval of the mean of estimates, within what each can be; None where one has none, or below three seeds."""
+    """The interval of the mean of estimates, cut to their ranges; None if one has none, or below three seeds."""
     bounds = average_of(found).ends
     if bounds is None:
         return None
@@ -213,10 +213,10 @@ def _components(found: Estimate) -> tuple[Component, ...] | None:
 
 
 def similar(found: Estimate, margin: float) -> bool | None:
-    """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None where that is undecided.
+    """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None if that is undecided.
 
-    Within: both bounds lie inside; an end on the margin itself decides nothing. Outside: one bound lies beyond it, at
-    half the level, as there are two sides to leave it by.
+    Within: both bounds lie inside; a bound on the margin decides nothing. Outside: one bound lies beyond the margin, at
+    half the level, as there are two sides.
     """
     if found.interval is None:
         return None
@@ -230,15 +230,15 @@ def similar(found: Estimate, margin: float) -> bool | None:
 def median_bounds(values: Sequence[float], test_over_train: float = 0.0) -> Estimate:
     """The median, between the order statistics that a sign test allows (Conover 1999, section 3.2).
 
-    For whole numbers such as rounds, where seeds that agree prove less than a t test takes them for, and for ratios of
-    them: the median's bounds are the same on logarithms. test_over_train: as of `resampled`; the more the splits
-    overlap, the more often seeds fall on one side together. No interval where there are too few values for any: below
-    five at a level of 0.05, below seven where 20 % are redrawn for the test.
+    For whole numbers such as rounds, for which a t test overrates seeds that agree, and for ratios of them, as the
+    median's bounds are the same on logarithms. test_over_train: as in `resampled`; the more the splits overlap, the
+    more often seeds fall on the same side. No interval with too few values: below five at a level of 0.05, below seven if
+    20 % are redrawn for the test.
     """
     ordered, n = sorted(values), len(values)
     if not n:
         return Estimate(None)
-    cut = -1  # how many values may lie outside on each side
+    cut = -1  # the number of values outside on each side
     while cut + 1 <= (n - 1) // 2 and sign_tail(cut + 1, n, test_over_train) <= LEVEL:
         cut += 1
     interval = None if cut < 0 else (ordered[cut], ordered[n - 1 - cut])
@@ -247,16 +247,16 @@ def median_bounds(values: Sequence[float], test_over_train: float = 0.0) -> Esti
 
 @cache
 def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
-    """The probability that at most so many of n values lie below their median, when splits overlap.
+    """The probability that at most this many of n values lie below their median, if splits overlap.
 
-    Normal values that share a part of their variance: given that part, the others fall on a side independently.
+    Model: normal values with a shared part of the variance; given this part, they are independent.
     """
     nodes, weights = hermegauss(80)  # the correlation is r / (1 + r), so its odds are r itself
     return float(weights @ bdtr(outside, n, ndtr(math.sqrt(test_over_train) * nodes)) / weights.sum())
 
 
 def holm(p_values: Sequence[float]) -> list[bool]:
-    """Which hypotheses are rejected when any of them may be (Holm 1979)."""
+    """The hypotheses that Holm's procedure (1979) rejects."""
     rejected = [False] * len(p_values)
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda each: p_values[each])):
         if p_values[index] > LEVEL / (len(p_values) - rank):
@@ -266,20 +266,20 @@ def holm(p_values: Sequence[float]) -> list[bool]:
 
 
 def smallest_effect(found: Estimate, missed: float = MISSED) -> float | None:
-    """The distance from a bound at which this many seeds with this spread decide, but for that share of cases."""
+    """The distance from a bound at which this many seeds, with this spread, decide with a power of 80 %."""
     return None if found.components is None else reach(found.components) + reach(found.components, missed)
 
 
 def smallest_margin(found: Estimate) -> float | None:
-    """The margin within which this many seeds show a value that truly is 0, as often: both tests decide."""
+    """The margin within which this many seeds show a true value of 0, with the same power."""
     return smallest_effect(found, MISSED / 2)
 
 
 def seeds_needed(found: Estimate, effect: float) -> int | None:
-    """The fewest seeds whose one-sided bound reaches an effect, at this estimate's spread.
+    """The smallest number of seeds with a one-sided bound that reaches an effect, at this estimate's spread.
 
-    With n seeds the bound lies t(1 - LEVEL; n - 1) sqrt(1/n + n_test/n_train) s from the value. None where no number
-    up to MOST_SEEDS is enough, as redrawn splits overlap, or where fewer than FEWEST_SEEDS show the spread.
+    With n seeds the bound lies t(1 - LEVEL; n - 1) sqrt(1/n + n_test/n_train) s from the value. None if no number
+    up to MOST_SEEDS is enough, as redrawn splits overlap, or if fewer than FEWEST_SEEDS show the spread.
     """
     if not found.components or found.n < FEWEST_SEEDS:
         return None

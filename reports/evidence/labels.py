@@ -1,4 +1,4 @@
-"""How common a label is in a task's data, by the partition reports of records."""
+"""The share of a label in a task's data, from the partition reports of records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Range = tuple[float, float]
 
 
 def label_range(report: Mapping[str, JSON], label: int) -> Range:
-    """Percent of the data with a label, at least and at most: none or all of the unused examples have it."""
+    """The smallest and largest possible percentage of a label: no unused example has it, or all have it."""
     place = report["label_ids"].index(label)
     used = sum(counts[place] for counts in report["obtained_counts"])
     return 100 * used / report["n_examples"], 100 * (used + report["unused"]) / report["n_examples"]
@@ -20,7 +20,7 @@ def label_range(report: Mapping[str, JSON], label: int) -> Range:
 def label1_ranges(records: Iterable[RunResult]) -> dict[str, Range]:
     """Task -> percent of label 1 in the real data of the task's newest record, at least and at most.
 
-    As narrow as all partitions of those data allow. Tasks with scores or generated data are left out.
+    The range uses all partitions of these data. Tasks with scores or generated data are left out.
     """
     newest: dict[str, str] = {}
     ranges: dict[str, Range] = {}

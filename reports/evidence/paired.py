@@ -1,4 +1,4 @@
-"""By how much one cell's scores are better than another's, paired by seed: which rule of inference its data allow."""
+"""Differences between two cells' scores, paired by seed, with the rule of inference that suits their data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ UNPAIRED = "no answers kept: test sets' errors unpaired"
 def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> float:
     """The odds of the correlation of two seeds: n_test / n_train of the splits that seeds redraw.
 
-    "train" for what is measured on the training examples. All of the pool that is not tested on counts as trained on,
-    also where each seed draws a subset of a large pool. 0 where seeds redraw no split: the test set is not part of the
-    clients' pool, or a data seed fixes the partition.
+    "train" for quantities on training examples. The whole pool without test examples counts as trained on, even if each
+    seed draws a subset of a large pool. 0 if seeds redraw no split: the test set is not part of the clients' pool, or a
+    data seed fixes the partition.
     """
     if not records or all(record.cell.data_seed is not None for record in records):
         return 0.0
@@ -36,7 +36,7 @@ def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> flo
 
 
 def rule_for(at: str, pairs: Pairs) -> str:
-    """Where both sides are scored: PROTOCOL is the late rounds if every run has enough rounds, else the last one."""
+    """The scored rounds of both sides. PROTOCOL: the late rounds if every run has enough rounds, else the last one."""
     if at != PROTOCOL:
         return at
     is_long = all(len(record.rounds) >= ENOUGH_ROUNDS for pair in pairs for record in pair)
@@ -44,11 +44,11 @@ def rule_for(at: str, pairs: Pairs) -> str:
 
 
 def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
-    """By how much the first records of pairs are better than the second ones, in the metric's unit; above 0 is better.
+    """The advantage of the pairs' first records over the second ones, in the metric's unit; above 0 is better.
 
-    pairs: one a seed, on the same data. score: "test/f1", "pooled/pearson", …, or TRAIN_LOSS. at: see `rule_for`.
-    Redrawn splits: corrected resampled t. Test examples that all seeds share: the paired bootstrap over seeds and
-    examples, or, without kept answers, the t of the seeds with the test set's unpaired error added, which is wider.
+    pairs: one per seed, on the same data. score: "test/f1", "pooled/pearson", …, or TRAIN_LOSS. at: see `rule_for`.
+    With redrawn splits: corrected resampled t. With a shared test set: the paired bootstrap over seeds and examples,
+    or, without kept answers, the t over seeds with the test set's unpaired error added, which is wider.
     """
     first, second = _scores(pairs, score)
     values, records = gains(pairs, score, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]
@@ -67,9 +67,9 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
 
 
 def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
-    """Whether the first records of pairs are better by `difference`: its interval lies above 0.
+    """Whether the pairs' first records are better: the interval of `difference` lies above 0.
 
-    The seeds' spread bounds the error from below and the unpaired error from above, so most cases need no bootstrap.
+    The error lies between the seeds' spread and the unpaired error, so most cases need no bootstrap.
     """
     values, ratio = gains(pairs, score, at), resplit_ratio([pair[0] for pair in pairs], score.partition("/")[0])
     least = resampled(values, ratio, floor=0.0)
@@ -83,7 +83,7 @@ def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
 
 
 def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
-    """By how much each pair's first record is better, in the metric's unit; None where one is undefined."""
+    """Each pair's advantage of the first record, in the metric's unit; None if a score is undefined."""
     first, second = _scores(pairs, score)
     rule = rule_for(at, pairs)
     both = zip(first.at(rule), second.at(rule), strict=True)

@@ -1,6 +1,6 @@
-"""The view of clients: what a mean over clients hides, by method and task.
+"""The view of clients: mean, worst client, lowest tenth and spread, by method and task.
 
-Option: baseline, the row whose worst client is followed through all rows.
+Option: baseline, the row that determines the fixed worst client.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
 
 
 def bounds(found: Estimate, score: str = "") -> tuple[float, float] | None:
-    """The interval, within what that score can be; None below three seeds."""
+    """The interval, cut to the score's range; None below three seeds."""
     return confidence([found], [metric(score).limits]) if score else found.ends
 
 
 def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
-    """A value and its interval, within what that score can be, as a text; an exact value has none."""
+    """A value and its interval as text, cut to the score's range; an exact value has no interval."""
     if found is None or found.value is None:
         return NOTHING
     ends = bounds(found, score)
@@ -45,8 +45,8 @@ def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
 class Clients(TableView):
     """Levels and gains over the baseline of the mean, the worst client, the lowest tenth and the spread.
 
-    Scores are those of docs/protocol.md. The baseline's worst client is followed through all rows: it is chosen, seed
-    by seed, on the baseline's other seeds. Intervals are shown from three seeds on.
+    Scores follow docs/protocol.md. For each seed, the fixed worst client is the one with the baseline's lowest scores
+    on the other seeds; it is the same for all rows. Intervals are shown from three seeds on.
     """
 
     @cached_property
@@ -55,7 +55,7 @@ class Clients(TableView):
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Columns in which clients have test examples of their own and something was run; all where none has."""
+        """Columns with runs in which each client has its own test examples; all columns if there are none."""
         own = tuple(
             at
             for at in self.request.columns_run
@@ -111,15 +111,15 @@ class Clients(TableView):
         return (Grid(f"{self.request.heading}: clients, with {CONFIDENCE} intervals", headers, groups),)
 
     def method(self) -> Iterator[str]:
-        """What each number is."""
+        """How the numbers are computed."""
         yield (
-            f"Scores{in_units(self.columns)}, {over_clients(self.columns)} unless a line says of which clients: mean "
-            "of the last three rounds where all runs have six or more, else of the last round (docs/protocol.md); "
+            f"Scores{in_units(self.columns)}, {over_clients(self.columns)} unless a line names other clients: mean of "
+            "the last three rounds if all runs have six or more rounds, else the last round (docs/protocol.md); "
             f"{CONFIDENCE} intervals from three seeds on."
         )
         yield (
-            "Worst client: for each seed, the client that scores worst in the method's other seeds, as the least of "
-            "noisy scores is biased against the method with the most equal clients (docs/statistics.md). "
+            "Worst client: for each seed, the client that scores worst in the method's other seeds. (The minimum of "
+            "noisy scores is biased against methods with similar clients: docs/statistics.md.) "
             f"Worst client of {self.baseline.name}: chosen in the same way, on {self.baseline.name}'s other seeds, and "
             "the same for all methods. Spread: standard deviation over clients within a run."
         )
@@ -151,14 +151,14 @@ class Clients(TableView):
 
 
 def _limiting(column: Column, quantity: str) -> str:
-    """The score within whose limits a quantity stays; "" for gains."""
+    """The score that limits a quantity's range; "" for gains."""
     if quantity in OF_CLIENTS:
         return of_clients(column.averaged, quantity)
     return "" if quantity.startswith("gain_") else column.averaged
 
 
 def level_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Estimate:
-    """A score over seeds, by the rule of docs/protocol.md. clients: seed -> the client whose score it is."""
+    """A score over seeds, by the rule of docs/protocol.md. clients: seed -> client, for the score of one client."""
     runs = [record for record in records if clients is None or record.cell.seed in clients]
 
     def at(rule: str) -> Estimate:

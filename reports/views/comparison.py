@@ -1,4 +1,4 @@
-"""The scores of a benchmark: measured means joined with what the paper reports, and judged."""
+"""The scores of a benchmark: measured means joined with published values, and judged."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ _RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
 
 @dataclass(frozen=True)
 class ScoreResult:
-    """One score of one cell, or a row's average: numbers in the metric's unit; of percent, errors are points.
+    """One score of one cell, or a row's average, in the metric's unit; errors of percentages are in points.
 
-    ours: mean over seeds, None where not run or undefined. sd: over seeds (n - 1). estimate: what verdicts rest on.
-    ci: the interval, within what a score can be; None below three seeds. sampling_error: of the finite test sets,
-    root mean square over seeds. difference: ours - published, of the two as printed to two decimals; None where they
-    are not comparable. verdict: by RULE. derivation: how `published` follows from the paper's text, "" where it is
-    printed. last: at the last round, where `ours` is at the chosen round. is_held: False where the records are older
-    than the score.
+    ours: mean over seeds; None if not run or undefined. sd: over seeds (n - 1). estimate: the basis of verdicts.
+    ci: the interval, cut to the score's range; None below three seeds. sampling_error: due to finite test sets,
+    root mean square over seeds. difference: ours - published, both rounded to two decimals; None if they are not
+    comparable. verdict: by RULE. derivation: how `published` follows from the paper's text; "" if it is printed.
+    last: the score in the last round, if `ours` is from the chosen round.
     """
 
     score: str
@@ -101,7 +100,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Measured and published numbers for a request. averages: one a row, by the paper's rule; () where it has none."""
+    """Measured and published numbers for a request. averages: one per row, by the paper's rule; () without a rule."""
 
     request: Request
     cells: tuple[CellResult, ...]
@@ -110,12 +109,12 @@ class Comparison:
 
     @property
     def shows_published(self) -> bool:
-        """Whether published values stand next to measured ones: never at the demo scale."""
+        """Whether published values are shown next to measured ones: never at the demo scale."""
         return self.request.scale.id != DEMO
 
     @property
     def columns_shown(self) -> tuple[Column, ...]:
-        """Columns that were run, or all where none was."""
+        """Columns with runs, or all columns if nothing was run."""
         return self.request.columns_run or self.request.columns
 
     @property
@@ -144,7 +143,7 @@ class Comparison:
 
     @cached_property
     def bold(self) -> dict[tuple[str, str], frozenset[str]]:
-        """(task, score) -> ids of the rows whose score is bold."""
+        """(task, score) -> ids of the rows with a bold score."""
         return {
             (column.task, score): self.best(column, score)
             for column in self.columns_shown
@@ -152,10 +151,10 @@ class Comparison:
         }
 
     def best(self, column: Column, score: str) -> frozenset[str]:
-        """Ids of the rows whose score is bold: the best of the paper's methods, and those not distinguishable from it.
+        """Ids of the rows with a bold score: the best of the paper's methods, and rows not distinguishable from it.
 
-        A row is distinguishable where the interval of the difference paired by seed, between the bounds of two
-        one-sided tests, excludes 0. One seed shows no interval, so that the best alone is bold.
+        A row is distinguishable if the interval of the difference paired by seed (the bounds of two one-sided tests)
+        excludes 0. One seed has no interval, so only the best row is bold.
         """
         request = self.request
         rows = [row for row in request.rows if row.printed]
@@ -180,7 +179,7 @@ def _result(cell: CellResult, score: str) -> ScoreResult:
 
 
 def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
-    """A column's scores, and those of `beside` that some of its records hold."""
+    """A column's scores, and those of `beside` that some of its records have."""
     records = [record for row in request.rows for record in request.records_of(row, column)]
     return column.scores + tuple(score for score in column.beside if _is_held(records, score))
 
@@ -240,9 +239,9 @@ def _average(request: Request, row: Row, cells: Sequence[CellResult], entry: Pub
 def compare(request: Request, printed_in: str = "", averages: bool = True) -> Comparison:
     """Join a table's definition with records and published values.
 
-    request.score_at: the "chosen" round (best on validation data, the last one where none was held back), the "last"
-    one, or the "best" one by the test score itself. printed_in: the table that prints the values, where it is another
-    one. ReportError for another word, for a record that lacks a score and for published values that cannot be read.
+    request.score_at: the "chosen" round (best on validation data; the last one without validation data), the "last"
+    round, or the "best" one by the test score itself. printed_in: the table that prints the values, if it is another
+    one. ReportError for another value, for a record that lacks a score and for unreadable published values.
     """
     benchmark, scale, score_at = request.benchmark, request.scale, request.scored_at
     if score_at not in SCORE_AT:

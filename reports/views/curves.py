@@ -1,8 +1,8 @@
 """The view of a figure of curves: scores or training loss against rounds.
 
-Options: quantity, "score" (each column's averaged one) or "train_loss"; references, ids of rows that answer the same
-after every round. What the paper's text states of a curve is a line of the published CSV with the score's id, and
-another whose score is "rounds".
+Options: quantity, "score" (each column's averaged one) or "train_loss"; references, ids of rows with the same answers
+after every round. A statement of the paper's text about a curve is a line of the published CSV with the score's id, and
+another with the score "rounds".
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 
 class Curves(TableView):
-    """Curves by row and task. ReportError where a record lacks the score."""
+    """Curves by row and task. ReportError if a record lacks the score."""
 
     @property
     def is_loss(self) -> bool:
-        """Whether the curves are of the training loss, else of scores."""
+        """Whether the curves show the training loss, not scores."""
         return bool(self.request.benchmark.view.options["quantity"] == TRAIN_LOSS)
 
     @property
@@ -66,7 +66,7 @@ class Curves(TableView):
 
     @cached_property
     def stated(self) -> dict[tuple[str, str], tuple[str, float, int]]:
-        """(row id, task) -> what the text states: a sign (">", or "<" where lower is better), a level, and rounds."""
+        """(row id, task) -> the text's statement: a sign (">", or "<" if lower is better), a level, and rounds."""
         values, found = published_for(self.request), {}
         for row, column in product(self.request.rows, self.request.columns):
             level = values.get((row.id, column.task, self.measure(column)))
@@ -100,7 +100,7 @@ class Curves(TableView):
         return "best" if len(words) > 1 else "highest" if words.pop() else "lowest"
 
     def method(self) -> Iterator[str]:
-        """What the curves are."""
+        """How the curves are computed."""
         columns = self.request.columns
         if self.is_loss:
             yield (
@@ -114,7 +114,7 @@ class Curves(TableView):
                 f"seeds; ± sd over seeds (n - 1). {self.best_word}: of these means, so chosen on the test score itself."
             )
         if self.stated:
-            yield "stated: what the paper's text says of a curve; the curves themselves are printed without numbers."
+            yield "stated: the level that the paper's text names; its figure has no numbers."
 
     def notes(self) -> Iterator[str]:
         """Every note under the curves."""
@@ -193,7 +193,7 @@ class Curves(TableView):
         axes.set_title(mathtext(f"{column.name}: {self.label(column)}"), fontsize=10)
         tidy(axes)
         axes.tick_params(labelsize=8)
-        # Levels last: no line of a curve covers them.
+        # Levels are drawn last, so no curve covers them.
         for row in sorted(self.request.rows, key=lambda row: row.id in self.references):
             curve, style = self.by_cell[row.id, column.task], self._style(row)
             means = [math.nan if value is None else value for value in curve.means]
@@ -227,7 +227,7 @@ class Curves(TableView):
                 yield Line2D([], [], label=label, **_STATED)
 
     def plot(self) -> Figure:
-        """A panel for each task that was run; each says "not run" where none was."""
+        """A panel for each task with runs; without any run, all panels say "not run"."""
         request = self.request
         drawn = [row.id for row in request.rows if row.id not in self.references]
         columns, left_out = with_points(

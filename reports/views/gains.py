@@ -1,9 +1,9 @@
-"""The view of gains: how much better each row is than a reference, and what remains beyond a simpler part of it.
+"""The view of gains: how much better each row is than a reference, and than a simpler part of the method.
 
-Options: reference, the row that gains are over; part, the row that shows how much of the gains something simple gives
-by itself; headline, the row whose remainder the first page reports; is, what the part is in words that need no paper;
-at, the round of all scores, "late" for the mean of the last three, by default "last".
-All are paired by seed, by the rules of verdicts (docs/statistics.md).
+Options: reference, the row that gains refer to; part, the row of the simpler method; headline, the row shown on the
+first page; is, a description of the part for readers who do not know the paper; at, the round of all scores: "late"
+for the mean of the last three, by default "last".
+All differences are paired by seed and follow the rules of verdicts (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from reports.pages.text import (
     with_interval,
 )
 
-ROUND = "last"  # unless an option says otherwise: older runs kept no other round's answers, which the part corrects
+ROUND = "last"  # the default: older runs kept the answers of no other round, and the part corrects answers
 INTERVAL = f"{CONFIDENCE} CI"
 OVER, BEYOND = "gain", "beyond"
 
 
 class Gains(TableView):
-    """Every row's gain, also where the rows that the options name are not requested.
+    """Every row's gain, even if the rows named by the options are not requested.
 
-    A line holds: ours, the mean over the row's seeds; gain, how much better it is than the reference; beyond, than the
-    part; share, the part's gain in percent of the row's, on the seeds that all three have, where it is certain that the
-    row gains. Intervals stand from three seeds on.
+    A line has: ours, the mean over the row's seeds; gain, the difference to the reference; beyond, the difference to
+    the part; share, the part's gain in percent of the row's gain, on the seeds that all three have, if the row's gain
+    is certain. Intervals are shown from three seeds on.
     """
 
     ranks = False

@@ -40,12 +40,12 @@ MEGABYTE, MINUTE = 10**6, 60
 BUDGETS = 40  # points of a curve
 NAMED = 4  # pairs in a sentence, at most
 FEWEST = 2  # methods that have an order
-LEAST_CHANCE = 0.05  # of being the best, from which on a method is named
+LEAST_CHANCE = 0.05  # probability of being the best from which a method is named
 
 
 @dataclass(frozen=True)
 class Order:
-    """What methods are ordered by: a score, in the metric's direction, or a time, the shorter the better."""
+    """A criterion that orders methods: a score, in the metric's direction, or a time (shorter is better)."""
 
     id: str
     label: str
@@ -63,7 +63,7 @@ class Order:
 
 
 class Orders(TableView):
-    """Five numbers of each method on each task, with its rank; only rows that were run on a task are ranked there."""
+    """Five numbers and ranks per method and task; only rows with runs on a task are ranked there."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -75,17 +75,17 @@ class Orders(TableView):
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
-        """What methods are ordered by, the mean first."""
+        """The criteria that order methods, the mean first."""
         times = (Order(network, TYPICAL[network].label, TYPICAL[network]) for network in self.options["networks"])
         return Order(MEAN, "mean"), Order(WORST, "worst client"), Order(BYTES, _within(self.budget)), *times
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Columns in which two methods or more were run."""
+        """Columns with runs of two or more methods."""
         return tuple(column for column in self.request.columns if len(self.rows_of(column)) >= FEWEST)
 
     def rows_of(self, column: Column) -> list[Row]:
-        """The rows that were run on a task, with the earlier runs from which they start."""
+        """The rows with runs on a task, including their earlier runs."""
         return [row for row in self.request.rows if self._records(row, column)]
 
     def _records(self, row: Row, column: Column) -> Sequence[RunResult]:
@@ -95,14 +95,14 @@ class Orders(TableView):
     # ---- numbers ---------------------------------------------------------------------------------------------------
 
     def _number(self, record: RunResult, column: Column, order: Order) -> float | None:
-        """A run's score within the bytes, or its minutes; None where no round fits, or operations are unknown."""
+        """A run's score within the bytes, or its minutes; None if no round fits, or if operations are unknown."""
         if order.deployment is None:
             return score_within(record, column.averaged, self.budget, self.request.find, self.ways)
         rounds = whole_run(record, self.request)
         return order.deployment.run_seconds(rounds) / MINUTE if rounds else None
 
     def _estimate(self, values: Sequence[float | None], records: Sequence[RunResult], order: Order) -> Estimate:
-        """A mean over seeds. Bytes and operations are exact, so their spread is all there is to a time's error."""
+        """A mean over seeds. Bytes and operations are exact, so a time's only error is their spread over seeds."""
         if order.deployment is not None:
             return resampled(values, 0.0, floor=0.0)
         return resampled(values, resplit_ratio(records))
@@ -144,7 +144,7 @@ class Orders(TableView):
 
     @cached_property
     def fronts(self) -> dict[tuple[str, str], np.ndarray]:
-        """(task, row's name) -> how probably it is the best at each budget, and its band; see `on_front`."""
+        """(task, row's name) -> its probability of being the best at each budget, and its band; see `on_front`."""
         return {
             (column.task, name): band
             for column in self.columns
@@ -152,7 +152,7 @@ class Orders(TableView):
         }
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """A line for each row, task and order, and for each budget how probably the row is the best."""
+        """A line for each row, task and order, and for each budget the row's probability of being the best."""
         for column in self.columns:
             for row in self.rows_of(column):
                 common = keys_of(self.request, row, column) | {"score": column.averaged}
@@ -166,7 +166,7 @@ class Orders(TableView):
                     yield common | numbers | {"quantity": FRONT, "counted": _within(budget)}
 
     def _front(self, row: Row, column: Column) -> list[list[float]]:
-        """How probably a row is the best at each budget, with its band; empty where that is unknown."""
+        """A row's probability of being the best at each budget, with its band; empty if it is unknown."""
         band = self.fronts.get((column.task, row.name))
         return [] if band is None else band.T.tolist()
 
@@ -210,7 +210,7 @@ class Orders(TableView):
         return *ranks, with_bounds(chosen, column.averaged)
 
     def _chances(self, column: Column) -> Iterator[Line]:
-        """For each number of bytes, the methods that may be the best, the most probable first."""
+        """For each budget, the methods that may be the best, the most probable first."""
         fronts = [(row.name, self._front(row, column)) for row in self.rows_of(column)]
         for place, budget in enumerate(self.budgets):
             at = [(*front[place], name) for name, front in fronts if front and front[place][0] >= LEAST_CHANCE]
@@ -236,7 +236,7 @@ class Orders(TableView):
 
     @cached_property
     def disagreements(self) -> dict[str, dict[str, list[str]]]:
-        """Order -> the pairs of methods that it decides like the mean, the other way, alone, or no longer."""
+        """Order -> the pairs of methods that it decides like the mean, opposite to it, alone, or not."""
         found: dict[str, dict[str, list[str]]] = {order.id: {} for order in self.orders}
         for column in self.columns:
             for rows in combinations(self.rows_of(column), 2):
@@ -264,7 +264,7 @@ class Orders(TableView):
         yield "{}. {}.".format(*self.finding() or ())
 
     def finding(self) -> tuple[str, str] | None:
-        """Which methods most often come first, by order, and what follows; None where no task has two methods."""
+        """The methods that most often come first, by order, and the conclusion; None if no task has two methods."""
         if not self.columns:
             return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
@@ -281,7 +281,7 @@ class Orders(TableView):
         return sum((first[a][0] - first[b][0]) * (second[a][0] - second[b][0]) < 0 for a, b in combinations(first, 2))
 
     def _firsts(self, order: Order) -> tuple[list[str], int]:
-        """The methods that most often come first, and on how many tasks."""
+        """The methods that most often come first, with their numbers of tasks."""
         each = (self.ranked[column.task, order.id].items() for column in self.columns)
         firsts = Counter(row for ranks in each for row, (rank, _) in ranks if rank == 1)
         most = max(firsts.values())
@@ -290,7 +290,7 @@ class Orders(TableView):
     # ---- figure ----------------------------------------------------------------------------------------------------
 
     def plot(self) -> Figure:
-        """Two panels for each task: score within bytes, and how probably a method is the best, each with its band."""
+        """Two panels per task, with bands: score within bytes, and each method's probability of being the best."""
         columns, left_out = with_points(self.request.columns, lambda column: column in self.columns)
         bytes_of = f"{self.link} of one client, MB"
         figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), bytes_of, least=6.5, room=1.8)
@@ -314,7 +314,7 @@ class Orders(TableView):
         return finish(figure, self.request.heading, list(handles.values()), caption)
 
     def _range(self, column: Column) -> list[float]:
-        """Budgets from the cheapest first round to the dearest run."""
+        """Budgets from the cheapest first round to the most expensive run."""
         records = [record for row in self.rows_of(column) for record in self._records(row, column)]
         sizes = [size for record in records for size in spent(record, self.request.find, self.ways) or () if size]
         return np.geomspace(min(sizes), max(sizes), BUDGETS).tolist() if sizes else [1.0]

@@ -1,4 +1,4 @@
-"""The view of a table of scores: measured and reported, by method and task, and what they cost; as dots."""
+"""The view of a table of scores: measured and reported, by method and task, with their costs; as dots."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _TEXTS: Mapping[str, Callable[[ScoreResult], str]] = {
 
 
 class ScoreTable(TableView):
-    """Scores of a table's methods on its tasks, and what they cost."""
+    """Scores and costs of a table's methods on its tasks."""
 
     averages = True  # whether the table has the paper's average
     is_of_whole_runs = True  # whether the site's first chart has it
@@ -79,10 +79,10 @@ class ScoreTable(TableView):
         yield from (grid for grid in (self.scores_grid(), self.costs_grid()) if grid.groups)
 
     def cell_lines(self, cells: Sequence[CellResult | None], is_published: bool) -> tuple[Line, ...]:
-        """The lines of scores of cells side by side; None where the table has no such cell."""
+        """The lines of scores for adjacent cells; None for a cell that the table lacks."""
         shown, comparison = [cell for cell in cells if cell is not None], self.comparison
         is_run, has_seeds = any(cell.is_run for cell in shown), any(len(cell.seeds) > 1 for cell in shown)
-        # The label holds the number of seeds where it is the same for all, else every cell does.
+        # The label shows the number of seeds if all cells have the same; otherwise each cell does.
         counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
         n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
 
@@ -118,7 +118,7 @@ class ScoreTable(TableView):
         return tuple(lines)
 
     def scores_grid(self) -> Grid:
-        """Rows are methods, columns tasks, last the average; each cell holds the column's scores between slashes."""
+        """Rows are methods, columns tasks, last the average; a cell has the column's scores between slashes."""
         comparison, columns, groups = self.comparison, self.comparison.columns_shown, []
         labels = ("/".join(score_label(at, score) for score in comparison.scores_of(at)) for at in columns)
         headers = [(at.name, label, comparison.examples(at)) for at, label in zip(columns, labels, strict=True)]
@@ -172,7 +172,7 @@ class ScoreTable(TableView):
 
     @property
     def caption(self) -> str:
-        """What marks and whiskers are."""
+        """The meaning of marks and whiskers."""
         comparison, scale = self.comparison, self.request.scale
         text = (
             f"Full marks: reproduced, mean over clients and seeds ({self.request.scored_at} round); no mark: not "
@@ -198,7 +198,7 @@ class ScoreTable(TableView):
 
     @property
     def axis_label(self) -> str:
-        """What the axis of scores shows."""
+        """The label of the score axis."""
         unit = unit_of(self.comparison.columns_shown)
         return f"score ({unit})" if unit else "score"
 
@@ -212,7 +212,7 @@ class ScoreTable(TableView):
 
 def _cost_cells(costs: Sequence[Cost], gigabyte: int) -> Iterator[str]:
     def spread(values: Iterable[float]) -> str:
-        """Of several tasks: a range from the smallest to the largest."""
+        """A range from the smallest to the largest, if there are several tasks."""
         distinct = list(dict.fromkeys(human_bytes(value, gigabyte) for value in sorted(values)))
         return " … ".join(dict.fromkeys((distinct[0], distinct[-1])))
 

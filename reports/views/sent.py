@@ -1,4 +1,4 @@
-"""The view of what one client sends and receives in a round after the first: closed form, shapes, and ledger.
+"""The view of the bytes that one client sends and receives per round after the first, counted in three ways.
 
 Options: forms, row id -> its `WireForm`; encoders, names and layers of those for which bytes are derived; baselines,
 the rows over which savings are shown; rank, of LoRA; factors, the row at which a factor is published -> its name,
@@ -26,8 +26,8 @@ from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
 FLOAT = 4  # bytes of a value
 WAYS = ("up", "down")
 FORM, SHAPES, LEDGER = "closed form", "shapes", "ledger"
-RATIO, RANKS = "factor", "largest rank"  # of a stated factor: what it is here, and the ranks at which it is reached
-MOST_RANK = 1024  # no rank beyond it is tried
+RATIO, RANKS = "factor", "largest rank"  # for a stated factor: its value here, and the ranks at which it is reached
+MOST_RANK = 1024  # the largest rank that is tried
 
 
 def terms_of(sizes: ModelSizes, layers: int, clients: int, rank: int) -> PeftTerms:
@@ -39,7 +39,7 @@ def terms_of(sizes: ModelSizes, layers: int, clients: int, rank: int) -> PeftTer
 
 
 def _reached(values: Mapping[str, float]) -> str:
-    """A factor here, with the ranks at which the stated one is reached, where a number is stated."""
+    """A factor here, with the ranks that reach the stated factor, if a number is stated."""
     ratio = number(values[RATIO], places=2 if values[RATIO] < 100 else 1)
     if RANKS not in values:
         return ratio
@@ -82,13 +82,13 @@ class Sent(Quantities):
         return {row: published[row, "gain", ""].value for row in self.factors if (row, "gain", "") in published}
 
     def terms(self, scale: Scale) -> PeftTerms | None:
-        """The terms of a scale's encoder and of its runs' clients; None where they depend on the texts."""
+        """The terms of a scale's encoder and clients; None if they depend on the texts."""
         table, first = self.request.benchmark, self.baselines[0]
         plan, cell = self.request.plan(first, scale), table.cell(first, self.request.columns[0], scale, 0)
         return terms_of(plan.sizes, scale.depth, cell.cohort_size, table.view.options["rank"]) if plan else None
 
     def _sizes(self, row: Row, scale: Scale) -> dict[str, dict[str, float]]:
-        """How it is counted -> direction -> bytes of one client."""
+        """Way to count -> direction -> bytes of one client."""
         plan, terms = self.request.plan(row, scale), self.terms(scale)
         sizes: dict[str, dict[str, float]] = {}
         if plan is None or terms is None:
@@ -138,7 +138,7 @@ class Sent(Quantities):
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def _both(self, row: Row, encoder: str, how: str) -> list[float]:
-        """Bytes in both directions, counted in one way; empty where they are unknown."""
+        """Bytes in both directions, counted in one way; empty if they are unknown."""
         sizes = (self.value(row, (encoder, how, way)) for way in WAYS)
         return [size for size in sizes if size is not None]
 
@@ -175,7 +175,7 @@ class Sent(Quantities):
         yield self._factor_grid()
 
     def _factor_grid(self) -> Grid:
-        """What has to be counted for each stated factor to hold."""
+        """Which tensors have to be counted to reach each stated factor."""
         found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
         for (row, (encoder, counted, *quantity)), line in self.by_place.items():
             if counted == RATIO:
@@ -187,7 +187,9 @@ class Sent(Quantities):
                 for reading in readings
             ]
             groups.append(Group(name, tuple(lines)))
-        title = self.title("factors that papers state, by what is counted, and the ranks at which each is reached")
+        title = self.title(
+            "factors that papers state, by the tensors that are counted, and the ranks at which each is reached"
+        )
         return Grid(
             title,
             tuple(tuple(encoder.split("-", 1)) for encoder in found),

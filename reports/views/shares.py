@@ -1,8 +1,7 @@
-"""The view of what each client holds of a task: what it was to hold, what it got, and what the paper prints.
+"""The view of each client's share of a task's data: requested, obtained and published.
 
-"labels": shares of labels within a client; option labels, task -> its labels in the order of the paper as (id, name);
-a task with scores has none. The numbers come from any record's partition report, so that the rows cost nothing to run;
-their scores are not shown.
+Option: labels, task -> its labels as (id, name) in the paper's order; a task with scores has no labels. The numbers
+come from any record's partition report, so the rows cost nothing to run; their scores are not shown.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark, with_points
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
 
 _TICK = {"marker": "|", "markersize": 13, "markeredgewidth": 1.6, "color": "black"}
-WHOLE = "all"  # stands for every client together
+WHOLE = "all"  # all clients together
 Lines = list[dict[str, JSON]]
 
 
@@ -40,7 +39,7 @@ def _short(value: float | None) -> str:
 
 
 class Shares(TableView):
-    """Lines by client. by_cell: (row id, task) -> lines in the order of clients; none where nothing says so."""
+    """Lines by client. by_cell: (row id, task) -> lines in the order of clients; [] without a report."""
 
     ranks = False
 
@@ -59,7 +58,7 @@ class Shares(TableView):
         return Grid(f"{self.request.heading}: {about}", tuple(headers), tuple(groups), stub="Client")
 
     def series(self, column: Column) -> Mapping[str, Lines]:
-        """Lines of single clients by what a colour means."""
+        """Lines of single clients, by the meaning of a colour."""
         raise NotImplementedError
 
     def plot(self) -> Figure:
@@ -108,7 +107,7 @@ class LabelShares(Shares):
         return named.get(column.task, ())
 
     def records_of(self, column: Column) -> list[RunResult]:
-        """A task's records in the order of seeds; each says what its clients hold."""
+        """A task's records in the order of seeds."""
         records = (record for row in self.request.rows for record in self.request.records_of(row, column))
         return sorted(records, key=lambda record: record.cell.seed)
 
@@ -158,7 +157,7 @@ class LabelShares(Shares):
         return lines
 
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """Shares in percent; client "all" holds means over clients."""
+        """Shares in percent; client "all" has the means over clients."""
         for column in self.request.columns:
             of_task = self.by_task.get(column.task)
             common = keys_of(self.request, column=column) | {"status": "run" if of_task else NOT_RUN}
@@ -172,9 +171,9 @@ class LabelShares(Shares):
         else:
             yield f"Scale {request.scale.id}: {request.label}. The numbers do not depend on the encoder."
         yield (
-            "Obtained: all parts of each client together; shares in percent, in the order of the paper (each column's "
-            "header); of scores the mean (lowest–highest). Difference: obtained - reported, in points. In the data, "
-            "between: the first label's percentage if none or all of the unused examples have it."
+            "Obtained: all parts of each client together; shares in percent, in the paper's order (each column's "
+            "header); for scores the mean (lowest–highest). Difference: obtained - reported, in points. In the data, "
+            "between: the first label's percentage if no unused example has it, and if all have it."
         )
         for column in request.columns:
             records = self.records_of(column)
@@ -186,7 +185,7 @@ class LabelShares(Shares):
         yield from data_notes(request)
 
     def grids(self) -> tuple[Grid, ...]:
-        """Lines are requested, obtained, published; the last group holds for all clients together."""
+        """Lines are requested, obtained, published; the last group is for all clients together."""
         columns, groups = self.columns_of_records or self.request.columns, []
         for client in [*self.clients, *([WHOLE] if self.by_task else [])]:
             parts = [self._of(column, client) for column in columns]
