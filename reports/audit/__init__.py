@@ -1,1 +1,1 @@
-"""Audits: whether the numbers that a paper publishes agree with each other and with its text."""
+"""Audits: whether a paper's published numbers agree with each other and with its text."""

@@ -19,12 +19,12 @@ Operator = Callable[[Decimal, Decimal], Decimal]
 Aggregate = Callable[[tuple[Decimal, ...]], Decimal | int]
 
 
-Series = dict[Key, Decimal]  # several numbers, each with the table, row and place that it is from
+Series = dict[Key, Decimal]  # several numbers, each with its table, row and place
 Value = Decimal | Series
 
 
 def listed(numbers: Iterable[Decimal]) -> Series:
-    """Numbers that are from no table, in their order."""
+    """Numbers without a table, in their order."""
     return {("", "", str(place)): number for place, number in enumerate(numbers)}
 
 
@@ -34,7 +34,7 @@ def several(value: Value) -> tuple[Decimal, ...]:
 
 
 def combine(operation: Operator, left: Value, right: Value) -> Value:
-    """Combine two values. Series of one length combine in order, others by the place of each number on the left."""
+    """Combine two values. Series of equal length combine in order, others by the place of each number on the left."""
     if isinstance(left, Decimal):
         if isinstance(right, Decimal):
             return operation(left, right)
@@ -103,7 +103,7 @@ def _welch_p(difference: Decimal, sds: Series, runs: Series) -> Decimal:
 
 
 def _normal_shares(parts: Decimal, width: Decimal) -> Series:
-    """Percent of a normal distribution in parts that are cut around its mean, each `width` standard deviations wide."""
+    """Percent of a normal distribution in intervals around its mean, each `width` standard deviations wide."""
     count, normal = int(parts), statistics.NormalDist()
     cuts = [normal.cdf(float(width) * (at - count / 2)) for at in range(1, count)]
     return listed([Decimal(str(100 * (high - low))) for low, high in pairwise([0.0, *cuts, 1.0])])

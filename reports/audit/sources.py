@@ -1,4 +1,4 @@
-"""Numbers of audits that are not published: sizes and costs by shapes, closed forms, labels of the data."""
+"""Unpublished numbers for audits: sizes and costs by shapes, closed forms, labels of the data."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Known = TypeVar("Known")
 
 @dataclass(frozen=True)
 class PaperFacts:
-    """What an audit may use: a paper's numbers and claims, and records.
+    """The inputs of an audit: a paper's numbers and claims, and records.
 
-    published, benchmarks: by id, of this paper and of others that its claims speak of.
+    published, benchmarks: by id, of this paper and of others in its claims.
     """
 
     paper: str
@@ -45,7 +45,7 @@ class PaperFacts:
 
 
 class NotAvailableError(Exception):
-    """A number that needs records that were not given, or shapes that do not give it; its statement is left out."""
+    """A number that needs missing records, or that shapes do not determine; its statement is left out."""
 
 
 def _available(value: Known | None) -> Known:
@@ -59,7 +59,7 @@ def _decimal(value: float) -> Decimal:
 
 
 class Sources:
-    """The sources: each has the name that an address gives it, and takes the address's other parts."""
+    """The sources, one method each: an address names the method and its arguments."""
 
     def __init__(self, facts: PaperFacts) -> None:
         self.facts = facts
@@ -71,7 +71,7 @@ class Sources:
         return value
 
     def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
-        """Bytes of a part of the encoder that another benchmark has at the scale of the paper."""
+        """Bytes of a part of another benchmark's encoder at the paper's scale."""
         table, scale = self.facts.benchmarks[benchmark], self.facts.benchmarks[scale_of].scale(PAPER)
         plan = self._request(benchmark).plan(table.row(row), scale)
         return Decimal(getattr(_available(plan).sizes, part))

@@ -3,15 +3,15 @@
 A statement is a table `["Subject"."id"]` of the file:
 
     statement, explanation   plain English
-    value, exact             expressions of the published and the recomputed number, named so in other expressions
-    holds                    comparisons that have to hold; without any, `value` has to be `exact` at `places` decimals
-                             by one of `rules` ("round", "truncate")
-    verdict                  instead: what reading the text says ("consistent", "inconsistent", "not derivable")
+    value, exact             expressions of the published and the recomputed number; names in other expressions
+    holds                    comparisons that have to hold; without them, `value` has to equal `exact` at `places`
+                             decimals by one of `rules` ("round", "truncate")
+    verdict                  instead: the result of reading the text ("consistent", "inconsistent", "not derivable")
     published, recomputed    texts in place of `value` and `exact`; without other rules they have to be equal
     decided_if               a comparison without which the statement is not derivable
     let                      name -> expression, or a list of them
-    each                     "a | b" -> values "1 | 2": one statement for each, and for each combination of several
-    headline                 id -> the finding in words for the first page, with {published} and {recomputed}
+    each                     "a | b" -> values "1 | 2": one statement for each value, and for each combination
+    headline                 id -> the finding for the first page, with {published} and {recomputed}
 
 Texts contain {expression:format}: no format means all digits, `2` or `+2` decimals, `rows` or `sorted` the names of
 rows, `named 2` names and decimals. {variable} inserts a value of `each`, {variable.name} its display name. An
@@ -58,12 +58,12 @@ _ROUNDED = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement of a paper, compared with what the paper's own numbers give.
+    """One statement of a paper, compared with the paper's own numbers.
 
     Args:
         subject: The part of the audit that it belongs to.
-        agrees: None if nothing that is given decides it, such as a size that no reading of the method yields.
-        explanation: The rule applied, and what else a reader should know.
+        agrees: None if the given numbers do not decide it, such as a size that no reading of the method yields.
+        explanation: The rule applied, and remarks for the reader.
         headline: The finding in words for the first page, with {published} and {recomputed}; "" for none.
     """
 
@@ -102,7 +102,7 @@ class Statement:
 
 
 def show(value: Decimal, places: int = 2, sign: str = "") -> str:
-    """A number with so many decimals; sign "+" also marks positive ones."""
+    """A number with the given decimals; sign "+" also marks positive ones."""
     return f"{printed(value, 'round', places):{sign}}".replace("-", "−")
 
 
@@ -128,7 +128,7 @@ def _inserted(content: Any, variables: Mapping[str, str]) -> Any:
 
 
 class Audit:
-    """One paper's file, evaluated over what is published and available."""
+    """One paper's file, evaluated over published and available numbers."""
 
     def __init__(self, path: Path, facts: PaperFacts) -> None:
         self.subjects: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -179,7 +179,7 @@ class Audit:
 
 
 class Evaluation:
-    """One statement, whose names are evaluated when they are needed."""
+    """One statement; its names are evaluated when needed."""
 
     def __init__(self, audit: Audit, statement: Statement) -> None:
         self.audit, self.statement = audit, statement
@@ -281,7 +281,7 @@ def findings(facts: PaperFacts) -> tuple[Finding, ...]:
 
 
 def summary(findings: Iterable[Finding]) -> str:
-    """How many findings agree, do not, and cannot be derived."""
+    """The numbers of findings that agree, disagree, and cannot be derived."""
     verdicts = [finding.agrees for finding in findings]
     return (
         f"{len(verdicts)} checks of the published numbers: {verdicts.count(True)} consistent, "
@@ -290,7 +290,7 @@ def summary(findings: Iterable[Finding]) -> str:
 
 
 def audit_markdown(findings: Sequence[Finding]) -> str:
-    """A count of the verdicts and a table for each subject; what disagrees is bold."""
+    """The counts of verdicts and a table per subject; disagreements are bold."""
     parts = [summary(findings)]
     for subject in dict.fromkeys(finding.subject for finding in findings):
         lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]

@@ -232,8 +232,8 @@ def median_bounds(values: Sequence[float], test_over_train: float = 0.0) -> Esti
 
     For whole numbers such as rounds, for which a t test overrates seeds that agree, and for ratios of them, as the
     median's bounds are the same on logarithms. test_over_train: as in `resampled`; the more the splits overlap, the
-    more often seeds fall on the same side. No interval with too few values: below five at a level of 0.05, below seven if
-    20 % are redrawn for the test.
+    more often seeds fall on the same side. No interval with too few values: below five at a level of 0.05, below seven
+    if 20 % are redrawn for the test.
     """
     ordered, n = sorted(values), len(values)
     if not n:

@@ -93,7 +93,7 @@ def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
 def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
     """The sampling error of one seed's difference, in the metric's unit: the `floor` of `resampled`.
 
-    Of the answers where they were kept, else of both scores as if they were of other examples; None where unknown.
+    From kept answers; without them, as if both scores were on different examples. None if unknown.
     """
     first, second = _scores(pairs, score)
     rule = rule_for(at, pairs)
@@ -111,7 +111,7 @@ def _scores(pairs: Pairs, score: str) -> tuple[Scores, Scores]:
 
 
 def _unpaired(first: Scores, second: Scores) -> float | None:
-    """Root of both squared errors: conservative, as the two answer the same examples. None where one is unknown."""
+    """The root of both squared errors; conservative, as both answer the same examples. None if one is unknown."""
     errors = [*first.errors, *second.errors]
     known = [error for error in errors if error is not None]
     return (root_mean_square(known) or 0.0) * 2**0.5 if known and len(known) == len(errors) else None
@@ -124,7 +124,7 @@ def _is_common(pairs: Pairs, score: str) -> bool:
 
 
 def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[Answered]] | None:
-    """The answers of both sides, by seed; None where one was not kept, or the metric cannot score them here."""
+    """The answers of both sides, by seed; None if one was not kept, or if the metric cannot score them here."""
     if at not in ("last", "chosen") or score.rpartition("/")[2] not in MEASURES:
         return None
     found: tuple[list[Answered], list[Answered]] = ([], [])
@@ -144,7 +144,7 @@ def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[An
 def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
     """The answers of a record's clients on their test sets, or pooled, after the last or the chosen round.
 
-    None without a file of answers next to the record; UserError where it is damaged.
+    None without a file of answers next to the record; UserError if it is damaged.
     """
     if record.folder is None or not record.predictions:
         return None
@@ -171,9 +171,9 @@ def _stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def level(records: Sequence[RunResult], score: str, at: str = "chosen") -> Estimate:
-    """The mean of a score over seeds, in the metric's unit, with the error that its kind of test sets implies.
+    """The mean of a score over seeds, in the metric's unit, with the error for its kind of test sets.
 
-    The interval stays within what the score can be; the error, which tests use, is as it is.
+    The interval is cut to the score's range; the error, which tests use, is not.
     """
     found = scores_of(records, score)
     values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])

@@ -1,4 +1,4 @@
-"""The numbers that papers publish: printed, or derived from printed ones never typed in."""
+"""The numbers that papers publish: printed, or derived from printed ones."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ PARAMETERS = "parameters"  # the row at which a table publishes the terms of its
 MEGABYTE = 10**6
 AS_PRINTED, DIFFERS = "as printed", "differs"
 Place = tuple[str, str, str, str]  # table, row, column, score
-_DERIVATION = re.compile(r"\{([^{}]+)\} ([*/]) (\d+(?:\.\d+)?)")  # another row's value, times or over a number
+_DERIVATION = re.compile(
+    r"\{([^{}]+)\} ([*/]) (\d+(?:\.\d+)?)"
+)  # another row's value, multiplied or divided by a number
 
 
 def derivation_in_words(derivation: str, names: Mapping[str, str]) -> str:
-    """A derivation with the name of the row in place of its id. names: row id -> name."""
+    """A derivation with the row's name instead of its id. names: row id -> name."""
     return _DERIVATION.sub(lambda found: f"{names[found[1]]} {found[2]} {found[3]}", derivation)
 
 
 def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]) -> Published:
-    """One line of a file, derived from those above it where it has a derivation; ValueError where it is wrong."""
+    """One line of a file; a derivation refers to lines above it. ValueError if the line is wrong."""
     wanted = "a number as value" if header == HEADER else "a number as value, or a derivation"
     wrong = (
         f"expected {','.join(header)} with {wanted}, found {','.join(cells)!r}. Restore the file, or correct the line."
@@ -71,10 +73,10 @@ def _derived(at: tuple[str, str, str], derivation: str, known: Mapping[Place, Pu
 
 
 def read_published(path: Path) -> tuple[Published, ...]:
-    """Every published number of a file, in its order; ReportError names the file and the line that is wrong.
+    """Every published number of a file, in its order; ReportError names the file and the wrong line.
 
-    A sixth column, where there is one, holds the derivation of a value that the paper does not print: the value at
-    another row of the same table, column and score, times or over a number of the text ("{c-psum} / 1.129").
+    An optional sixth column has the derivation of a value that the paper does not print: the value at another row of
+    the same table, column and score, multiplied or divided by a number from the text ("{c-psum} / 1.129").
     """
     try:
         text = read_text(path, "published values")
@@ -97,7 +99,7 @@ def read_published(path: Path) -> tuple[Published, ...]:
 
 
 def read_folder(folder: Path) -> tuple[Published, ...]:
-    """Every published value of a paper: all CSV files of its folder, by name; ReportError where there are none."""
+    """Every published value of a paper: all CSV files of its folder, by name; ReportError without files."""
     paths = sorted(folder.glob("*.csv"))
     if not paths:
         raise ReportError(f"{folder}: expected CSV files of published values, found none. Restore them.")
@@ -105,12 +107,12 @@ def read_folder(folder: Path) -> tuple[Published, ...]:
 
 
 def by_place(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], Published]:
-    """What is published at each (row, column, score) of one table."""
+    """(row, column, score) of one table -> published value."""
     return {(entry.row, entry.column, entry.score): entry for entry in entries if entry.table == table}
 
 
 def published_for(request: Request, table: str = "") -> dict[tuple[str, str, str], Published]:
-    """What is published at each (row, column, score) of a request's table, or another one: never at the demo scale."""
+    """(row, column, score) -> published value, for a request's table or another one; {} at the demo scale."""
     entries = () if request.scale.id == DEMO else read_published(request.benchmark.published_csv)
     return by_place(entries, table or request.benchmark.place)
 
@@ -120,7 +122,7 @@ class Numbers:
     """A paper's published numbers by place, as the decimals that were printed."""
 
     values: Mapping[Place, Decimal]
-    derived: frozenset[Place] = frozenset()  # of those that are not printed but follow from what the text states
+    derived: frozenset[Place] = frozenset()  # of numbers that are not printed but follow from the text
 
     @classmethod
     def of(cls, entries: Iterable[Published]) -> Numbers:
@@ -134,7 +136,7 @@ class Numbers:
         return Numbers({place: value for place, value in self.values.items() if place not in self.derived})
 
     def at(self, table: str, row: str, column: str, score: str = "") -> Decimal:
-        """The number at a place; ReportError where none is."""
+        """The number at a place; ReportError without one."""
         place = (table, row, column, score)
         if place not in self.values:
             raise ReportError(
@@ -147,7 +149,7 @@ class Numbers:
         return found or {"": self.at(table, row, column)}
 
     def terms(self, table: str) -> Terms:
-        """The printed parameters of a table's equations, megabytes as bytes; ReportError where one is missing."""
+        """The printed parameters of a table's equations, megabytes as bytes; ReportError if one is missing."""
 
         def value(name: str) -> float:
             if (table, PARAMETERS, f"{name}_mb", "") in self.values:
@@ -158,17 +160,17 @@ class Numbers:
 
 
 def places_of(value: Decimal) -> int:
-    """Decimals with which a number is printed; a CSV's floats keep no zeros at the end."""
+    """The number of printed decimals; floats from a CSV have no trailing zeros."""
     return max(0, -int(value.normalize().as_tuple().exponent))
 
 
 def is_printed_as(value: Decimal, known: Decimal) -> bool:
-    """Whether a number, rounded to the digits of a printed one, is that."""
+    """Whether a number, rounded to a printed number's digits, equals it."""
     return printed(value, places=places_of(known)) == known
 
 
 def as_decimal(value: Fraction) -> Decimal:
-    """A ratio in the arithmetic of printed digits, to 28 of them."""
+    """A ratio in decimal arithmetic with 28 digits."""
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
@@ -176,8 +178,8 @@ def as_decimal(value: Fraction) -> Decimal:
 
 REPRODUCED, UNDECIDED, NOT_REPRODUCED = "reproduced", "undecided", "not reproduced"
 NOT_COMPARABLE = "not comparable"
-# How far from the printed value a reproduction may lie: points of scores in percent, a share of plain ones. Where a
-# paper rounds more coarsely, half of its last digit. A choice, for which docs/statistics.md gives the reasons.
+# The largest distance of a reproduction from the printed value: in points for percentages, a share for plain scores. If
+# a paper rounds more coarsely, half of its last digit. This is a choice, explained in docs/statistics.md.
 MARGIN_POINTS, MARGIN_SHARE = 1.0, 0.01
 RULE = (
     f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: all between our bounds "
@@ -189,7 +191,7 @@ RULE = (
 
 
 def is_comparable(scale: Scale, records: Sequence[RunResult]) -> bool:
-    """Whether records may be held against print: paper scale, as defined, on whole data without skipped rows."""
+    """Whether records are comparable with print: paper scale, as defined, on complete data without skipped rows."""
     if scale.id != PAPER or scale.changed:
         return False
     data = [record.inputs["data"] for record in records]
@@ -197,13 +199,13 @@ def is_comparable(scale: Scale, records: Sequence[RunResult]) -> bool:
 
 
 def margin_of(published: float, unit: str = "%") -> float:
-    """How far from a printed value a score may lie to be a reproduction of it, in its unit."""
+    """The largest distance between a score and a printed value that it reproduces, in its unit."""
     last_digit = float(Decimal(1).scaleb(-places_of(Decimal(str(published))))) / 2
     return max(MARGIN_POINTS if unit == "%" else MARGIN_SHARE * abs(published), last_digit)
 
 
 def verdict(found: Estimate, published: float | None, comparable: bool, unit: str = "%") -> str | None:
-    """The verdict on one score, by RULE; None where nothing was printed or run. All numbers in the metric's unit."""
+    """The verdict on one score, by RULE; None if nothing was printed or run. All numbers are in the metric's unit."""
     if found.value is None or published is None:
         return None
     if not comparable:

@@ -1,4 +1,4 @@
-"""Which records belong to a cell of a table, and a request for a part of a benchmark."""
+"""The records of a table's cells, and a request for a part of a benchmark."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
 from reports.evidence.corrections import all_corrected
 
-DEMO = "demo"  # the scale whose generated data say nothing of a paper
-PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute numbers mean something
+DEMO = "demo"  # the scale with generated data, which is no evidence about a paper
+PAPER = "paper"  # the scale with the paper's encoder, at which its absolute numbers apply
 
 
 def digests(record: RunResult) -> dict[str, str]:
-    """Input name -> digest, or id of the run that produced it: together with the definition, it identifies a run.
+    """Input name -> digest, or id of the run that produced it; with the definition, this identifies a run.
 
-    Without the earlier run that the definition names, which differs by seed and row.
+    The earlier run in the definition is left out, as it differs by seed and row.
     """
     is_named = record.cell.initial is not None
     return {name: digest for name, digest in record.known_by.items() if not (is_named and name == "initial")}
@@ -37,14 +37,14 @@ def agree(one: RunResult, other: RunResult) -> bool:
 
 
 def paired(records: Sequence[RunResult], others: Sequence[RunResult]) -> list[tuple[RunResult, RunResult]]:
-    """The records of two rows, seed by seed, that used the same data and weights."""
+    """The records of two rows with the same seed, data and weights, in pairs."""
     by_seed = {record.cell.seed: record for record in others}
     pairs = ((record, by_seed[record.cell.seed]) for record in records if record.cell.seed in by_seed)
     return [pair for pair in pairs if agree(*pair)]
 
 
 def is_partial(record: RunResult) -> bool:
-    """Whether some of the task's data were missing, or other data replaced them."""
+    """Whether data of the task were missing or replaced."""
     data = record.inputs["data"]
     return bool(data.get("stand_in")) or any(str(note).startswith("partial") for note in data.get("notes", ()))
 
@@ -58,9 +58,9 @@ Index = Mapping[str, Sequence[RunResult]]  # place_id -> its records, by seed
 
 
 def newest_by_place(records: Iterable[RunResult]) -> Index:
-    """The records by place, each run once, those of a seed in the order in which they finished.
+    """The records by place, each run once, for each seed in the order of finishing.
 
-    Only the newest engine version of each task: versions are not compared.
+    Only records of each task's newest engine version are used.
     """
     ordered = sorted(records, key=lambda record: record.finished)
     runs = {(record.cell.spec_id, *sorted(digests(record).items())): record for record in ordered}
@@ -80,9 +80,9 @@ def by_place(records: Iterable[RunResult]) -> Index:
 
 @dataclass(frozen=True)
 class CellRecords:
-    """The records of one cell, one a seed in the order of seeds, and how many others were left out.
+    """The records of one cell, one per seed in the order of seeds, and the number of others left out.
 
-    diverged: runs whose numbers became infinite or undefined; they have no score and are not among `records`.
+    diverged: runs with infinite or undefined numbers; they have no score and are not in `records`.
     """
 
     records: tuple[RunResult, ...] = ()
@@ -95,14 +95,14 @@ class CellRecords:
 
     @property
     def divergence(self) -> str:
-        """When runs diverged, such as "diverged in round 2"; "" without any."""
+        """The rounds of divergence, such as "diverged in round 2"; "" without any."""
         return " and ".join(dict.fromkeys(record.divergence for record in self.diverged))
 
 
 def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> CellRecords:
-    """The records whose definition is this cell's but for the seed, all with the inputs of the newest one.
+    """The records with this cell's definition and any seed, all with the inputs of the newest one.
 
-    Of a row without training: the corrected records of the row whose answers it corrects.
+    For a row without training: the corrected records of the row that it corrects.
     """
     if row.corrects:
         answered = select(benchmark, scale, benchmark.row(row.corrects), column, index)
@@ -129,7 +129,7 @@ class Request:
 
     @property
     def label(self) -> str:
-        """The scale in words, for all columns."""
+        """The scale's description, for all columns."""
         return self.benchmark.label(self.scale, self.columns)
 
     @property
@@ -146,12 +146,12 @@ class Request:
         return self.benchmark.scale(PAPER)
 
     def plan(self, row: Row, scale: Scale | None = None, texts: int | None = None) -> WirePlan | None:
-        """What the first task's rounds send, by shapes; None where that depends on the texts.
+        """The bytes of the first task's rounds, by shapes; None if they depend on the texts.
 
         Args:
             row: The method.
             scale: The encoder's; None for the paper's.
-            texts: Training examples of all clients together, where bytes depend on their number.
+            texts: Training examples of all clients together, if bytes depend on their number.
         """
         return shapes.plan_of(self.benchmark.cell(row, self.columns[0], scale or self.paper_scale, 0), texts)
 
@@ -174,43 +174,43 @@ class Request:
         }
 
     def cells_run(self, columns: Iterable[Column]) -> tuple[int, int]:
-        """How many cells of some columns were run, and how many there are; rows without training are no runs."""
+        """The numbers of finished cells and of all cells in some columns; rows without training are not counted."""
         run_rows = [row for row in self.rows if not row.corrects]
         places = [(row.id, column.task) for row, column in product(run_rows, columns)]
         return sum(self.selections[place].is_run for place in places), len(places)
 
     @property
     def run(self) -> tuple[int, int]:
-        """How many cells of the paper's columns were run, and how many there are."""
+        """The numbers of finished cells and of all cells in the paper's columns."""
         return self.cells_run(column for column in self.columns if self.benchmark.counts(column))
 
     @property
     def coverage(self) -> str:
-        """Cells of the paper's columns that were run, and columns of ours with theirs, in words."""
+        """The finished cells of the paper's columns and of our columns, as text."""
         ours = [column for column in self.columns if not self.benchmark.counts(column)]
         counted = [("{} of {} cells run", self.run)] if len(ours) < len(self.columns) else []
         counted += [(f"{column.name} (column of ours): {{}} of {{}}", self.cells_run([column])) for column in ours]
         return "; ".join(text.format(*numbers) for text, numbers in counted)
 
     def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
-        """The finished records of a cell, also of a row that is not shown."""
+        """The finished records of a cell, which may be in a hidden row."""
         known = self.selections.get((row.id, column.task))
         return (known or select(self.benchmark, self.scale, row, column, self.index)).records
 
     @property
     def columns_run(self) -> tuple[Column, ...]:
-        """Columns with a run of some row."""
+        """Columns with at least one run."""
         run = {task for (_, task), selection in self.selections.items() if selection.is_run}
         return tuple(column for column in self.columns if column.task in run)
 
     @cached_property
     def scored_at(self) -> str:
-        """`score_at`; "last" where it is "chosen" and no record chose its round."""
+        """`score_at`; "last" if it is "chosen" but no record chose its round."""
         is_chosen = any(record.chosen_by for selection in self.selections.values() for record in selection.records)
         return self.score_at if is_chosen or self.score_at != "chosen" else "last"
 
     def rows_named(self, option: str) -> tuple[Row, ...]:
-        """The rows that an option of the view names, whether they are shown or not, in its order."""
+        """The rows named by an option of the view, in its order, shown or hidden."""
         named = self.benchmark.view.options[option]
         return tuple(map(self.benchmark.row, (named,) if isinstance(named, str) else named))
 
@@ -225,7 +225,7 @@ def request_for(
 ) -> Request:
     """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all.
 
-    A column whose runs read other data than the published ones is titled by what they read.
+    A column is titled by the data of its runs if they are not the published ones.
     """
     run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     ids = {row.id for row in run_rows}

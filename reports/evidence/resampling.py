@@ -1,7 +1,7 @@
-"""Examples that every seed is scored on: a paired bootstrap over seeds and examples.
+"""A paired bootstrap over seeds and test examples, for seeds that share their test examples.
 
-A resample of examples is a row of weights, how often each was drawn, so that every metric here is a function of
-weighted sums and all resamples are scored at once.
+A resample of examples is a row of weights: how often each example was drawn. So every metric here is a function of
+weighted sums, and all resamples are scored at once.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from reports.evidence.inference import estimate
 from reports.evidence.statistics import Component, Estimate, sample_sd
 
 RESAMPLES = 1000
-KINDS = 2**8  # more than a task has of entities
-SPANS = KINDS * 2**32  # more than there are in a text, of any kind
-# (outputs [m, ...], gold [m], weights [B, m]) -> the metric of each resample, float64 [B]; NaN where it is undefined.
-# A resample draws as many examples as there are: each row of weights sums to m.
+KINDS = 2**8  # more entity kinds than any task has
+SPANS = KINDS * 2**32  # more entities than any text has
+# (outputs [m, ...], gold [m], weights [B, m]) -> the metric of each resample, float64 [B]; NaN if undefined.
+# A resample has as many examples as the test set: each row of weights sums to m.
 Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def _labels(outputs: np.ndarray) -> np.ndarray:
-    """Label ids [m] of logits [m, C], or what is label ids already."""
+    """Label ids [m] of logits [m, C]; label ids are returned unchanged."""
     return outputs.argmax(axis=-1) if outputs.ndim > 1 else outputs
 
 
 def accuracy(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The share of right answers."""
+    """The share of correct answers."""
     return np.asarray(weights @ (_labels(outputs) == gold) / len(gold))
 
 
 def f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray, labels: Sequence[int] = (1,)) -> np.ndarray:
-    """F1 of label 1, or the mean over several labels; 0 where a label occurs nowhere."""
+    """F1 of label 1, or the mean over several labels; 0 for a label that never occurs."""
     predicted, ids = _labels(outputs)[:, None] == np.asarray(labels), gold[:, None] == np.asarray(labels)
     # One product for all counts: whole numbers, so their sums are exact in any order.
     counts = weights @ np.hstack([predicted & ids, predicted, ids]).astype(np.float64)
@@ -64,7 +64,7 @@ def _correlation(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
 
 
 def entity_f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """F1 of entities in tag ids [m, words], read off them as conlleval does; 0 where there is none."""
+    """F1 of entities in tag ids [m, words], read as by conlleval; 0 without entities."""
     own, its = (_entities(np.where(gold < 0, 0, tags)) for tags in (outputs, gold))
     counts = (np.bincount(found // SPANS, minlength=len(gold)) for found in (np.intersect1d(own, its), own, its))
     hits, predicted, true = (weights @ each for each in counts)
@@ -72,7 +72,7 @@ def entity_f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.
 
 
 def _entities(tags: np.ndarray) -> np.ndarray:
-    """A number for each entity in tag ids [m, words], from SPANS times its row on: of first and last word, and kind.
+    """A number per entity in tag ids [m, words], which encodes row, first and last word, and kind.
 
     0 is outside, 2k + 1 and 2k + 2 are B- and I- of kind k < KINDS; an I- that follows no tag of its kind begins an
     entity.
@@ -95,18 +95,18 @@ MEASURES: Mapping[str, Measure] = {
 }
 
 
-@lru_cache(maxsize=12)  # at most 30 MB each; clients' parts differ in length
+@lru_cache(maxsize=12)  # at most 30 MB each, as clients' parts differ in length
 def drawn(examples: int, seed: int = 0) -> np.ndarray:
-    """Bootstrap weights of so many examples, float64 [B, m] (integers have no fast products); always the same ones."""
+    """Bootstrap weights of m examples, float64 [B, m] (integers have no fast products); the same in each call."""
     counts = np.random.default_rng(seed).multinomial(examples, [1 / examples] * examples, size=RESAMPLES)
     return counts.astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What one seed answered: outputs [m, ...] and gold [m] for each client's test set, or for the one they share.
+    """One seed's answers: outputs [m, ...] and gold [m] for each client's test set, or for the shared one.
 
-    Of tokens: tag ids [m, words] both.
+    For tokens, both are tag ids [m, words].
     """
 
     outputs: tuple[np.ndarray, ...]
@@ -118,12 +118,12 @@ class Answered:
 
 
 def _weights(answered: Answered, is_common: bool) -> list[np.ndarray]:
-    """Resamples of every client's test set; the same of the one that they share."""
+    """Resamples of each client's test set, or of the shared one."""
     return [drawn(len(gold), seed=0 if is_common else part) for part, gold in enumerate(answered.gold)]
 
 
 def _difference(measure: Measure, own: Answered, other: Answered, weights: Sequence[np.ndarray]) -> np.ndarray:
-    """The mean over clients of the metric, less the other's, under each resample; [B]."""
+    """The mean over clients of the metric, minus the other's, under each resample; [B]."""
     first, second = (
         np.mean([measure(*part) for part in zip(side.outputs, side.gold, weights, strict=True)], axis=0)
         for side in (own, other)
@@ -132,7 +132,7 @@ def _difference(measure: Measure, own: Answered, other: Answered, weights: Seque
 
 
 def sampling_error(measure: Measure, own: Answered, other: Answered, is_common: bool = False) -> float:
-    """Of a seed's paired difference, from the finite test sets (is_common: one); never less than one example counts."""
+    """The sampling error of a seed's paired difference (is_common: one test set); at least one example's weight."""
     spread = np.nanstd(_difference(measure, own, other, _weights(own, is_common)), ddof=1)
     return max(float(spread), _one_example(own, is_common))
 
@@ -148,14 +148,14 @@ def hierarchical(
     factor: float = 1.0,
     is_common: bool = True,
 ) -> Estimate:
-    """The mean difference over n seeds that are scored on the same examples: how it varies over both.
+    """The mean difference over n seeds scored on the same examples, with its variation over both.
 
-    own, other: what each seed answered, of two methods. is_common: whether clients share one test set, or each has its
-    own. factor: of the metric's unit, 100 for percent; negative where less is better.
-    Seeds and examples are crossed, so both are resampled (Owen 2007). The part of examples is bootstrapped, all seeds
-    under the same resample. The part of seeds is exact, s^2 / n: resampling a few seeds makes it (n - 1) / n of that,
-    and percentiles would take it for normal. Each has its own quantile (`inference.reach`). Never less than one example
-    counts. No interval below two seeds.
+    own, other: each seed's answers, for two methods. is_common: whether clients share one test set, or each has its
+    own. factor: the metric's unit, 100 for percent; negative if lower is better.
+    Seeds and examples are crossed, so both vary (Owen 2007). The variance over examples is bootstrapped, with the same
+    resample for all seeds. The variance over seeds is exact, s^2 / n: resampling few seeds would shrink it by
+    (n - 1) / n, and percentiles would assume a normal distribution. Each has its own quantile (`inference.reach`). The
+    error is at least one example's weight. No interval below two seeds.
     """
     n, pairs = len(own), list(zip(own, other, strict=True))
     if not pairs:

@@ -1,4 +1,4 @@
-"""Scores out of records: the one place that asks a score's metric, seed by seed and round by round."""
+"""Scores from records, by seed and round."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reports.evidence.corrections import AS_ANSWERED, OF_ANSWERS, corrected
 from reports.evidence.statistics import mean, root_mean_square
 
 SCORE_AT = ("chosen", "last", "best")
-# The campaign's rule (docs/protocol.md), for both sides of a comparison: the mean of the last LATE_ROUNDS rounds where
+# The campaign's rule (docs/protocol.md), for both sides of a comparison: the mean of the last LATE_ROUNDS rounds if
 # every run has ENOUGH_ROUNDS, else the last round.
 PROTOCOL, LATE_ROUNDS, ENOUGH_ROUNDS = "protocol", 3, 6
 WORST = "worst"
 _KINDS_OF_CLIENTS = ("label-table", "sorted-by-score")  # schemes that describe each client
-# A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
+# A mean of equal scores may differ from them in the last bit; one example counts for more in every test set.
 _ROUNDING = 1e-9
 
 
@@ -31,10 +31,10 @@ def score_label(column: Column, score: str) -> str:
 
 
 def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
-    """A score ("test/accuracy") or the training loss after every round, as recorded; None where it is undefined.
+    """A score ("test/accuracy") or the training loss after every round, as recorded; None if undefined.
 
-    Scores of OF_ANSWERS that the record does not hold are computed from its kept answers, round by round: undefined
-    without them. ReportError for another score that the record does not hold.
+    Scores of OF_ANSWERS that the record lacks are computed from its kept answers in each round, and are undefined
+    without answers. ReportError if the record lacks any other score.
     """
     try:
         return record.by_round(score)
@@ -50,14 +50,14 @@ def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True)
 class Scores:
-    """One score of a cell's records. values: a tuple a seed, of one value a round, as recorded: None if undefined."""
+    """One score of a cell's records. values: per seed, one value per round, as recorded: None if undefined."""
 
     name: str
     metric: Metric
     seeds: tuple[int, ...]
     values: tuple[tuple[float | None, ...], ...]
-    sampling: tuple[float | None, ...]  # one a seed, of the chosen round, as recorded: None if unknown
-    chosen_rounds: tuple[int, ...]  # one a seed: best on validation data, the last where none was held back
+    sampling: tuple[float | None, ...]  # one per seed, in the chosen round, as recorded: None if unknown
+    chosen_rounds: tuple[int, ...]  # one per seed: best on validation data, or the last without validation data
 
     @property
     def is_run(self) -> bool:
@@ -71,7 +71,7 @@ class Scores:
         return tuple(values[-1] for values in self.values)
 
     def at(self, which: str = "chosen") -> tuple[float | None, ...]:
-        """At the chosen round, the last one, the mean of the late ones or the best by the score itself, in its unit."""
+        """The score at the chosen or last round, the mean of the late rounds, or the best one, in its unit."""
         if which == "best":
             return self._shown([self.metric.best(values) for values in self.values])
         if which == "late":
@@ -86,7 +86,7 @@ class Scores:
 
     @property
     def error(self) -> float | None:
-        """Root mean square of those that are known; None without one."""
+        """The root mean square of the known errors; None without any."""
         return root_mean_square(known(self.errors))
 
     @property
@@ -103,9 +103,9 @@ class Scores:
 
 
 def scores_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Scores:
-    """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError where one does not hold it.
+    """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError if one lacks it.
 
-    clients: seed -> the client whose score it is. Of the worst client ("test/f1@worst") the default is `worst_clients`.
+    clients: seed -> client, for the score of one client. For "test/f1@worst" the default is `worst_clients`.
     """
     base, _, of = score.partition("@")
     if of == WORST and clients is None:
@@ -120,8 +120,8 @@ def scores_of(records: Sequence[RunResult], score: str, clients: Mapping[int, in
 def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
     """Seed -> the client that scores worst in the late rounds of the other seeds' runs.
 
-    The least of noisy scores is biased: it is of a client that had bad luck. A client that other seeds choose had no
-    worse luck in this one (docs/statistics.md). {} below two seeds, and where each seed draws all clients anew.
+    The minimum of noisy scores is biased, as the client may have had bad luck. Other seeds' choice is independent of
+    the luck in this one (docs/statistics.md). {} below two seeds, or if each seed draws new clients.
     """
     if not all(map(keeps_clients, records)):
         return {}
@@ -147,7 +147,7 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
 
 
 def keeps_clients(record: RunResult) -> bool:
-    """Whether a client's number means the same client with every seed: the same examples, or the same kind of them."""
+    """Whether a client's number denotes the same client with every seed: the same examples, or the same kind."""
     return record.cell.data_seed is not None or record.cell.partition.get("scheme") in _KINDS_OF_CLIENTS
 
 
@@ -157,7 +157,7 @@ def _whole_mean(values: Sequence[float | None]) -> float | None:
 
 
 def known(values: Sequence[float | None]) -> tuple[float, ...]:
-    """Those values that are defined."""
+    """The defined values."""
     return tuple(value for value in values if value is not None)
 
 
@@ -168,7 +168,7 @@ def best_by_seed(records: Sequence[RunResult], score: str) -> dict[int, float]:
 
 
 def round_reaching(record: RunResult, score: str, target: float) -> int | None:
-    """The first round whose score is as good as the target, as recorded; None where none is: such a run is censored."""
+    """The first round with a score as good as the target, as recorded; None for a run that is censored."""
     measured = metric(score)
     goal = target - measured.sign * _ROUNDING
     values = enumerate(round_scores(record, score), start=1)

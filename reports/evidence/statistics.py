@@ -9,13 +9,13 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 from scipy.special import stdtr
 
-# A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
-FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
+# Papers compute with decimal digits; binary floats would truncate 77.94 to 77.93.
+FEWEST_SEEDS = 3  # two seeds show little of the spread
 RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
 
 
 def mean(values: Sequence[float]) -> float:
-    """Arithmetic mean; ValueError where there are no values."""
+    """Arithmetic mean; ValueError without values."""
     if not values:
         raise ValueError("the mean of no values")
     return math.fsum(values) / len(values)
@@ -39,7 +39,7 @@ def welch_test(difference: float, sds: Sequence[float], runs: Sequence[float]) -
 
 
 def root_mean_square(values: Sequence[float]) -> float | None:
-    """Quadratic mean, None without values; of sampling errors over seeds, which share one pool of test examples."""
+    """The quadratic mean; None without values. For sampling errors over seeds that share a pool of test examples."""
     return math.sqrt(math.fsum(value**2 for value in values) / len(values)) if values else None
 
 
@@ -50,7 +50,7 @@ def printed(value: float | Decimal, rule: str = "round", places: int = 2) -> Dec
 
 
 def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal | None:
-    """A row's average by the paper's rule: of the printed numbers, one a task; None where one is missing."""
+    """A row's average by the paper's rule, over printed numbers, one per task; None if one is missing."""
     present = [value for value in values if value is not None]
     if not present or len(present) < len(values):
         return None
@@ -61,7 +61,7 @@ def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal
 class Component:
     """An independent part of a standard error, with its degrees of freedom: infinite for a large test set.
 
-    ratio: n_test / n_train of the splits that seeds redraw (0: they redraw none), where more seeds leave less of it.
+    ratio: n_test / n_train of the splits that seeds redraw (0: none), for a part that shrinks with more seeds.
     """
 
     error: float
@@ -69,7 +69,7 @@ class Component:
     ratio: float | None = None
 
     def with_seeds(self, seeds: int, n: int) -> Component:
-        """What so many seeds would leave of it that vary as these n did."""
+        """The component for another number of seeds with the same variation as these n."""
         if self.ratio is None:
             return self
         share = (1 / seeds + self.ratio) / (1 / n + self.ratio)
@@ -78,9 +78,9 @@ class Component:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number over n seeds; value: None where it is undefined; interval: None where one seed gives none.
+    """A number over n seeds; value: None if undefined; interval: None if one seed gives none.
 
-    components: of the value's standard error; None where it has none, as exact numbers and medians.
+    components: of the value's standard error; None for exact numbers and medians, which have none.
     """
 
     value: float | None
@@ -96,7 +96,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The interval; None below three seeds, as its width says nothing."""
+        """The interval; None below three seeds, as its width is not informative."""
         return self.interval if self.n >= FEWEST_SEEDS else None
 
 

@@ -1,4 +1,4 @@
-"""Bytes until a target: what runs sent until their score reached it, and the gain over another method."""
+"""Bytes until a target: the bytes sent until the score reached it, and the gain over another method."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Number = TypeVar("Number", int, Fraction)
 
 @dataclass(frozen=True)
 class Attempt(Generic[Number]):
-    """What one run, or the mean of several, sent until a target, or in all rounds where it does not reach the target.
+    """The traffic of one run, or the mean of several, until a target, or in all rounds if it is not reached.
 
     values: numbers before the codec, in any unit that both sides of a ratio share, such as bytes of the same numbers in
     fp32. bytes: after the codec.
@@ -29,12 +29,12 @@ class Attempt(Generic[Number]):
 
     @property
     def when(self) -> str:
-        """In words; a run that does not reach the target is censored, not dropped."""
+        """The round as text; a run that does not reach the target is censored, not dropped."""
         return f"round {self.rounds}" if self.is_reached else f"not within {self.rounds} rounds"
 
 
 def attempt(record: RunResult, score: str, target: float, directions: Sequence[str] = ("up",)) -> Attempt[int]:
-    """What a run needed to reach the target (as recorded), in these directions and all clients together."""
+    """A run's traffic until the target (as recorded), in these directions, for all clients together."""
     reached = round_reaching(record, score, target)
     rounds = len(record.rounds) if reached is None else reached
     sent = values_until(record, rounds, directions), bytes_until(record, rounds, directions)
@@ -42,7 +42,7 @@ def attempt(record: RunResult, score: str, target: float, directions: Sequence[s
 
 
 def mean_attempt(attempts: Sequence[Attempt[int]]) -> Attempt[Fraction] | None:
-    """The attempts' exact mean, which is reached where every one is; None without one."""
+    """The exact mean of the attempts, reached if all are; None without attempts."""
     if not attempts:
         return None
     sums = (sum(getattr(one, name) for one in attempts) for name in ("rounds", "values", "bytes"))
@@ -52,7 +52,7 @@ def mean_attempt(attempts: Sequence[Attempt[int]]) -> Attempt[Fraction] | None:
 
 @dataclass(frozen=True)
 class ByteGain:
-    """How many times fewer bytes, by fewer values a round (layers), fewer rounds and fewer bytes a value."""
+    """The factor of saved bytes: fewer values per round (layers), fewer rounds, fewer bytes per value."""
 
     layers: Fraction
     rounds: Fraction
@@ -64,7 +64,7 @@ class ByteGain:
 
 
 def gain_over(baseline: Attempt[Fraction], method: Attempt[Fraction]) -> ByteGain | None:
-    """The method's gain, whose total is exactly the ratio of bytes; None where a side sends nothing."""
+    """The method's gain; its total is exactly the ratio of bytes. None if a side sends nothing."""
     if not (baseline.bytes and method.bytes):
         return None
     layers = (baseline.values / baseline.rounds) / (method.values / method.rounds)
@@ -73,7 +73,7 @@ def gain_over(baseline: Attempt[Fraction], method: Attempt[Fraction]) -> ByteGai
 
 
 def factors(gain: ByteGain | None) -> Iterator[tuple[str, float]]:
-    """The whole gain and its factors, by their names in a frame; nothing without one."""
+    """The total gain and its factors, by their names in a frame; {} without a gain."""
     if gain is not None:
         values = {"gain": gain.total} | {f"gain_{name}": value for name, value in vars(gain).items()}
         yield from ((name, float(value)) for name, value in values.items())

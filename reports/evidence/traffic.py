@@ -1,6 +1,6 @@
-"""Traffic: bytes as the ledger counted them, or as shapes give them, in the directions that a paper counts.
+"""Traffic: bytes from the ledger or from shapes, in the directions that a paper counts.
 
-The only file that reads ledgers, rounds' bytes and wire plans.
+No other file reads ledgers, rounds' bytes and wire plans.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("u
 
 
 def turns_of(record: RunResult, work: Work) -> list[list[Turn]]:
-    """What each client exchanged and computed in each round, by the ledger and by shapes; without set-up.
+    """Each client's traffic and computation in each round, from the ledger and shapes; without set-up.
 
-    Where a round exchanges activations, the clients that send them train; elsewhere all of its cohort do.
+    If a round exchanges activations, the clients that send them train; otherwise the whole cohort does.
     """
     sums: dict[int, dict[int, Counter[str]]] = {entry.round: {} for entry in record.rounds}
     splits = {(row.round, row.client) for row in record.ledger if row.kind == "activations"}
@@ -66,7 +66,7 @@ def turns_of(record: RunResult, work: Work) -> list[list[Turn]]:
 
 
 def whole_run(record: RunResult, request: Request) -> list[list[Turn]] | None:
-    """The rounds of a run after those of its earlier runs; None where a record or a number of operations is missing."""
+    """The rounds of a run after those of its earlier runs; None if a record or a number of operations is missing."""
     rounds = list[list[Turn]]()
     for stage in all_stages(record, request.find) or ():
         work = shapes.derive_work(stage.cell)
@@ -77,7 +77,7 @@ def whole_run(record: RunResult, request: Request) -> list[list[Turn]] | None:
 
 
 def carried(record: RunResult) -> Iterator[LedgerEntry]:
-    """A record's ledger summed over clients, by direction and kind: the set-up as round 0, all rounds as round 1."""
+    """A record's ledger, summed over clients, by direction and kind: set-up as round 0, all rounds as round 1."""
     ledger = pd.DataFrame(record.ledger, columns=LedgerEntry._fields)
     ledger["round"] = ledger["round"].clip(upper=1)
     sums = ledger.groupby(["round", "direction", "kind"])[["values", "bytes", "messages"]].sum()
@@ -87,13 +87,13 @@ def carried(record: RunResult) -> Iterator[LedgerEntry]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a cell's runs sent and took: means over seeds; payload bytes are summed over clients.
+    """A cell's bytes and seconds: means over seeds; payload bytes are summed over clients.
 
-    seeds: 0 where bytes are derived. round_bytes, run_bytes: of a round and of the whole run, in the directions of the
-    paper's convention. round_up, round_down, up_bytes, down_bytes: the same by direction. A whole run includes the
-    earlier runs from which it starts; its round is that of the stage whose rounds send most. setup_bytes: sent once,
-    before the first round, and in none of the others. kinds: kind of payload -> its bytes, of both directions. rounds,
-    test_examples, train_seconds: of the last stage; train_seconds is None where no record holds them.
+    seeds: 0 for derived bytes. round_bytes, run_bytes: of a round and of the whole run, in the directions of the
+    paper's convention. round_up, round_down, up_bytes, down_bytes: the same by direction. A whole run includes its
+    earlier runs; its round is from the stage that sends most. setup_bytes: sent once, before the first round; not part
+    of the others. kinds: kind of payload -> its bytes in both directions. rounds, test_examples, train_seconds: of the
+    last stage; train_seconds is None if no record has them.
     """
 
     seeds: int
@@ -115,9 +115,9 @@ class Cost:
 
 
 def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult], find: Find) -> Cost | None:
-    """The mean cost of one cell's records, with all earlier runs from which they start (see `all_stages`).
+    """The mean cost of one cell's records, with all earlier runs (see `all_stages`).
 
-    None without records, or where that of an earlier run is missing.
+    None without records, or if the record of an earlier run is missing.
     """
     runs = [stages for record in records if (stages := all_stages(record, find))]
     if not runs or len(runs) < len(records):
@@ -154,7 +154,7 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
 def client_traffic(records: Sequence[RunResult]) -> dict[str, float] | None:
     """Payload bytes of one client in a round: means over clients, rounds and seeds; setup_bytes: once, to one client.
 
-    None where there are no records.
+    None without records.
     """
     if not records:
         return None
@@ -174,9 +174,9 @@ def last_round(records: Sequence[RunResult]) -> dict[str, float]:
 
 
 def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost | None:
-    """All rounds of the paper's own encoder on the first task; None where shapes alone do not give them.
+    """All rounds of the paper's encoder on the first task; None if shapes alone do not determine them.
 
-    texts: training examples of all clients together, where bytes depend on them.
+    texts: training examples of all clients together, if bytes depend on them.
     """
     plan = request.plan(row, texts=texts)
     if plan is None:
@@ -194,9 +194,9 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
 
 
 def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[list[Turn]] | None:
-    """What each client exchanges and computes in each round of the paper's own encoder on the first task, by shapes.
+    """Each client's traffic and computation per round for the paper's encoder on the first task, by shapes.
 
-    None where shapes alone do not give it. texts: training examples of all clients together, split evenly.
+    None if shapes alone do not determine them. texts: training examples of all clients together, split evenly.
     """
     cell = request.benchmark.cell(row, request.columns[0], request.paper_scale, 0)
     plan, work = request.plan(row, texts=texts), shapes.derive_work(cell)
@@ -216,13 +216,13 @@ def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[
 
 
 def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:
-    """The parts of the paper's own encoder under a row's head; None where they are not derived."""
+    """The sizes of the paper's encoder with a row's head; None if they are not derived."""
     plan = request.plan(row, texts=texts)
     return plan.sizes if plan else None
 
 
 def gains_over(costs: Mapping[str, Cost], baselines: Iterable[Row]) -> dict[str, dict[str, float]]:
-    """Row id -> baseline's row id -> its bytes over the row's, of the costs that are known; both directions."""
+    """Row id -> baseline's row id -> its bytes over the row's, for known costs, in both directions."""
     bases = {base.id: costs[base.id].total_bytes for base in baselines if base.id in costs}
     return {
         name: {base: size / cost.total_bytes for base, size in bases.items()} if cost.total_bytes else {}

@@ -1,1 +1,1 @@
-"""The first page: how far every paper is reproduced, and what was found."""
+"""The first page: the state of each paper's reproduction, and the findings."""

@@ -1,4 +1,4 @@
-"""Score against bytes: what every method of a table reaches on one task, and what its clients send in a round."""
+"""Score against bytes: each method's score on one task, and its clients' bytes per round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reports.evidence.scores import known, scores_of
 from reports.evidence.traffic import measured_cost
 from reports.pages.plots import finish, method_mark, new_figure, tidy
 
-_TEXT = 0.052  # of the height of the axes: a label, with the room around it
+_TEXT = 0.052  # height of a label with its margin, as a share of the axes
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Mark:
     """One method on one task.
 
     Args:
-        scores: One a seed, in the metric's unit.
-        round_bytes: Sent up in a round by all clients together; of a row that starts from another one, the larger.
-        up_bytes: Sent up in the whole run and the runs from which it starts.
+        scores: One per seed, in the metric's unit.
+        round_bytes: Sent up per round by all clients together; for a row with an earlier run, the larger number.
+        up_bytes: Sent up in the whole run and its earlier runs.
         total_bytes: Sent up and down.
         cell_id: Of the first record.
     """
@@ -41,7 +41,7 @@ class Mark:
 
 
 def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
-    """The methods of a table that were run on a task, without those whose earlier runs have no record."""
+    """A table's methods with runs on a task, without methods whose earlier runs lack a record."""
     for row in request.rows:
         records = request.records_of(row, column)
         values = known(scores_of(records, score).at()) if records else ()
@@ -51,9 +51,9 @@ def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
 
 
 def spread_out(places: Sequence[float], room: float) -> list[float]:
-    """Places of labels that keep their order and have this room between them, each as near as can be to its own."""
+    """Positions of labels, in order and with this distance, each as close as possible to its own position."""
     order = sorted(range(len(places)), key=places.__getitem__)
-    blocks: list[tuple[list[int], float]] = []  # labels that touch, and the place of the lowest
+    blocks: list[tuple[list[int], float]] = []  # labels that touch, and the position of the lowest one
     for label in order:
         blocks.append(([label], places[label]))
         while len(blocks) > 1 and blocks[-2][1] + room * len(blocks[-2][0]) > blocks[-1][1]:
@@ -66,13 +66,13 @@ def spread_out(places: Sequence[float], room: float) -> list[float]:
 
 
 def front_picture(request: Request, column: Column, score: str, baseline: str, reference: str) -> Figure:
-    """Points above a row that sends nothing, against the bytes of a round; a mark a method, labelled at the mark.
+    """The gain over a row that sends nothing, against the bytes per round; one labelled mark per method.
 
     Args:
         request: The table.
         column: Its task.
         score: Such as "test/accuracy".
-        baseline: The row whose bytes are 100 %.
+        baseline: The row with 100 % of the bytes.
         reference: The row that is zero: each client answers its most frequent label.
     """
     zero, marks = request.benchmark.row(reference), list(marks_of(request, column, score))

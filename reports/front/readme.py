@@ -20,7 +20,7 @@ from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
 from reports.pages.text import NOTHING, human_seconds
 
-PAGE_WIDTH = 92  # characters of a table, so that GitHub's 838 points hold it
+PAGE_WIDTH = 92  # characters of a table that fit into GitHub's 838 points
 REPRODUCED = "reproduced"  # the block of a README
 BEGIN, END = f"<!-- {REPRODUCED}:begin -->", f"<!-- {REPRODUCED}:end -->"
 FOLDER = "pages"  # next to a paper's README
@@ -87,7 +87,7 @@ def write_paper(
 
 
 def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> str:
-    """The sentence that a table shows, its picture, its numbers and the notes."""
+    """A table's sentence, picture, numbers and notes."""
     heading, notes = escape(page.request.heading), "\n".join(f"- {escape(note)}" for note in page.notes)
     link = Path(os.path.relpath(picture, folder)).as_posix() if picture else ""
     parts = [
@@ -102,9 +102,9 @@ def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> s
 
 
 def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
-    """What a table shows, in a sentence.
+    """A table's result in one sentence.
 
-    Its finding; or on how many columns each method is among the best; or a decided claim about it.
+    Its finding; or the number of columns in which each method is among the best; or a decided claim about it.
     """
     if page.finding:
         return f"{page.finding[0]}; {page.finding[1]}."
@@ -131,7 +131,7 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
 def _state(
     tables: Sequence[tuple[Page, str]], judged: Sequence[Judgement], findings: Sequence[Finding], files: Iterable[str]
 ) -> str:
-    """What reproduces and what does not, and a line for each table. tables: with the sentence that each shows."""
+    """The paper's state, and a line for each table. tables: with their sentences."""
     if not tables:
         return "Nothing has been run yet."
     parts = []
@@ -162,12 +162,12 @@ def _state(
     labels = "; ".join(f"{scale}: {'; '.join(label for _, label in group)}" for scale, group in scales)
     parts += [f"Scale {labels}.", "\n".join(lines)]
     parts.append(f"[Deviations]({FOLDER}/deviations.md) from the paper, and choices where it is silent.")
-    parts += [f"[Sweeps]({FOLDER}/sweeps.md): what was tried on validation data."] if "sweeps.md" in files else []
+    parts += [f"[Sweeps]({FOLDER}/sweeps.md): the settings tried on validation data."] if "sweeps.md" in files else []
     return "\n\n".join(parts)
 
 
 def _trained(page: Page) -> str:
-    """How long all runs of a table trained, without the runs from which they start."""
+    """The training time of all runs of a table, without earlier runs."""
     records = [record for selection in page.request.selections.values() for record in selection.records]
     seconds = sum(record.timing.get("train_seconds", 0.0) for record in records)
     return human_seconds(seconds) if seconds else NOTHING

@@ -1,4 +1,4 @@
-"""How far every paper is reproduced, and the findings that a reader should not miss."""
+"""The state of each paper's reproduction, and the most important findings."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ENCODERS = {DEMO: "tiny encoders on generated data", PAPER: "the papers' encoder
 
 @dataclass(frozen=True)
 class Standing:
-    """How far one paper is reproduced at a scale.
+    """The state of one paper's reproduction at a scale.
 
     Args:
         page: Link to its own page.
         cells: Table or figure -> its cells, and whether each was run: the paper's columns, or all of a study's.
-        studies: What tables that are in no paper show.
-        additions: Columns of ours in the paper's tables, with the number of cells that were run.
+        studies: The results of tables that are in no paper.
+        additions: Our columns in the paper's tables, with the number of finished cells.
     """
 
     paper: Paper
@@ -49,25 +49,25 @@ class Standing:
 
     @property
     def counted(self) -> tuple[int, int]:
-        """Cells run, and all of them."""
+        """The numbers of finished cells and of all cells."""
         return distinct(self.cells.values())
 
 
 def distinct(tables: Iterable[Mapping[str, bool]]) -> tuple[int, int]:
-    """Cells run, and all of them; a cell that several tables show counts once."""
+    """The numbers of finished cells and of all cells; a cell that several tables show counts once."""
     cells = {key: is_run for table in tables for key, is_run in table.items()}
     return sum(cells.values()), len(cells)
 
 
 @dataclass(frozen=True)
 class Headline:
-    """What a reader should not miss.
+    """A finding for the first page.
 
     Args:
-        summary: The finding in words that need no paper.
+        summary: The finding, for readers who do not know the paper.
         about: The claim's quotation, or the check's statement.
-        numbers: What it rests on.
-        claim: The id of the claim, check or study (its table) that it is about; the other two are "".
+        numbers: The evidence.
+        claim: The id of its claim, check or study (its table); the other two are "".
     """
 
     summary: str
@@ -80,7 +80,7 @@ class Headline:
 
 
 def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
-    """Every deviation of some tables once, with the places that have it."""
+    """All deviations of some tables, each once, with its places."""
     places: dict[Deviation, dict[str, None]] = {}
     for table in tables:
         for deviation in table.deviations:
@@ -105,7 +105,7 @@ def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: st
 
 
 def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:
-    """The first page's state: what has been run, the picture, the findings, and a line for each paper."""
+    """The first page's state: the finished runs, the picture, the findings, and a line per paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
     found = [(standing, each) for standing in standings for each in headlines(standing)]
     bullets = [_bullet(standing, each, scale) for standing, each in found[:MOST]]
@@ -137,7 +137,7 @@ def _bullet(standing: Standing, found: Headline, scale: str) -> str:
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
-    """Claims and checks that have a headline, if they are decided, and studies."""
+    """Decided claims and checks with a headline, and studies."""
     for judged in standing.judgements:
         if judged.claim.headline and judged.measured.is_decided:
             summary, numbers = _rendered(judged)
@@ -151,7 +151,7 @@ def headlines(standing: Standing) -> Iterator[Headline]:
 
 
 def _rendered(judged: Judgement) -> tuple[str, str]:
-    """A claim's headline with its numbers: {value} is what decides it here, {published} the same published number."""
+    """A claim's headline with its numbers: {value} is the deciding number here, {published} the published one."""
     ours, theirs = ([one.evidence for one in verdict.shown[:1]] for verdict in (judged.measured, judged.published))
     sides = {"value": ours, "published": theirs}
     values = {name: side[0].value for name, side in sides.items() if side and side[0]}

@@ -1,1 +1,1 @@
-"""Pages: what views make, the notes under them, and renderers, which know pages alone."""
+"""Pages: the results of views, the notes under them, and renderers, which depend only on pages."""

@@ -25,7 +25,7 @@ def draw(figure: Callable[[], Figure], files: Mapping[Path, str]) -> None:
 def write_report(page: Page, folder: Path, draw: Callable[..., None] = draw) -> list[Path]:
     """Write table.md, table.tex, notes.tex, table.csv and the plot as PNG, SVG and PDF, each file atomically.
 
-    draw: what writes the plots, at once or in other processes.
+    draw: writes the plots, at once or in other processes.
     """
     texts = {
         "table.md": markdown(page),

@@ -1,4 +1,4 @@
-"""A page as LaTeX: tables over both columns of a paper, which need booktabs and adjustbox, and the notes."""
+"""A page as LaTeX: the notes, and tables across both columns, which need booktabs and adjustbox."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LATEX = {
     **dict(zip("−²½", ("$-$", "$^2$", r"$\frac{1}{2}$"), strict=True)),
 }
 _HAS_GLYPH = 0x17F  # Latin letters up to here are in every LaTeX font
-_LONG = 36  # characters of a label that is set as a paragraph
+_LONG = 36  # longer labels are set as paragraphs
 _POWER = re.compile(r"\b(F1|10)\^(\w+)")
-_SEEDS = re.compile(r" \((\d+)\)$")  # behind a standard deviation, where numbers of seeds differ
+_SEEDS = re.compile(r" \((\d+)\)$")  # after a standard deviation, if numbers of seeds differ
 _BOX = r"max width=\textwidth, max totalheight=0.85\textheight"
 
 
 def _character(character: str) -> str:
-    """One character as LaTeX; one that common fonts lack as its code point, so that every text compiles."""
+    """One character as LaTeX; as its code point if common fonts lack it, so every text compiles."""
     if character in _LATEX:
         return _LATEX[character]
     if "α" <= character <= "ω" and character not in "ος":
@@ -39,7 +39,7 @@ def _character(character: str) -> str:
 
 
 def latex_escape(text: str) -> str:
-    """Text that LaTeX sets unchanged; powers and F1^PN as formulas."""
+    """Text escaped for LaTeX; powers and F1^PN become formulas."""
     parts = _POWER.split(text)  # text, base, exponent, text, …
     found = ["".join(map(_character, part)) for part in parts[::3]]
     powers = [
@@ -49,7 +49,7 @@ def latex_escape(text: str) -> str:
 
 
 def _filled(grid: Grid) -> Grid:
-    """The grid without lines and columns that have no number; a method's scores are one line."""
+    """The grid without lines and columns that lack numbers; a method's scores are one line."""
     empty = {"", NOTHING, NOT_RUN}
     lines = {group.name: [line for line in group.lines if not empty.issuperset(line.cells)] for group in grid.groups}
     filled = (group for group in grid.groups if lines[group.name])
@@ -73,7 +73,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _labelled(group: Group, label: str) -> Line | None:
-    """A group's line of that label, whatever stands behind it in brackets."""
+    """A group's line with that label, ignoring brackets after it."""
     return next((line for line in group.lines if line.label.partition(" (")[0] == label), None)
 
 
@@ -92,7 +92,7 @@ def _score(line: Line, spread: Line | None, place: int) -> str:
 
 
 def _of_scores(grid: Grid) -> Iterator[str]:
-    """A line for each method: what is reproduced, and next to it what is reported, where a column has any of it."""
+    """A line per method: our number, and next to it the reported one in columns that have one."""
     wide = _wide(grid)
     for texts in _stacked(grid.headers):
         headers = zip(wide, map(latex_escape, texts), strict=True)
@@ -138,7 +138,7 @@ def _has_scores(grid: Grid) -> bool:
 
 
 def tabular(grid: Grid) -> str:
-    """A grid as one tabular environment, without its title: of scores a line a method, else line by line."""
+    """A grid as one tabular environment without its title: one line per method for scores, else line by line."""
     if _has_scores(grid):
         columns, body = f"l{'r' * (len(grid.headers) + sum(_wide(grid)))}", _of_scores(grid)
     else:

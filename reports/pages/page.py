@@ -1,4 +1,4 @@
-"""A page: what one benchmark shows at one scale: tables, notes, the numbers in long form, a figure."""
+"""A page of one benchmark at one scale: tables, notes, the numbers in long form, a figure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ TYPES = {  # a pandas type that holds missing values -> fields of tables
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a method: what its numbers are, and one text a column.
+    """One line of a method: a label and one text per column.
 
-    best: by column, which of the numbers between slashes are the best ones; () where no number is marked.
+    best: by column, the positions of the best numbers between slashes; () if no number is marked.
     """
 
     label: str
@@ -39,7 +39,7 @@ class Line:
     best: tuple[tuple[bool, ...], ...] = ()
 
     def text(self, place: int, plain: Callable[[str], str], bold: Callable[[str], str]) -> str:
-        """A cell as a renderer writes it: the best numbers bold, in every format by the same marks."""
+        """A cell's text with the best numbers marked as bold."""
         marks = self.best[place] if self.best else ()
         if not any(marks):
             return plain(self.cells[place])
@@ -59,7 +59,7 @@ class Group:
 class Grid:
     """A table: a title, headers of one or more lines each, and a group of lines for each method.
 
-    stub: heads the names of the groups. is_whole: its columns are read against each other, so it is never split.
+    stub: the heading above the groups' names. is_whole: its columns are compared with each other, so it is never split.
     """
 
     title: str
@@ -82,8 +82,8 @@ class Grid:
 class Page:
     """Tables, the notes under them, the numbers in long form, and a figure if there is one.
 
-    ranks: whether the page is about the methods' scores, so that one method is the best. finding: what was measured
-    and its numbers, for the first page. conclusions: sentences above the tables.
+    ranks: whether the page shows the methods' scores, so one method is the best. finding: the result and its numbers,
+    for the first page. conclusions: sentences above the tables.
     """
 
     request: Request
@@ -97,7 +97,7 @@ class Page:
 
     @property
     def run(self) -> int:
-        """Cells with a record, of any column."""
+        """Cells with a record, in any column."""
         return self.request.cells_run(self.request.columns)[0]
 
     @property
@@ -111,7 +111,7 @@ def one_line(name: str, cells: Iterable[str], label: str = "") -> Group:
 
 
 def keys_of(request: Request, row: Row | None = None, column: Column | None = None) -> dict[str, JSON]:
-    """What a line of the long form says of its table, row and column, by KEYS."""
+    """The long form's fields for table, row and column, by KEYS."""
     benchmark, scale = request.benchmark, request.scale
     columns = request.columns if column is None else (column,)
     keys: dict[str, JSON] = {"benchmark": benchmark.id, "place": benchmark.place}

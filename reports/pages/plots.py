@@ -1,4 +1,4 @@
-"""What all figures share: dot plots, colours, marks, captions, and files with the same bytes for the same numbers."""
+"""Shared parts of figures: dot plots, colours, marks, captions, and files with equal bytes for equal numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 LEVELS = ("--", ":", "-.")
 HOLLOW: Any = {"marker": "D", "markerfacecolor": "none"}
-# Fixed, or every drawing of the same numbers would be another file.
+# Fixed, so that equal numbers give equal files.
 _STYLE: Any = {
     "svg.hashsalt": "reports",
     "svg.fonttype": "none",  # text stays text, there and in PDF
@@ -62,7 +62,7 @@ _STYLE: Any = {
 _CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
 KINDS = tuple(_CANVASES)
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
-_DECADES = 30.0  # from this ratio on, values stand on a logarithmic axis
+_DECADES = 30.0  # from this ratio on, the axis is logarithmic
 
 
 def colour_of(method: str) -> str:
@@ -79,7 +79,7 @@ def colour_of(method: str) -> str:
 class Dots:
     """One series of a dot plot. values: name on the axis -> value; whiskers: name -> lower and upper end.
 
-    style: how its marks differ from the other series'; their colour is the method's where none is set.
+    style: of its marks; their colour is the method's unless it is set.
     """
 
     label: str
@@ -90,9 +90,9 @@ class Dots:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel of a dot plot: names from top to bottom. texts: name -> what stands to the right of its line.
+    """A panel of a dot plot: names from top to bottom. texts: name -> text at the right of its line.
 
-    levels: label -> where a vertical line stands.
+    levels: label -> position of a vertical line.
     """
 
     title: str
@@ -103,7 +103,7 @@ class Panel:
 
 
 def dot_plot(heading: str, panels: Sequence[Panel], xlabel: str, caption: str, across: int = 3) -> Figure:
-    """Panels in a grid: a line for each name, a mark for each series; logarithmic where values span decades."""
+    """Panels in a grid: a line for each name, a mark for each series; logarithmic if values span decades."""
     names = max((len(panel.names) for panel in panels), default=1)
     inches = (5.0 if any(panel.texts for panel in panels) else 4.0), 0.7 + 0.26 * names
     figure, axes_of = panels_of(len(panels), across, inches, xlabel, least=6.5, room=1.6, sharey=True)
@@ -143,7 +143,7 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], values: Sequence[float], ratio: float = _DECADES) -> None:
-    """A logarithmic axis where the largest value is so many times the least, with plain numbers at its ticks."""
+    """Make an axis logarithmic if the ratio of its largest to its smallest value is large, with plain tick labels."""
     if values and min(values) > 0 and max(values) > ratio * min(values):
         axes.set(**{f"{which}scale": "log"})
         axis = axes.xaxis if which == "x" else axes.yaxis
@@ -171,7 +171,7 @@ def method_mark(method: str) -> dict[str, Any]:
 
 
 def mark(place: int) -> dict[str, Any]:
-    """Colour and mark of the line that comes at that place."""
+    """Colour and mark of the line at this position."""
     return {"color": PALETTE[place % len(PALETTE)], "marker": MARKS[place % len(MARKS)]}
 
 
@@ -185,9 +185,9 @@ def tidy(axes: Axes, grid: str = "y") -> None:
 def panels_of(
     count: int, across: int, inches: tuple[float, float], xlabel: str, least: float, room: float, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of so many panels in rows of equal length, at most `across` side by side, and xlabel below the lowest.
+    """A figure of panels in rows of equal length, at most `across` per row, with xlabel below the lowest.
 
-    inches: of a panel. least: inches that the figure is wide at least. room: inches above and below the panels.
+    inches: of a panel. least: the figure's smallest width in inches. room: inches above and below the panels.
     """
     down = -(-count // across)
     across = -(-count // down)
@@ -203,24 +203,24 @@ def panels_of(
 def with_points(
     columns: Sequence[Column], has_point: Callable[[Column], bool], why: str = "Not run"
 ) -> tuple[list[Column], str]:
-    """Columns that have a point to draw, or all where none has; and for the caption, which are left out and why."""
+    """Columns with a point to draw, or all without any; and for the caption, the omitted ones with the reason."""
     shown = [column for column in columns if has_point(column)] or list(columns)
     missing = ", ".join(column.name for column in columns if column not in shown)
     return shown, f" {why}: {missing}." if missing else ""
 
 
 def say_not_run(axes: Axes) -> None:
-    """An empty panel that says so."""
+    """Label an empty panel as not run."""
     axes.text(0.5, 0.5, NOT_RUN, transform=axes.transAxes, ha="center", va="center", color="0.35")
 
 
 def digits(value: float) -> str:
-    """A number with three digits, or all of those before the point."""
+    """A number with three digits, or with all digits before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def wrapped(text: str, inches: float, points: float) -> str:
-    """A text broken into lines that fit that many inches at that size."""
+    """A text broken into lines that fit a width in inches at a font size."""
     return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points)), break_on_hyphens=False))
 
 

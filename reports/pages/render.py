@@ -28,7 +28,7 @@ def table_line(cells: Iterable[str]) -> str:
 
 
 def markdown_table(grid: Grid, places: Sequence[int]) -> str:
-    """These columns of a grid as a Markdown table, without the title."""
+    """Some columns of a grid as a Markdown table, without the title."""
     headers = ["<br>".join(escape(text) for text in grid.headers[place] if text) for place in places]
     lines = [table_line([escape(grid.stub), " ", *headers]), table_line([":--", ":--", *["--:"] * len(headers)])]
     for group in grid.groups:
@@ -40,7 +40,7 @@ def markdown_table(grid: Grid, places: Sequence[int]) -> str:
 
 
 def titled_table(grid: Grid, width: int | None = None) -> str:
-    """A grid as Markdown under its title, split between columns where it is wider than this many characters."""
+    """A grid as Markdown under its title, split between columns if it is wider than `width` characters."""
     parts = [list(range(len(grid.headers)))] if width is None or grid.is_whole else _parts(grid, width, _NAME)
     return "\n\n".join([f"**{escape(grid.title)}**", *(markdown_table(grid, places) for places in parts)])
 
@@ -54,7 +54,7 @@ def markdown(page: Page) -> str:
 
 
 def cut(widths: Sequence[int], room: int, most: int) -> list[list[int]]:
-    """Columns in parts that fit a width, with at most so many in each; a part is a list of column numbers."""
+    """Columns in parts that fit a width, with a limited number in each; a part is a list of column numbers."""
     parts: list[list[int]] = [[]]
     for place, needed in enumerate(widths):
         if parts[-1] and (len(parts[-1]) == most or sum(widths[p] for p in parts[-1]) + needed > room):
@@ -64,7 +64,7 @@ def cut(widths: Sequence[int], room: int, most: int) -> list[list[int]]:
 
 
 def _parts(grid: Grid, width: int, longest: int | None = None) -> list[list[int]]:
-    """Columns in parts of that width; longest: characters of a name before it wraps, None for never."""
+    """Columns in parts of this width; longest: characters of a name before it wraps; None: never."""
     fixed = max((len(group.name[:longest]) for group in grid.groups), default=0) + 2 * _MARGIN
     room = width - fixed - max((len(line.label) for line in grid.lines), default=0)
     widths = [_MARGIN + needed for needed in grid.widths()]
@@ -73,7 +73,7 @@ def _parts(grid: Grid, width: int, longest: int | None = None) -> list[list[int]
 
 
 def terminal_tables(page: Page, width: int) -> Iterator[Table]:
-    """The tables of a page, split between columns where they are wider than the terminal."""
+    """The tables of a page, split between columns if they are wider than the terminal."""
 
     def plain(text: str) -> str:
         return text.replace("[", r"\[")
@@ -101,7 +101,7 @@ def terminal_tables(page: Page, width: int) -> Iterator[Table]:
 
 
 def print_page(page: Page, console: Console, tables: bool = True, notes: bool = True) -> None:
-    """Print the tables and the notes under them, or one of both."""
+    """Print the tables, the notes under them, or both."""
     if tables and page.conclusions:
         console.print(Text(" ".join(page.conclusions)))
     for table in terminal_tables(page, console.width) if tables else ():

@@ -1,4 +1,4 @@
-"""The words of a page: numbers, names and units as text, and the notes under tables."""
+"""The texts of a page: numbers, names and units, and the notes under tables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
 
 DAGGER = "†"  # marks a row that the paper does not print
-DERIVED = "≈"  # marks what rests on a number that the paper does not print, but that follows from its text
+DERIVED = "≈"  # marks a number that the paper does not print, but that follows from its text
 NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
-REPRODUCED, REPORTED = "reproduced", "reported"  # ours, and what the paper prints or implies
-_LISTED = 10  # clients whose numbers a note lists one by one
-ONE_TIME = ("one-time model", "distribution")  # what is sent before the first round, as a header
+REPRODUCED, REPORTED = "reproduced", "reported"  # our number, and the number that the paper prints or implies
+_LISTED = 10  # largest number of clients that a note lists one by one
+ONE_TIME = ("one-time model", "distribution")  # header for the bytes before the first round
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
     "lite": "reported values are not comparable in level: other encoder/scale; judged by orderings",
@@ -39,17 +39,17 @@ _AT_ROUND = {
 
 
 def row_name(row: Row) -> str:
-    """The method's name, with a dagger where it is not in the paper."""
+    """The method's name, with a dagger if it is not in the paper."""
     return row.name if row.printed else f"{row.name} {DAGGER}"
 
 
 def dagger_note(rows: Sequence[Row]) -> str:
-    """What the dagger means, where one of the rows has it."""
+    """The meaning of the dagger, if one of the rows has it."""
     return "" if all(row.printed for row in rows) else f" {DAGGER} not in the paper."
 
 
 def marked(text: str, is_derived: bool) -> str:
-    """A text that says where it rests on a derived number; a dash stays one."""
+    """A text with a mark if its number is derived; a dash stays a dash."""
     return f"{DERIVED} {text}" if is_derived and text != NOTHING else text
 
 
@@ -60,9 +60,9 @@ def human_bytes(count: float, gigabyte: int = 10**9) -> str:
 
 
 def in_one_unit(sizes: Sequence[float], gigabyte: int = 10**9, places: int = 2) -> list[str]:
-    """Bytes of one comparison in the unit that suits the largest, with two digits at least.
+    """Bytes of one comparison in the largest one's unit, with at least two digits.
 
-    A number of less than a ten-thousandth of the unit, such as a few labels next to a model, has its own unit.
+    A number below a ten-thousandth of the unit, such as a few labels next to a model, has its own unit.
     """
     size, name = byte_unit(max(sizes, default=0) / 10, gigabyte)
 
@@ -82,42 +82,42 @@ def human_seconds(seconds: float) -> str:
 
 
 def number(value: float | None, sign: str = "", places: int = 2) -> str:
-    """A number with so many decimals; a dash for none."""
+    """A number with the given decimals; a dash for None."""
     return NOTHING if value is None else f"{printed(value, places=places):{sign}}".replace("-", "−")
 
 
 def with_interval(
     value: float | None, interval: Sequence[float] | None, sign: str = "", places: int = 2, between: str = " "
 ) -> str:
-    """A number, and behind it the interval that it has."""
+    """A number followed by its interval, if it has one."""
     return number(value, sign, places) + (f"{between}{in_brackets(interval, sign, places)}" if interval else "")
 
 
 def in_brackets(interval: Sequence[float] | None, sign: str = "", places: int = 2) -> str:
-    """An interval; a dash for none."""
+    """An interval in brackets; a dash for None."""
     return f"[{', '.join(number(end, sign, places) for end in interval)}]" if interval else NOTHING
 
 
 def joined(texts: Iterable[str]) -> str:
-    """The texts of a cell's numbers as a paper prints them, a/b; one dash where there is none at all."""
+    """The texts of a cell's numbers as a paper prints them, a/b; one dash without any number."""
     found = list(texts)
     return NOTHING if set(found) == {NOTHING} else "/".join(found)
 
 
 def seed_counts(counts: Iterable[int]) -> str:
-    """Numbers of seeds for a caption: " (n = 2 to 5)"; nothing without runs."""
+    """Numbers of seeds for a caption: " (n = 2 to 5)"; "" without runs."""
     seeds = sorted({count for count in counts if count})
     return f" (n = {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))})" if seeds else ""
 
 
 def scale_note(request: Request) -> str:
-    """The scale, and what it may be compared with."""
+    """The scale, and with which numbers it is comparable."""
     scale = request.scale
     return f"Scale {scale.id}: {request.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
 
 
 def in_units(columns: Sequence[Column]) -> str:
-    """The unit of the columns' scores in words: " in percent", with those that are plain numbers; or nothing."""
+    """The unit of the columns' scores: " in percent", naming scores that are plain numbers; or ""."""
     plain = [f"{column.name} {score_label(column, column.averaged)}" for column in columns if not unit_of([column])]
     if len(plain) == len(columns):
         return ""
@@ -125,25 +125,25 @@ def in_units(columns: Sequence[Column]) -> str:
 
 
 def over_clients(columns: Sequence[Column]) -> str:
-    """How one score became of the clients': "mean over clients", geometric where the metric says so."""
+    """How clients' scores are averaged: "mean over clients", or geometric for some metrics."""
     kinds = {metric(column.averaged).over_clients for column in columns}
     return " or ".join("mean over clients" if kind == "mean" else f"{kind} mean over clients" for kind in sorted(kinds))
 
 
 def at_round(score_at: str) -> str:
-    """Which round the scores are of, in words."""
+    """The scored round, as text."""
     return _AT_ROUND[score_at]
 
 
 def not_run(request: Request, row: Row, column: Column) -> str:
-    """The text for a cell without numbers: that it was not run, or that it diverged; a dash where it needs no run."""
+    """The text for a cell without numbers: not run, or diverged; a dash if it needs no run."""
     if row.corrects:
         return NOTHING
     return request.selections[row.id, column.task].divergence or NOT_RUN
 
 
 def status(request: Request, row: Row, column: Column) -> str:
-    """What the long form says of a cell: whether it was run, and when its seeds diverged."""
+    """A cell's status in the long form: whether it was run, and when its seeds diverged."""
     divergence = request.selections[row.id, column.task].divergence
     return ", ".join(filter(None, ("run" if request.records_of(row, column) else "", divergence))) or NOT_RUN
 
@@ -171,7 +171,7 @@ def notes_under(
 
 
 def _evidence_notes(request: Request) -> Iterator[str]:
-    """Which columns are evidence of an ordering and which are not, and how well the encoder learns."""
+    """The columns that are, and are not, evidence for an ordering, and how well the encoder learns."""
     names, reference = {column.task: column.name for column in request.columns}, home(request.benchmark).yardstick
     for yardstick in {
         each.of: each for each in (reference, *(row.yardstick or reference for row in request.rows))
@@ -191,7 +191,7 @@ def _evidence_notes(request: Request) -> Iterator[str]:
 
 
 def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
-    """Notes about the data, settings and machines of each column, and where the scale deviates from the paper.
+    """Notes about each column's data, settings and machines, and the scale's deviations from the paper.
 
     cells: the view's own notes about single cells.
     """
@@ -209,7 +209,7 @@ def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
 
 
 def _column_notes(request: Request, column: Column) -> Iterator[str]:
-    """What a reader should know of a column's data, splits and settings, and of its cells' records."""
+    """Notes about a column's data, splits and settings, and its cells' records."""
     by_row = [(row, request.records_of(row, column)) for row in request.rows]
     records = [record for _, found in by_row for record in found]
     data = [record.inputs["data"] for record in records]
@@ -240,7 +240,7 @@ def _column_notes(request: Request, column: Column) -> Iterator[str]:
 
 
 def _record_notes(request: Request, column: Column) -> Iterator[str]:
-    """Which records of a column's cells were left out, and which seeds diverged."""
+    """The records of a column's cells that were left out, and the seeds that diverged."""
     for row in request.rows:
         selection, cell = request.selections[row.id, column.task], f"{row.name}, {column.name}"
         if selection.left_out:
@@ -253,7 +253,7 @@ def _record_notes(request: Request, column: Column) -> Iterator[str]:
 
 
 def _overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> Iterator[str]:
-    """How many scored examples share their first text with a training example, over the records that measured it.
+    """The number of scored examples that share their first text with a training example, over records that have it.
 
     A record's `partition["overlap"][evaluation]` holds numbers of examples: "examples" that are scored, "shared" with
     the first text of an example on which some client trains, and "opposite", those whose text has mostly another label
@@ -271,7 +271,7 @@ def _overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> I
 
 
 def _cut_note(name: str, part: str, records: Sequence[RunResult]) -> Iterator[str]:
-    """How many texts of a part lost their end, in all and by client, in the run of the first seed that has such texts.
+    """The number of truncated texts of a part, in total and by client, in the first seed's run that has any.
 
     A record's `partition["cut"][part]` has a number of texts for each client, or one number for a central set.
     """
@@ -288,7 +288,7 @@ def _cut_note(name: str, part: str, records: Sequence[RunResult]) -> Iterator[st
 
 
 def _is_retrained(records: Sequence[RunResult]) -> bool:
-    """Whether the earlier stage of these runs was trained more than once."""
+    """Whether these runs' earlier stage was trained more than once."""
     stages = {(r.cell.initial.spec_id, r.inputs["initial"]["digest"]) for r in records if r.cell.initial is not None}
     return len(stages) > len({stage for stage, _ in stages})
 

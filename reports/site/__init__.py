@@ -1,1 +1,1 @@
-"""The site: one folder of pages that shows everything that records, claims and audits say, without a server."""
+"""The site: one folder of pages with all records, claims and audits, readable without a server."""

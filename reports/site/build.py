@@ -1,4 +1,4 @@
-"""Write the site: a folder that opens from a file, without a server and without any outside request."""
+"""Write the site: a folder that opens as a file, without a server or outside requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARK = "site.json"  # marks a folder as a site, so that the next one may replace
 
 
 def require_replaceable(out: Path) -> None:
-    """Raise ReportError if a folder holds anything but an older site."""
+    """Raise ReportError if a folder contains anything but an older site."""
     if out.exists() and not (out.is_dir() and ((out / MARK).is_file() or not any(out.iterdir()))):
         raise ReportError(
             f"{out}: expected an empty folder, or one with a site, found other files: name another folder with --out"
@@ -30,7 +30,7 @@ def require_replaceable(out: Path) -> None:
 
 
 def build(site: SiteData, out: Path) -> tuple[Path, int, int]:
-    """Write the whole site into a folder, replacing an older site; ReportError if the folder holds anything else.
+    """Write the whole site into a folder, replacing an older site; ReportError if the folder contains anything else.
 
     Returns:
         Its first page, the number of pages, and the bytes of all files.
@@ -64,7 +64,7 @@ def _contents(site: SiteData) -> Iterator[tuple[str, bytes]]:
     pages = (overview, profile_page, paper_pages, table_pages, cell_pages)
     texts = chain.from_iterable(part(site) for part in pages)
     yield from ((path, text.encode()) for path, text in texts)
-    for record in site.records:  # the file itself, as its checksum is of that file
+    for record in site.records:  # the file itself, because its checksum refers to it
         yield f"records/{record.file_name}", ((record.folder or Path()) / record.file_name).read_bytes()
     mark = {"records": len(site.records), "scales": site.scales, "revision": site.revision}
     yield MARK, f"{json.dumps(mark, indent=1)}\n".encode()

@@ -1,4 +1,4 @@
-"""The page of one record: what was run, what it reached and sent, and the command that repeats it."""
+"""The page of one record: its definition, scores, bytes, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shown = tuple[str, str, str]  # text, name, note
 
 
 def cell_pages(site: SiteData) -> Iterator[tuple[str, str]]:
-    """A page a record, and a script of curves for all seeds of a cell."""
+    """One page per record, and one script with the curves of all seeds per cell."""
     written = set()
     for record in site.records:
         places = site.places.get(record.cell_id, ())
@@ -36,7 +36,7 @@ def cell_pages(site: SiteData) -> Iterator[tuple[str, str]]:
 
 
 def _curves(every: Sequence[RunResult]) -> Chart:
-    """Every score after each round, a line a seed; the page colours its own."""
+    """Every score after each round, one line per seed; the page highlights its own."""
     names = score_names(max(every, key=lambda record: len(record.rounds)))
     values = [
         {"panel": name, "method": f"seed {record.cell.seed}", "round": place, "value": value, "ours": True}
@@ -96,7 +96,7 @@ def score_names(record: RunResult) -> tuple[str, ...]:
 
 
 def title_of(score: str) -> str:
-    """A score in words: "F1, test", with its unit."""
+    """A score's title, such as "F1, test", with its unit."""
     found, evaluation = metric(score), score.rpartition("/")[0]
     where = "test, all clients' examples together" if evaluation == POOLED else evaluation
     return ", ".join(filter(None, (found.label, where))) + (f" ({found.unit})" if found.unit else "")
@@ -108,7 +108,7 @@ def _by_round(record: RunResult) -> dict[str, list[float | None]]:
 
 
 def _reached(record: RunResult) -> Iterator[Shown]:
-    """The scores at the round that counts, with the test set's sampling error."""
+    """The scores in the scored round, with the test set's sampling error."""
     for name in score_names(record):
         if name != TRAIN_LOSS and not record.diverged:
             found = scores_of([record], name)
@@ -118,7 +118,7 @@ def _reached(record: RunResult) -> Iterator[Shown]:
 
 
 def _costs(record: RunResult, find: Find) -> Iterator[Shown]:
-    """What the run sent, with the earlier runs from which it starts, and how long it took."""
+    """The bytes and time of the run, including its earlier runs."""
     stage, whole = stage_bytes(record), run_bytes(record, find)
     for name, own, sent in zip(("uplink", "downlink"), stage, whole or stage, strict=True):
         note = "all rounds and clients"
@@ -127,7 +127,7 @@ def _costs(record: RunResult, find: Find) -> Iterator[Shown]:
         elif len(all_stages(record, find) or ()) > 1:
             note += f", with the earlier run from which it starts; {human_bytes(own)} in this stage"
         yield human_bytes(sent), name, note
-    yield human_bytes(record.setup_bytes), "one-time model distribution", "once, in none of the others"
+    yield human_bytes(record.setup_bytes), "one-time model distribution", "once, not in the other numbers"
     rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
     yield str(len(record.rounds)), "rounds", rounds
     if "train_seconds" in record.timing:
@@ -149,7 +149,7 @@ def _ledger(record: RunResult) -> html.Sheet:
 
 
 def _clients(record: RunResult) -> html.Sheet:
-    """Each client: its examples, the shares of its labels, and its scores at the round that counts."""
+    """Each client's examples, label shares, and scores in the scored round."""
     parts = list(dict.fromkeys(key for client in record.clients for key in client if key != "client"))
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds and not record.diverged else ()
     names = [f"{evaluation}/{name}" for evaluation in (scores[0] if scores else {}) for name in scores[0][evaluation]]
@@ -184,7 +184,7 @@ def _rounds(record: RunResult) -> html.Sheet:
 
 
 def _details(record: RunResult) -> dict[str, str]:
-    """The run's settings, what it read, and where it ran, as its file has them."""
+    """The run's settings, inputs and machine, as in its file."""
     parts = {
         "Settings": record.cell.to_json(),
         "Inputs": dict(record.inputs),

@@ -24,7 +24,7 @@ from reports.views import view_class
 from reports.views.scores import ScoreTable
 
 Chart = dict[str, JSON]
-MANY = 5  # methods that send, from which on a panel is not shown earlier for having more
+MANY = 5  # panels with at least this many sending methods are equal in order
 MEASURES = {
     "round": "uplink bytes per round, all clients",
     "up": "uplink bytes of the whole run, all clients",
@@ -39,7 +39,7 @@ def fields(name: str, **more: Any) -> Any:
 
 
 def layered(height: int, layers: Mapping[str, Any]) -> Chart:
-    """A spec of layers. Each shows the values that have its name as a true field, and is left out without values."""
+    """A spec of layers. Each shows the values with its name as a true field, and is left out without values."""
     shown = [
         {"transform": [{"filter": f"datum.{name}"}], "mark": mark, "encoding": encoding}
         for name, (mark, encoding) in layers.items()
@@ -52,7 +52,7 @@ _ROUND = fields("round", title="round", axis={"tickMinStep": 1, "format": "d"})
 _SCORE = fields("value", scale={"zero": False})
 _LOW_TO_HIGH = {"y": {**_SCORE, "field": "low"}, "y2": {"field": "high"}, "color": COLOUR}
 _LINE_TIP = [{"field": "method"}, {"field": "round"}, {"field": "runs"}, {"field": "value", "format": ".2f"}]
-LINES = layered(  # scores after every round: a line a method, ± sd as a band
+LINES = layered(  # scores after every round: one line per method, ± sd as a band
     280,
     {
         "spread": ({"type": "area", "opacity": 0.14}, {"x": _ROUND, **_LOW_TO_HIGH}),
@@ -67,7 +67,7 @@ LINES = layered(  # scores after every round: a line a method, ± sd as a band
 def chart_of(
     spec: Chart, values: Sequence[Mapping[str, JSON]], panels: Sequence[tuple[str, str]] = (), **more: JSON
 ) -> Chart:
-    """What the script needs: a spec without data, all values, and the panels that a reader may choose between.
+    """The script's input: a spec without data, all values, and the panels to choose from.
 
     Args:
         spec: Of Vega-Lite.
@@ -81,7 +81,7 @@ def chart_of(
 
 
 def curves_chart(request: Request) -> Chart | None:
-    """Scores after every round, a line a method: mean over seeds, ± sd as a band; None if nothing was run."""
+    """Scores after every round, one line per method: mean over seeds, ± sd as a band; None without runs."""
     values: list[Chart] = []
     for row, column in product(request.rows, request.columns):
         records = request.records_of(row, column)
@@ -112,14 +112,14 @@ def _spread(of: Metric, centre: float, sd: float | None) -> Chart:
 
 
 def front_scale(scales: Sequence[str]) -> str:
-    """The first scale whose data are real, or else the first."""
+    """The first scale with real data, or the first scale."""
     return next((scale for scale in scales if scale != DEMO), scales[0])
 
 
 def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | None:
     """Score against bytes at the scale of the first page; None without marks.
 
-    One panel for each task of a table, those of many methods and seeds first; no panel where nothing is sent.
+    One panel per task of a table, those with many methods and seeds first; no panel if nothing is sent.
     """
     scale = front_scale(scales)
     panels: dict[str, list[Chart]] = {}
@@ -191,7 +191,7 @@ def _spec() -> Chart:
 
 
 def presets() -> JSON:
-    """The networks and devices that a reader chooses from, and what stays as it is in the tables."""
+    """The networks and devices to choose from, and the settings that stay as in the tables."""
     share = Deployment.utilisation
     return {
         "networks": {name: asdict(network) for name, network in NETWORKS.items()},
@@ -204,7 +204,7 @@ def presets() -> JSON:
 def rounds_of(request: Request, row: Row, column: Column) -> list[JSON]:
     """For each seed the distinct rounds of a run with its earlier ones: how many, and the numbers of each `Turn`.
 
-    Empty where the operations of a method are unknown.
+    Empty if the operations of a method are unknown.
     """
     runs = [whole_run(record, request) for record in request.records_of(row, column)]
     return [

@@ -1,4 +1,4 @@
-"""How pages are made: where each lies, tables of entries, and the templates that escape every value."""
+"""How pages are made: addresses, tables of entries, and templates that escape every value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reports.pages.text import DAGGER, NOTHING, human_bytes, number
 
 SITE_NAME = "Federated BERT, reproduced"
 INDEX, PROFILES, RECORDS = "index.html", "profiles.html", "records.html"
-# A script cannot hold the end of a script element, nor two line ends that old parsers know.
+# A script must not contain the end of a script element, nor two line ends of old parsers.
 _ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
@@ -59,8 +59,8 @@ class Entry:
     """A cell of a table.
 
     Args:
-        sort: What a number is sorted by; "" for a text.
-        note: In small below the text, such as the published value.
+        sort: The sort key of a number; "" for a text.
+        note: Small text below, such as the published value.
         kind: "best", "open" (not run, diverged), "wrap" (a long text), "row" (a method's name with its colour), "code".
     """
 
@@ -74,7 +74,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table. headers: each with a second line or ""; filters: the headers by whose texts lines are hidden."""
+    """A table. headers: each with a second line or ""; filters: the headers with choices that hide lines."""
 
     headers: tuple[tuple[str, str], ...]
     lines: tuple[tuple[Entry, ...], ...]
@@ -82,7 +82,7 @@ class Sheet:
 
     @property
     def is_number(self) -> list[bool]:
-        """Whether each column holds numbers."""
+        """Whether each column has numbers."""
         return [any(line[place].sort for line in self.lines) for place in range(len(self.headers))]
 
     @property
@@ -133,7 +133,7 @@ def scored(score: str, value: float | None, label: bool = False) -> Entry:
 
 
 def script_json(value: JSON) -> str:
-    """JSON that may stand inside a script element."""
+    """JSON that is safe inside a script element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_ESCAPED)
 
 
@@ -176,5 +176,5 @@ def vega_bundle() -> str:
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # A page that inlines the script must not meet the end of a script element in it.
+    # The script must not contain the end of a script element, as a page may inline it.
     return bundle.replace("</script", "<\\/script")

@@ -35,7 +35,7 @@ def overview(site: SiteData) -> Iterator[tuple[str, str]]:
 
 
 def _tiles(site: SiteData) -> list[tuple[str, str]]:
-    """Numbers and what they count."""
+    """Counts with their labels."""
     scale = site.scales[0]
     standings = [dossier.standings[scale] for dossier in site.dossiers if scale in dossier.standings]
     run, of = (sum(each.counted[place] for each in standings) for place in (0, 1))
@@ -53,7 +53,7 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
 
 
 def _papers(site: SiteData) -> int:
-    """The papers that are run again; a suite of ours has no table of a paper."""
+    """The reproduced papers; our suites have no table of a paper."""
     return sum(any(table.is_printed for table in dossier.tables) for dossier in site.dossiers)
 
 
@@ -83,7 +83,7 @@ def _records(site: SiteData) -> html.Sheet:
 
 
 def _line(site: SiteData, record: RunResult) -> list[html.Entry | str]:
-    """A record, with the bytes of the runs from which it starts; a dash where their records are missing."""
+    """A record, with the bytes of its earlier runs; a dash if their records are missing."""
     places, sent = site.places.get(record.cell_id, ()), run_bytes(record, site.find)
     first = places[0] if places else None
     score = html.Entry(record.divergence or NOTHING)

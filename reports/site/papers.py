@@ -50,7 +50,7 @@ def _tables(dossier: Dossier) -> html.Sheet:
 
 
 def _effort(dossier: Dossier) -> str:
-    """What the records of a paper took, each run once."""
+    """The effort of a paper's records, counting each run once."""
     cells = [selection for request in dossier.requests for selection in request.selections.values()]
     records = {record.cell_id: record for cell in cells for record in (*cell.records, *cell.diverged)}.values()
     if not records:
@@ -75,7 +75,7 @@ def _result(standing: Standing) -> str:
 
 
 def _claims(dossier: Dossier) -> dict[str, Any]:
-    """By scale, with the claims that are decided first, and the tables that each claim speaks of."""
+    """The claims by scale, decided ones first, with the tables of each claim."""
     pages = {request.benchmark.id: (request.benchmark.place, html.table_page(request)) for request in dossier.requests}
     scales = []
     for standing in dossier.standings.values():

@@ -25,9 +25,9 @@ from reports.views import view_class
 from reports.views.scores import ScoreTable
 
 RESAMPLES = 1000
-FEWEST_TASKS = 3  # below that, nothing is said about "tasks"
+FEWEST_TASKS = 3  # fewer tasks give no statement about "tasks"
 STEPS = 61
-Runs = dict[str, dict[str, np.ndarray]]  # method -> task -> scores in percent, one a seed, higher is better
+Runs = dict[str, dict[str, np.ndarray]]  # method -> task -> scores in percent, one per seed, higher is better
 
 
 def profile_page(site: SiteData) -> Iterator[tuple[str, str]]:
@@ -48,7 +48,7 @@ def profile_page(site: SiteData) -> Iterator[tuple[str, str]]:
 
 
 def runs_of(request: Request) -> Runs:
-    """The scores of the methods that were run on the same three tasks or more; {} for fewer than two methods."""
+    """The scores of methods that share at least three tasks; {} for fewer than two methods."""
     view = view_class(request.benchmark)
     if not (issubclass(view, ScoreTable) and view.averages):
         return {}
@@ -70,14 +70,14 @@ def _scores(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, 
 
 
 def _common(sets: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The tasks on which two methods or more can be compared in the most cells."""
+    """The set of tasks that compares two or more methods in the most cells."""
     options = {one & other for one, other in combinations(sets, 2)}
     sizes = {option: len(option) * sum(option <= found for found in sets) for option in options}
     return max(sorted(options, key=sorted), key=lambda option: sizes[option], default=frozenset())
 
 
 def profile_shares(runs: Runs) -> tuple[list[float], dict[str, list[float]]]:
-    """Distances from the best mean in points, and by method the share of runs that lie no farther, mean over tasks."""
+    """Distances from the best mean in points, and per method the share of runs within each, mean over tasks."""
     best = {task: max(float(scores[task].mean()) for scores in runs.values()) for task in next(iter(runs.values()))}
     gaps = {method: [best[task] - scores[task] for task in best] for method, scores in runs.items()}
     widest = max(float(gap.max()) for each in gaps.values() for gap in each)
@@ -90,11 +90,11 @@ def profile_shares(runs: Runs) -> tuple[list[float], dict[str, list[float]]]:
 
 
 def improvement(one: str, other: str, runs: Runs) -> tuple[float, tuple[float, float] | None]:
-    """How probable it is that a run of the first method beats one of the second on a task drawn at random.
+    """The probability that a run of the first method beats one of the second on a random task.
 
     Returns:
-        The probability, and its interval by the stratified bootstrap over seeds; None where a method has one seed
-        on some task.
+        The probability, and its interval by the stratified bootstrap over seeds; None if a method has one seed on some
+        task.
     """
     pairs = [(runs[one][task], runs[other][task]) for task in runs[one]]
     probability = float(np.mean([_wins(*pair).mean() for pair in pairs]))
@@ -134,7 +134,7 @@ def _improvements(runs: Runs) -> html.Sheet:
 
 
 def _chart(runs: Runs) -> Chart:
-    """The share of runs that lie within so many points of the best."""
+    """The share of runs within each distance in points from the best."""
     distances, within = profile_shares(runs)
     values = [
         {"method": method, "points": at, "share": share}

@@ -1,4 +1,4 @@
-"""What the site shows: papers, their tables with the records behind them, and what was written about both."""
+"""The content of the site: papers, their tables with records, and texts about both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reports.front.state import Headline, Standing, deviations_of, headlines
 
 @dataclass(frozen=True)
 class Summary:
-    """The paragraphs of a paper's reproducibility report; empty where nobody has written them."""
+    """The paragraphs of a paper's reproducibility report; empty if there is no report."""
 
     scope: tuple[str, ...] = ()
     methodology: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Dossier:
-    """A paper. standings: scale -> how far it is reproduced there; requests: its tables, each at its scales."""
+    """A paper. standings: scale -> the state of its reproduction; requests: its tables, each at its scales."""
 
     paper: Paper
     summary: Summary
@@ -39,17 +39,17 @@ class Dossier:
 
     @property
     def standing_scale(self) -> str:
-        """The first scale: the one of the headlines."""
+        """The first scale, which has the headlines."""
         return next(iter(self.standings))
 
     @property
     def standing(self) -> Standing:
-        """How far the paper is reproduced at the first scale."""
+        """The state of the paper's reproduction at the first scale."""
         return self.standings[self.standing_scale]
 
     @property
     def deviations(self) -> Mapping[Deviation, list[str]]:
-        """Every deviation once, with the places that have it."""
+        """All deviations, each once, with its places."""
         return deviations_of(self.tables)
 
     @property
@@ -73,9 +73,9 @@ class SiteData:
 
     Args:
         scales: The first one comes first on every page.
-        coverage: What has been run, in a sentence.
-        labels: Scale -> what it means, in words.
-        sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
+        coverage: The finished runs, as a sentence.
+        labels: Scale -> its description.
+        sweeps: (table's id, scale's id) -> the texts of its sweeps, by file name.
     """
 
     dossiers: tuple[Dossier, ...]

@@ -40,7 +40,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
             "request": request,
             "page": page,
             "matrix": matrix(comparison),
-            # Where the view's numbers are scores, its own tables are folded below the compact one.
+            # If the view's numbers are scores, its own tables are folded below the compact one.
             "matrix_first": isinstance(view, ScoreTable | Curves),
             "shows_reported": comparison.shows_published,
             "script": data,
@@ -57,7 +57,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
 
 
 def matrix(comparison: Comparison) -> html.Sheet:
-    """The compact table: a line a method, its bytes, `75.3 ± 0.4 (5)` in a cell and the published value below."""
+    """The compact table: one line per method, its bytes, `75.3 ± 0.4 (5)` per cell and the published value below."""
     request = comparison.request
     places = [(column, score) for column in request.columns for score in column.scores]
     sizes, headers = _bytes(comparison)
@@ -72,9 +72,9 @@ def matrix(comparison: Comparison) -> html.Sheet:
 
 
 def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tuple[str, str]]]:
-    """Bytes by row and their headers: up and down per round, and the set-up; empty without any bytes.
+    """Bytes by row and their headers: up and down per round, and the set-up; empty without bytes.
 
-    Means over the tasks that all of the paper's methods ran; a note counts those of a method that ran others.
+    Means over the tasks that all of the paper's methods ran; a note counts a method's tasks if they differ.
     """
     request = comparison.request
     costs = {
@@ -139,7 +139,7 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> html
 
 
 def _sweep(files: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The page of a sweep and the files that it shows: every picture, and every table."""
+    """The page of a sweep, and its pictures and tables as files."""
     path = html.sweep_page(values["request"])
     folder = path.removesuffix(".html")
     yield from ((f"{folder}/{name}", text) for name, text in files.items())
