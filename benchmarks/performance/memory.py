@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.costs import GPU_USED, GPUS
+from benchmarks.costs import GPUS
 from benchmarks.dry_run.client_costs import work
 from benchmarks.dry_run.memory import fit
 from benchmarks.dry_run.rounds import shaped_workload
@@ -52,7 +52,6 @@ def memory(repeats: int) -> Section:
         return Section([], note="This machine has no GPU.")
     rows = [_row(*names) for names in ROWS]
     bars = [Bar(f"{row['row']}: estimate and peak, smaller over larger", row["agreement"], 0.8, "GPUs") for row in rows]
-    bars += [Bar(f"{row['row']}: share of the matrix rate", row["share"], GPU_USED, "GPUs") for row in rows]
     return Section(rows, bars)
 
 

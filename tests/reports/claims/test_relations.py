@@ -102,7 +102,7 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of, judge_
     found = judge_of(BETTER, records)
     assert (found.word, "QQP +5.00" in found.effect) == ("supported", True)  # 70 − 65, not 60 − 65
     assert "scored at the last round: contradicted (" in found.elsewhere
-    assert summary([found]).endswith("these are decided otherwise: 1.")
+    assert summary([found]).endswith("these get another verdict: 1.")
 
 
 def test_several_tasks_are_counted(seeds_of, judge_of):
