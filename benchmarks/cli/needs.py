@@ -39,32 +39,37 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
 
 
 def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: argparse.Namespace) -> None:
-    """Add to each row of a plan the GPU requirements of its run and earlier runs.
+    """Add to each row of a plan the GPU requirements of its run and earlier runs."""
+    cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
+    for row in tracked(rows, "Memory"):
+        row |= needs_of(cells[row["cell"]], gpu, args)
+
+
+def needs_of(cell: RunConfig, gpu: Gpu, args: argparse.Namespace) -> dict[str, Any]:
+    """The GPU requirements of a run and its earlier runs.
 
     Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
-    cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
-    for row in tracked(rows, "Memory"):
-        cell = cells[row["cell"]]
-        fits = [(stage, *fit) for stage in (*earlier_stages(cell), cell) if (fit := _fit(stage, gpu))]
-        row |= dict.fromkeys(("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory"))
-        row |= {"checkpointed": False, "hours": 0.0, "published_sizes": False}
-        if fits:
-            stage, most, _ = max(fits, key=lambda each: each[1].whole.training)
-            row |= {
-                "batch": stage.training.batch_size,
-                "micro_batch": most.part,
-                "scored_at_once": most.scored,
-                "memory": {
-                    "client": most.held.client,
-                    "server": most.held.server,
-                    "host": max(each.held.host for _, each, _ in fits),
-                    "total": max(each.total for _, each, _ in fits),
-                },
-                "whole_batch_memory": most.whole.training,
-                "checkpointed": any(checkpoints for _, _, checkpoints in fits),
-            }
-        row["hours"], row["published_sizes"] = _hours([(stage, fit.part) for stage, fit, _ in fits], gpu, args)
+    fits = [(stage, *fit) for stage in (*earlier_stages(cell), cell) if (fit := _fit(stage, gpu))]
+    needs: dict[str, Any] = dict.fromkeys(
+        ("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory")
+    ) | {"checkpointed": any(checkpoints for _, _, checkpoints in fits)}
+    if fits:
+        stage, most, _ = max(fits, key=lambda each: each[1].whole.training)
+        needs |= {
+            "batch": stage.training.batch_size,
+            "micro_batch": most.part,
+            "scored_at_once": most.scored,
+            "memory": {
+                "client": most.held.client,
+                "server": most.held.server,
+                "host": max(each.held.host for _, each, _ in fits),
+                "total": max(each.total for _, each, _ in fits),
+            },
+            "whole_batch_memory": most.whole.training,
+        }
+    needs["hours"], needs["published_sizes"] = _hours([(stage, fit.part) for stage, fit, _ in fits], gpu, args)
+    return needs
 
 
 def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import Any
 import pytest
 
 from benchmarks.cli.main import main
+from benchmarks.cli.needs import needs_of
+from benchmarks.cli.rehearse import distinct
 from benchmarks.costs import GPUS
 from benchmarks.dry_run.client_costs import SPLIT as SPLIT_METHODS
 from benchmarks.dry_run.memory import RESERVED
 from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.dry_run.shapes import keep_in
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, benchmark_ids, rows_of, scale_of
 from benchmarks.results import read_results
@@ -108,32 +112,19 @@ def test_clipping_by_side_decides_nothing_at_the_paper_scale():
             assert all(c.training.clip_norm is None or c.training.clip_scope == "model" for c in split), table.id
 
 
-@pytest.fixture(scope="session")
-def derived(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A results folder whose cache all benchmarks share, as their models are often the same."""
-    return str(tmp_path_factory.mktemp("derived"))
-
-
-# The tables of federated PEFT have the same methods: one of them, on one task, stands for all.
-PLANNED = [name for name in benchmark_ids() if not name.startswith("fedpeft")] + ["fedpeft-even --tasks mrpc"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("chosen", PLANNED)
-def test_all_rows_at_the_paper_scale_fit_a_gpu_in_a_number_of_hours(chosen, capsys, derived, data_dir):
-    if "paper" not in {scale.id for scale in benchmark(chosen.split()[0]).scales}:
-        pytest.skip("no paper scale")
-    for gpu in ("v100-32", "a6000"):
-        words = ("--scale", "paper", "--gpu", gpu, "--data-dir", str(data_dir), "--results-dir", derived, "--json")
-        assert main(["plan", *chosen.split(), *words]) == 0
-        for row in json.loads(capsys.readouterr().out)["rows"]:
-            assert row["hours"] is not None
-            if row["memory"]:  # a method that trains
-                assert row["memory"]["total"] <= (1 - RESERVED) * GPUS[gpu].memory
-                assert 1 <= row["micro_batch"] <= row["batch"]
-                assert min(row["scored_at_once"], row["hours"]) > 0
-            else:
-                assert row["hours"] == 0
+@pytest.mark.parametrize("paper", ["fedbert", "fedbfpt", "fedfreezebert", "fedpeft", "fedsplitbert"])
+def test_each_method_and_model_of_the_paper_scale_fits_a_gpu_in_a_number_of_hours(paper, tmp_path, data_dir):
+    keep_in(tmp_path)
+    options = Namespace(results_dir=tmp_path, data_dir=data_dir, tflops=None)
+    for place, cell in distinct([paper]):
+        for gpu in (GPUS["v100-32"], GPUS["a6000"]):
+            needs = needs_of(cell, gpu, options)
+            assert needs["hours"] is not None, place
+            if needs["memory"]:
+                assert needs["memory"]["total"] <= (1 - RESERVED) * gpu.memory, place
+                assert 1 <= needs["micro_batch"] <= needs["batch"], place
+                assert min(needs["scored_at_once"], needs["hours"]) > 0, place
 
 
 @pytest.mark.slow
