@@ -12,7 +12,8 @@ from rich.table import Table
 from benchmarks.cli.arguments import selection
 from benchmarks.cli.plan import known_records
 from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment, preset, wire_of
-from benchmarks.dry_run.shapes import derive_work, keep_in
+from benchmarks.dry_run.cache import keep_in
+from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column, Row
 from benchmarks.results import RunResult, all_stages

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.campaign.protocol import SCALE, study_of
 from benchmarks.campaign.studies import blocks_of
-from benchmarks.dry_run.shapes import keep_in
+from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.papers import cells_at, standings_at, tables_by_paper

@@ -19,7 +19,8 @@ from benchmarks.cli.arguments import selection
 from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, needs_table
 from benchmarks.cli.progress import tracked
 from benchmarks.costs import WirePlan
-from benchmarks.dry_run.shapes import derive_cell_flops, keep_in, plan_of
+from benchmarks.dry_run.cache import keep_in
+from benchmarks.dry_run.shapes import derive_cell_flops, plan_of
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.encoders.fetched import contents
 from benchmarks.errors import DependsOnTextsError, UserError

@@ -20,7 +20,7 @@ from benchmarks.cli.arguments import machine, selection
 from benchmarks.cli.progress import warn
 from benchmarks.cli.summary import summary, write_table
 from benchmarks.cli.tracked import open_mirror
-from benchmarks.dry_run.shapes import keep_in
+from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Scale
 from benchmarks.papers import audited, judged, tables_by_paper

@@ -15,10 +15,10 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from benchmarks.costs import Fit, HeldBytes
+from benchmarks.dry_run.cache import kept, key_of
 from benchmarks.dry_run.client_costs import MOMENTS, SPLIT
 from benchmarks.dry_run.device import CLIENT, KEPT, SERVER, GpuPrecision, LiveBytes
 from benchmarks.dry_run.rounds import SINGLE, DryRun, DryTraining, FlopMeter, architecture_of, client_of, cohorts
-from benchmarks.dry_run.shapes import kept, key_of
 from benchmarks.dry_run.stand_ins import META, Features, KeptSizes, OneText, States
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig

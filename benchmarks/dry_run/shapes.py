@@ -1,99 +1,16 @@
-"""Bytes of rounds and clients' costs from shapes, each derived once and cached in the results folder.
-
-A key holds everything that determines an answer; a damaged cache is ignored.
-"""
+"""Bytes of rounds and clients' costs from shapes, each derived once and cached in the results folder."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import cache
-from importlib import metadata
-from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
 
 from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan, Work
+from benchmarks.dry_run.cache import kept, key_of
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError, UserError
-from benchmarks.registry import included_code
-from benchmarks.results import write_text
-from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
-from benchmarks.tasks import task
+from benchmarks.run_config import JSON, RunConfig, digest
 from fedsim.errors import FederationError
-from fedsim.files import read_json
-from fedsim.strict import to_plain
-
-LIBRARIES = ("torch", "transformers")
-Answer = TypeVar("Answer")
-_file: Path | None = None  # the cache, once a results folder is known
-_answers: dict[str, JSON] = {}
-
-
-def keep_in(results_dir: Path) -> None:
-    """From now on, cache derived answers in a results folder and use its cached ones."""
-    global _file, _answers
-    _file = results_dir / "cache" / "shapes.json"
-    _answers = _stored()
-
-
-def _stored() -> dict[str, JSON]:
-    """The cache's answers; empty if the file is missing or damaged."""
-    try:
-        content = read_json(_file) if _file is not None and _file.is_file() else {}
-    except (OSError, ValueError):
-        return {}
-    return dict(content) if isinstance(content, dict) else {}
-
-
-def _keep(key: str, value: JSON) -> None:
-    """Add an answer to those that other processes have written meanwhile; on a full disk only the cache is lost."""
-    global _file
-    _answers.update(_stored() | {key: value})
-    if _file is not None:
-        lines = (f"{json.dumps(name)}: {canonical_json(answer)}" for name, answer in sorted(_answers.items()))
-        try:
-            write_text(_file, "{\n" + ",\n".join(lines) + "\n}\n")
-        except OSError:
-            _file = None
-
-
-def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = None) -> str:
-    """The key of a run's answer; runs with equal shapes share it.
-
-    Args:
-        what: The name of the answer, such as "plan".
-        cell: The run.
-        examples: The number of all clients' examples, or each client's; None if unknown.
-    """
-    of, libraries = task(cell.task), _versions()
-    training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
-    decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
-    of_task = of.objective, of.classes, of.objective_options, of.long_texts
-    code = included_code(cell.algorithm)  # a user's method may change
-    parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
-    parts += [to_plain(cell.adapter)] if cell.adapter else []
-    return f"{what}-{digest(json.loads(canonical_json(parts)))}"
-
-
-@cache
-def _versions() -> list[str]:
-    return [metadata.version(name) for name in LIBRARIES]
-
-
-def kept(
-    key: str, derive: Callable[[], Answer | None], to_json: Callable[[Answer], JSON], read: Callable[[JSON], Answer]
-) -> Answer | None:
-    """An answer, from the cache or derived."""
-    if key in _answers:
-        try:
-            stored = _answers[key]
-            return None if stored is None else read(stored)
-        except (TypeError, ValueError, KeyError, AttributeError):  # a damaged entry
-            pass
-    answer = derive()
-    _keep(key, None if answer is None else json.loads(json.dumps(to_json(answer))))
-    return answer
 
 
 def _plan_to_json(plan: WirePlan) -> JSON:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dry_run import shapes
+from benchmarks.dry_run.cache import kept
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.files import find_files
 from benchmarks.errors import UserError
@@ -48,7 +48,7 @@ def counted(cell: RunConfig, settings: RunOptions) -> Counted:
 
     if not (key := _key(cell, settings)):
         return count()
-    found = shapes.kept(key, count, asdict, lambda value: Counted(**value))
+    found = kept(key, count, asdict, lambda value: Counted(**value))
     assert found is not None
     return found
 
@@ -81,7 +81,7 @@ def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
     for stage in stages if stages[-1].scale == SCALES[-1] and settings.data_dir else ():
         with suppress(UserError):  # missing or malformed, which `run` reports
             key = f"stand-in-{digest([stage.task, _stamps(_files(stage, settings)), settings.lenient])}"
-            texts[shapes.kept(key, partial(stand_in, stage), str, str) or ""] = None
+            texts[kept(key, partial(stand_in, stage), str, str) or ""] = None
     return [*filter(None, texts)]
 
 

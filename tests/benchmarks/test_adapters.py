@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.dry_run.cache import key_of
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.shapes import key_of
 from benchmarks.results import read_results
 from benchmarks.running.runner import run_cell
 from fedsim.adapter_config import FIELDS, AdapterConfig

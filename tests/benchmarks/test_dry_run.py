@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.dry_run import client_costs, rounds, shapes
+from benchmarks.dry_run import cache, client_costs, rounds
+from benchmarks.dry_run.cache import key_of
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
+from benchmarks.dry_run.shapes import derive_client, plan_of
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
@@ -109,9 +110,9 @@ FEDBFPT = of_table("fedbfpt-pretraining", "fedbfpt")
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache file of a fresh process."""
-    monkeypatch.setattr(shapes, "_answers", {})
-    monkeypatch.setattr(shapes, "_file", None)
-    shapes.keep_in(tmp_path)
+    monkeypatch.setattr(cache, "_answers", {})
+    monkeypatch.setattr(cache, "_file", None)
+    cache.keep_in(tmp_path)
     return tmp_path / "cache" / "shapes.json"
 
 
@@ -127,7 +128,7 @@ def test_answers_are_kept(path, request):
     plan, costs = plan_of(FEDBFPT), derive_client(FEDBFPT)
     assert plan_of(unknown) is None
     request.getfixturevalue("underived")
-    shapes.keep_in(path.parents[1])  # as the next process does
+    cache.keep_in(path.parents[1])  # as the next process does
     assert (plan_of(FEDBFPT), derive_client(FEDBFPT), plan_of(unknown)) == (plan, costs, None)
     assert plan is not None
     assert not plan.alike
@@ -138,10 +139,10 @@ def test_a_damaged_file_is_derived_anew(path, damage):
     plan = plan_of(FEDBFPT)
     text = path.read_text().replace('"kinds"', '"kind"') if damage == "entry" else damage
     path.write_bytes(b"\xff\x00" if damage == "bytes" else text.encode())
-    shapes.keep_in(path.parents[1])
+    cache.keep_in(path.parents[1])
     assert plan_of(FEDBFPT) == plan
-    shapes.keep_in(path.parents[1])
-    assert key_of("plan", FEDBFPT) in shapes._answers
+    cache.keep_in(path.parents[1])
+    assert key_of("plan", FEDBFPT) in cache._answers
 
 
 def test_a_client_that_trains_twice_in_a_round_computes_twice_and_sends_once():

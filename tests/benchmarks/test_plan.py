@@ -16,10 +16,10 @@ from benchmarks.cli.main import main
 from benchmarks.cli.needs import needs_of
 from benchmarks.cli.rehearse import distinct
 from benchmarks.costs import GPUS
+from benchmarks.dry_run.cache import keep_in
 from benchmarks.dry_run.client_costs import SPLIT as SPLIT_METHODS
 from benchmarks.dry_run.memory import RESERVED
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.shapes import keep_in
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, benchmark_ids, rows_of, scale_of
 from benchmarks.results import read_results

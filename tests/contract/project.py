@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.api import page as page_of
 from benchmarks.campaign.protocol import campaign
 from benchmarks.costs import WirePlan
+from benchmarks.dry_run.cache import key_of
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.shapes import key_of
 from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.papers import audited, benchmarks_of, judged
