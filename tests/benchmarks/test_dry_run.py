@@ -77,7 +77,7 @@ def test_what_is_planned_is_what_is_sent(method, participation, settings, events
 def test_every_row_of_federated_peft_sends_what_is_planned_at_the_lite_scale(row, settings, events):
     """With its own encoder, and few texts: bytes do not depend on them."""
     cell = of_table("fedpeft-bytes", row, "lite", max_length=16)
-    few = replace(cell, source="generated", partition={**cell.partition, "size": 10})
+    few = replace(cell, source="generated", partition={**cell.partition, "share": 0.2})
     try:
         assert_sent_as_planned(few, settings, events)
     except UserError as error:
