@@ -84,13 +84,14 @@ def test_parts_on_a_gpu_fit_its_memory_or_this_runs_share_of_it(settings, monkey
     def part(gibibytes, **changes):
         memory = SimpleNamespace(total_memory=gibibytes * 2**30)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: memory)
-        return micro_batches_of(cell, replace(settings, **changes), gpu).size
+        training, _ = micro_batches_of(cell, replace(settings, **changes), gpu)
+        return training.size
 
     assert 1 < part(16) < part(40) <= part(80)
     assert part(80, workers=2) == part(40) == part(40, workers=2)
     assert part(80, workers=2, executor="slurm") == part(80)
     assert part(16, micro_batch=3) == 3
-    assert micro_batches_of(cell, settings, Precision(torch.device("cpu"), "fp32")).size is None
+    assert micro_batches_of(cell, settings, Precision(torch.device("cpu"), "fp32"))[0].size is None
 
 
 def test_a_record_holds_every_round(finished):
