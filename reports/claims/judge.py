@@ -59,6 +59,12 @@ def counted(judgements: Iterable[Judgement]) -> dict[str, int]:
     return {word: verdicts[word] for word in WORDS if verdicts[word]}
 
 
+def tally(judgements: Iterable[Judgement]) -> str:
+    """The number of claims with each verdict, as in "3 supported, 2 depending on the reading"."""
+    after_number = {DEPENDS: "depending on the reading", VACUOUS: "with a vacuous target"}
+    return ", ".join(f"{count} {after_number.get(word, word)}" for word, count in counted(judgements).items())
+
+
 @dataclass(frozen=True)
 class Judgement:
     """A claim with its two verdicts.

@@ -13,7 +13,7 @@ from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
-from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, counted
+from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, tally
 from reports.claims.tables import claims_markdown
 from reports.front.state import deviations_of
 from reports.pages.page import Page
@@ -150,8 +150,7 @@ def _state(
         listed = "\n".join(f"- {', '.join(ids)}: {escape(reading)}" for reading, ids in readings.items())
         parts += ["**Open claims that another reading decides**", listed]
     if judged:
-        counts = ", ".join(f"{count} {word}" for word, count in counted(judged).items())
-        parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
+        parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {tally(judged)}.")
     if findings:
         parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
     lines = [table_line(("Table", "Runs finished", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]

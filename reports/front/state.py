@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from benchmarks.experiment import Benchmark
 from benchmarks.publication import Deviation, Paper
 from reports.audit.statements import Finding
-from reports.claims.judge import (
-    CONSISTENT,
-    CONTRADICTED,
-    INCONSISTENT,
-    SUPPORTED,
-    Judgement,
-    counted,
-)
+from reports.claims.judge import CONSISTENT, CONTRADICTED, DEPENDS, INCONSISTENT, SUPPORTED, Judgement, tally
 from reports.evidence.records import DEMO, PAPER
 from reports.pages.render import escape, table_line
 from reports.pages.text import number
@@ -116,10 +109,10 @@ def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture:
 
 def _line(standing: Standing) -> str:
     agreeing = Counter(found.agrees for found in standing.findings)
-    counts = ", ".join(f"{count} {word}" for word, count in counted(standing.judgements).items())
     checks = f"{agreeing[True]} consistent, {agreeing[False]} inconsistent" if standing.findings else "–"
     run, of = standing.counted
-    return table_line([f"[{standing.paper.name}]({standing.page})", f"{run} of {of}", counts, checks])
+    name = f"[{standing.paper.name}]({standing.page})"
+    return table_line([name, f"{run} of {of}", tally(standing.judgements), checks])
 
 
 def _bullet(standing: Standing, found: Headline, scale: str) -> str:
@@ -158,5 +151,6 @@ def _rendered(judged: Judgement) -> tuple[str, str]:
     interval = ours[0].interval if ours[0] and not ours[0].is_derived else None
     ends = list(dict.fromkeys(map(number, interval or ())))  # one, if every run has the same score
     about = [f"90 % interval {' to '.join(ends)}"] if len(ends) > 1 else []
-    readings = [f"{name}: {word}" for name, word, _ in judged.readings]
+    others = () if judged.word == DEPENDS else judged.readings  # the verdict says it, the claim's page which
+    readings = [f"{name}: {word}" for name, word, _ in others]
     return judged.claim.headline.format(**values), "; ".join([*about, *readings])

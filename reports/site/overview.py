@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.results import RunResult, run_bytes
-from reports.claims.judge import counted
+from reports.claims.judge import counted, tally
 from reports.front.state import AGAINST
 from reports.pages.text import NOTHING
 from reports.site import html
@@ -39,7 +39,7 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
     scale = site.scales[0]
     standings = [dossier.standings[scale] for dossier in site.dossiers if scale in dossier.standings]
     run, of = (sum(each.counted[place] for each in standings) for place in (0, 1))
-    claims = counted([judged for each in standings for judged in each.judgements])
+    judgements = [judged for each in standings for judged in each.judgements]
     checks = [finding.agrees for dossier in site.dossiers for finding in dossier.standing.findings]
     tables = {table.id: table.is_printed for dossier in site.dossiers for table in dossier.tables}
     published = sum(tables.values())
@@ -47,7 +47,7 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
     return [
         (str(_papers(site)), studies),
         (f"{run} of {of}", f"cells run, scale {scale}"),
-        (str(sum(claims.values())), "claims: " + ", ".join(f"{number} {name}" for name, number in claims.items())),
+        (str(len(judgements)), f"claims: {tally(judgements)}"),
         (str(checks.count(False)), f"of {len(checks)} published numbers and sentences are inconsistent"),
     ]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reports.audit.statements import summary as audit_summary
-from reports.claims.judge import WORDS, counted
+from reports.claims.judge import WORDS, tally
 from reports.claims.tables import RULE
 from reports.claims.tables import summary as claims_summary
 from reports.front.state import Standing
@@ -67,8 +67,7 @@ def _result(standing: Standing) -> str:
     run, of = standing.counted
     parts = [f"{run} of {of} cells have been run"]
     if standing.judgements:
-        counts = ", ".join(f"{number} {name}" for name, number in counted(standing.judgements).items())
-        parts.append(f"of {len(standing.judgements)} claims: {counts}")
+        parts.append(f"of {len(standing.judgements)} claims: {tally(standing.judgements)}")
     if standing.findings:
         parts.append(audit_summary(standing.findings).rstrip("."))
     return "; ".join(parts) + "."

@@ -93,8 +93,9 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, 
     assert outcomes(settings) == uninterrupted
 
 
-def words_of(settings: RunOptions) -> list[str]:
-    return [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
+def endless_command(settings: RunOptions) -> list[str]:
+    """Two workers with more rounds than any test waits for."""
+    return [*run_words(settings.results_dir, ",".join(METHODS), "training.rounds=10000"), "--workers", "2"]
 
 
 @pytest.mark.slow
@@ -104,7 +105,7 @@ def words_of(settings: RunOptions) -> list[str]:
     ids=["Ctrl-C to the group, as a terminal", "a scheduler's SIGTERM to the command alone"],
 )
 def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, settings):
-    with command(*words_of(settings)) as process:
+    with command(*endless_command(settings)) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
         send(process.pid, number)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
@@ -117,7 +118,7 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, set
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_sigkill_of_a_command_ends_its_workers_too(settings):
     """Or they would hold memory and the cells' locks for ever."""
-    with command(*words_of(settings)) as process:
+    with command(*endless_command(settings)) as process:
         wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers
         process.kill()
         process.wait()
