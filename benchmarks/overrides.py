@@ -7,7 +7,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig, canonical_json
@@ -103,38 +103,58 @@ def with_option(options: Mapping[str, JSON], name: str, value: JSON, group: str 
 
 def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunConfig:
     """The configuration with each field set; UserError for an unknown field or invalid value."""
-    for name, value in changes:
-        try:
-            config = _changed(config, name, value, name)
-        except KeyError:
-            names = changeable(config)
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UserError(f"--set {name}: unknown field; expected one of {', '.join(names)}.{hint}") from None
-    return config
-
-
-def _changed(group: Any, path: str, value: JSON, name: str) -> Any:
-    """A strict dataclass with the field at a path set. name: the whole path. KeyError for an unknown field."""
-    key, dot, inner = path.partition(".")
-    if key in FIXED or key not in {field.name for field in dataclasses.fields(group)}:
-        raise KeyError(name)
-    current = getattr(group, key)
-    if dot and isinstance(current, Mapping) and inner:
-        value = with_option(current, inner, value, key)
-    elif dot and dataclasses.is_dataclass(current):
-        value = _changed(current, inner, value, name)
-    elif dot and key == "initial":
-        raise UserError(
-            f"--set {name}: expected a cell with {key}, whose fields can be changed, found one without it: "
-            f"choose rows that have it (--methods)"
-        )
-    elif dot or key == "training":
-        raise KeyError(name)
     try:
-        return dataclasses.replace(group, **{key: value})
+        return cast(RunConfig, _changed(config, [(name, value, name) for name, value in changes]))
+    except KeyError as unknown:
+        name, names = unknown.args[0], changeable(config)
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UserError(f"--set {name}: unknown field; expected one of {', '.join(names)}.{hint}") from None
+
+
+def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
+    """A strict dataclass with fields set, in order, but built and checked only once.
+
+    Args:
+        group: The strict dataclass.
+        changes: A field's path in the group, its value, and its whole path.
+
+    Raises:
+        KeyError: A field is unknown; the argument is its whole path.
+    """
+    fields = {field.name for field in dataclasses.fields(group)} - FIXED
+    values: dict[str, Any] = {}
+    inside: dict[str, list[tuple[str, JSON, str]]] = {}  # changes of a nested dataclass
+    names: dict[str, str] = {}
+    for path, value, name in changes:
+        key, dot, inner = path.partition(".")
+        if key not in fields:
+            raise KeyError(name)
+        names[key] = name
+        current = values.get(key, getattr(group, key))
+        if dot and isinstance(current, Mapping) and inner:
+            values[key] = with_option(current, inner, value, key)
+        elif dot and dataclasses.is_dataclass(current):
+            inside.setdefault(key, []).append((inner, value, name))
+        elif dot and key == "initial":
+            raise UserError(
+                f"--set {name}: expected a cell with {key}, whose fields can be changed, found one without it: "
+                f"choose rows that have it (--methods)"
+            )
+        elif dot or key == "training":
+            raise KeyError(name)
+        else:
+            values[key] = value
+            inside.pop(key, None)
+    for key, ones in inside.items():
+        values[key] = _changed(values.get(key, getattr(group, key)), ones)
+    if not values:
+        return group
+    try:
+        return dataclasses.replace(group, **values)
     except ValueError as error:
-        raise UserError(f"--set {name}: {str(error).partition(': ')[2]}") from None
+        place, _, problem = str(error).partition(": ")
+        raise UserError(f"--set {names.get(place.partition('.')[0], place)}: {problem}") from None
 
 
 def field_value(config: Any, name: str) -> JSON:

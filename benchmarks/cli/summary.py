@@ -27,7 +27,6 @@ from reports.pages.text import NOTHING, in_one_unit, number, row_name
 
 REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
 WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
-_LONGEST_NAME = 36  # characters of a method's name in the matrix
 _ROUNDS = {"chosen": "at the round chosen on validation data", "last": "at the last round", "best": "at the best round"}
 
 
@@ -107,7 +106,7 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
     what = "Score" if counts == [1] else "Mean ± standard deviation"
     seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}" if counts else "no seed"
     yield f"{what} of {seeds}, {_ROUNDS[request.scored_at]}; † marks methods that the paper lacks."
-    texts = [["", *(row_name(row)[:_LONGEST_NAME] for row in rows)]]
+    texts = [["", *(row_name(row) for row in rows)]]
     for column in columns:
         heading = f"{column.name} {score_label(column, column.averaged)}"
         texts.append([heading, *(_cell(values[row.id, column.task], len(counts) > 1) for row in rows)])
@@ -141,7 +140,7 @@ def _gains(page: Page, width: int) -> Iterator[str]:
         return
     rows, by = page.request.benchmark.row, "over" if "over" in gains else "task"
     yield "Gain: the baseline's bytes divided by the method's."
-    texts = [["", *(row_name(rows(name))[:_LONGEST_NAME] for name in gains["row"].unique())]]
+    texts = [["", *(row_name(rows(name)) for name in gains["row"].unique())]]
     for name in gains[by].unique():
         values = gains[gains[by] == name].set_index("row")["value"]
         heading = f"over {rows(name).name}" if by == "over" else name
