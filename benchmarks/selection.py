@@ -11,7 +11,8 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import read_assignment
 from benchmarks.publication import SCALES
-from benchmarks.registry import benchmark, columns_of, ids_of, rows_of, scale_of, with_backbone
+from benchmarks.registry import benchmark, columns_of, folder_of, ids_of, rows_of, scale_of, with_backbone
+from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
@@ -192,6 +193,12 @@ class FinishedCells:
         # Building cells is slow, so build only those with a record of the same task and method.
         is_likely = (column.task, row.algorithm) in self._methods
         return is_likely and table.cell(row, column, scale, 0).place_id in self._places
+
+
+def all_records(results_dir: Path, tables: Iterable[Benchmark]) -> list[RunResult]:
+    """The records in a results folder, and the committed ones of the tables' papers."""
+    folders = {folder_of(table.paper.id) / "records" for table in tables} | {results_dir / "records"}
+    return read_folders(folder for folder in sorted(folders) if folder.is_dir())
 
 
 def recorded_cells(folders: Iterable[Path]) -> list[RunConfig]:

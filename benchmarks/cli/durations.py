@@ -10,14 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cli.arguments import selection
-from benchmarks.cli.plan import known_records
 from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment, preset, wire_of
 from benchmarks.dry_run.cache import keep_in
 from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column, Row
 from benchmarks.results import RunResult, all_stages
-from benchmarks.selection import Selection
+from benchmarks.selection import Selection, all_records
 from reports.evidence.records import Request, request_for
 from reports.evidence.traffic import turns_of
 from reports.pages.text import human_seconds
@@ -31,7 +30,7 @@ def time_command(args: argparse.Namespace) -> int:
     """Print the estimated time of each recorded run."""
     keep_in(args.results_dir)
     chosen, at = selection(args), deployment_of(args)
-    request = request_for(chosen.benchmark, chosen.scale, known_records(args, [chosen.benchmark]))
+    request = request_for(chosen.benchmark, chosen.scale, all_records(args.results_dir, [chosen.benchmark]))
     table = Table(title=f"{chosen.title}: {at.label}, computed")
     for heading in _HEADINGS:
         table.add_column(heading, justify="left" if heading in _HEADINGS[:2] else "right")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,24 +21,16 @@ from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, ne
 from benchmarks.cli.progress import tracked
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.cache import keep_in
-from benchmarks.dry_run.shapes import derive_cell_flops, plan_of
+from benchmarks.dry_run.shapes import derive_cell_flops, derive_plan
 from benchmarks.encoders.backbones import backbone_name
-from benchmarks.encoders.fetched import contents
 from benchmarks.errors import DependsOnTextsError, UserError
-from benchmarks.experiment import Benchmark
 from benchmarks.overrides import expanded
-from benchmarks.papers import benchmarks_of, judged
-from benchmarks.registry import claims_of, folder_of, scale_of
-from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
 from benchmarks.running.counts import Counted, counted, stand_ins
-from benchmarks.running.requirements import why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
-from benchmarks.selection import Selection
-from reports.claims.cells import Runs
-from reports.claims.needs import COUNTED_SEEDS, SEEDS, Missing, needs
+from benchmarks.selection import Selection, all_records
 from reports.pages.text import human_bytes, in_one_unit
 
 _BOTH = "uplink + downlink"
@@ -55,7 +48,9 @@ def plan_command(args: argparse.Namespace) -> int:
     keep_in(args.results_dir)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # no process is forked
     if args.claims:
-        return show_needs(args)
+        from benchmarks.cli.open_claims import show_open_claims  # loads the judge
+
+        return show_open_claims(args)
     chosen, finished = selection(args), Completed(RunOptions(args.results_dir))
     plan = planned(chosen, finished, args)
     if gpu := gpu_of(args):
@@ -98,7 +93,8 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
         flops = sum(derive_cell_flops(unique[each], of.examples, of.scored) for each, of in counts.items())
         hours = seeds * flops / (args.tflops * 1e12 * 3600)
     else:
-        seconds = _seconds(list(unique.values()), finished, Timings(taken(known_records(args, [chosen.benchmark]))))
+        timings = Timings(taken(all_records(args.results_dir, [chosen.benchmark])))
+        seconds = _seconds(list(unique.values()), finished, timings)
         hours = sum(known or 0 for known in seconds) / 3600
     return {
         "benchmark": chosen.benchmark.id,
@@ -171,32 +167,24 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
     """
     # A row's encoder may differ from BACKBONE.
     backbone = args.backbone if args.backbone and backbone_name(args.backbone) == cell.backbone else None
-    if backbone is None and (wire := plan_of(cell)) is not None:
-        return wire, None
-    if backbone is not None or (cell.source != "generated" and args.data_dir is None):
-        try:
-            return _derived(cell, backbone), None
-        except DependsOnTextsError:
-            if cell.source != "generated" and args.data_dir is None:
-                raise UserError(
-                    "its bytes depend on the number of examples: name the data folder with --data-dir (or "
-                    "DATA_DIR) to count them"
-                ) from None
+    derived = derive_plan if backbone is None else partial(_derived_with, backbone)
+    try:
+        return derived(cell, None), None
+    except DependsOnTextsError:
+        if cell.source != "generated" and args.data_dir is None:
+            raise UserError(
+                "its bytes depend on the number of examples: name the data folder with --data-dir (or "
+                "DATA_DIR) to count them"
+            ) from None
     texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
-    wire = plan_of(cell, texts.examples) if backbone is None else None
-    return wire or _derived(cell, backbone, texts.examples), texts
+    return derived(cell, texts.examples), texts
 
 
-def _derived(cell: RunConfig, backbone: str | None, examples: Sequence[int] | None = None) -> WirePlan:
+def _derived_with(backbone: str, cell: RunConfig, examples: Sequence[int] | None) -> WirePlan:
+    """As `derive_plan`, with another encoder, or a folder with one."""
     from benchmarks.dry_run.rounds import wire_plan  # loads torch
 
     return wire_plan(cell, backbone, examples)
-
-
-def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunResult]:
-    """The records in the results folder, and the papers' committed records."""
-    folders = {folder_of(table.paper.id) / "records" for table in tables} | {args.results_dir / "records"}
-    return read_folders(folder for folder in sorted(folders) if folder.is_dir())
 
 
 # ---- in the terminal ---------------------------------------------------------------------------------------------
@@ -273,77 +261,3 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
         yield "All rounds include a run's earlier runs; per round is for the stage that sends most."
     yield "One-time: the pre-trained model, sent to each client before round 1; the paper leaves it out."
-
-
-# ---- claims ------------------------------------------------------------------------------------------------------
-
-_CLAIM_HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡")
-_CLAIM_NOTES = """\
-Fix the number of seeds before you see results: verdicts assume this (docs/statistics.md).
-* One process, from the mean of records of the same row and task, or method and task; ? is unknown.
-‡ Needed to decide the claim, projected from the effect and spread so far ("none": more than 100)."""
-
-
-def show_needs(args: argparse.Namespace) -> int:
-    """Print the unrecorded cells of each claim, then the commands that compute them."""
-    claims = claims_of(args.id)
-    if not claims:
-        raise UserError(f"expected a paper with claims, such as fedsplitbert, found {args.id}")
-    tables = benchmarks_of(args.id)
-    scale = scale_of(next(table for table in tables.values() if table.paper.id == args.id), args.scale or "lite")
-    records = known_records(args, tables.values())
-    runs, timings = _with_stand_ins(Runs.of_all(tables, scale, records), args), Timings(taken(records))
-    seeds = len(args.seeds) if len(args.seeds) > 1 else 0
-    every = [needs(claim, runs, seeds) for claim in claims]
-    more = {judgement.claim.id: judgement.more for judgement in judged(args.id, scale, records)}
-    many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
-    table = Table(title=f"{args.id}, claims · scale {scale.id}: what {many} still need")
-    for heading in _CLAIM_HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
-    for each in every:
-        seconds = [timings.seconds(cell) for entry in each.missing for cell in entry.cells]
-        hours = f"{sum(known or 0.0 for known in seconds) / 3600:.1f}{' + ?' if None in seconds else ''}"
-        counts = each.places, each.places - len(each.missing), len(seconds)
-        left_out, name = ", ".join(each.closed), each.claim.id
-        table.add_row(name, *map(str, counts), hours if seconds else "0", left_out, more.get(name, ""))
-    Console().print(table)
-    left_out_notes = dict.fromkeys(f"† {name}: {why}." for each in every for name, why in each.closed.items())
-    todo = commands((entry for each in every for entry in each.missing), scale.id)
-    print(_CLAIM_NOTES, *left_out_notes, *todo, sep="\n")
-    return 0
-
-
-def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
-    """Use a stand-in for each task that has no records and no data in the data directory.
-
-    Without a data directory the hub may have all data, so no task is replaced.
-    """
-    if args.data_dir is None:
-        return runs
-    recorded = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
-    options = RunOptions(args.results_dir, args.data_dir)
-    fetched, instead = contents(args.data_dir).tasks, dict(runs.tables.instead)
-    columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
-    for task, other in {column.instead_of: column.task for column in columns}.items():
-        if task in recorded or task in fetched or not (why := why_absent(task, options)):
-            continue
-        if other in fetched or not why_absent(other, options):
-            print(f"{other} replaces {task}: {why}")
-            instead[task] = other
-    return replace(runs, tables=replace(runs.tables, instead=instead))
-
-
-def commands(missing: Iterable[Missing], scale: str) -> list[str]:
-    """The make commands for missing cells: one per benchmark, number of seeds, and tasks with the same rows."""
-    entries = [(each.at.benchmark, each.task, each.at.row, each.seeds) for each in missing]
-    frame = pd.DataFrame(entries, columns=["table", "task", "row", "seeds"])
-    for keys, merged, merge in (
-        (["table", "task", "row"], "seeds", "max"),  # the most that any claim needs
-        (["table", "task", "seeds"], "row", lambda names: ",".join(sorted(names))),
-        (["table", "seeds", "row"], "task", ",".join),
-    ):
-        frame = frame.groupby(keys, sort=False)[merged].agg(merge).reset_index()
-    return [
-        f"make {each.table} SCALE={scale} TASKS={each.task} METHODS={each.row} SEEDS={each.seeds}"
-        for each in frame.itertuples()
-    ]

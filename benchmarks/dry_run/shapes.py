@@ -12,6 +12,8 @@ from benchmarks.errors import DependsOnTextsError, RoundRefusedError, UserError
 from benchmarks.run_config import JSON, RunConfig, digest
 from fedsim.errors import FederationError
 
+_REFUSALS: dict[str, type[UserError]] = {kind.__name__: kind for kind in (DependsOnTextsError, RoundRefusedError)}
+
 
 def _plan_to_json(plan: WirePlan) -> JSON:
     kinds = [[[*kind, size] for kind, size in each.kinds.items()] for each in plan.rounds[: 1 if plan.alike else None]]
@@ -34,8 +36,16 @@ def plan_of(cell: RunConfig, examples: int | Sequence[int] | None = None) -> Wir
 
     examples: each client's number, or a number that is split evenly among clients.
     """
+    try:
+        return derive_plan(cell, examples)
+    except (DependsOnTextsError, RoundRefusedError):
+        return None
 
-    def derive() -> WirePlan | None:
+
+def derive_plan(cell: RunConfig, examples: int | Sequence[int] | None = None) -> WirePlan:
+    """As `plan_of`, but raises DependsOnTextsError, or RoundRefusedError if the method has fewer rounds."""
+
+    def derive() -> WirePlan | UserError:
         from benchmarks.dry_run.rounds import wire_plan  # loads torch
 
         sizes = None if isinstance(examples, int) else examples
@@ -43,10 +53,20 @@ def plan_of(cell: RunConfig, examples: int | Sequence[int] | None = None) -> Wir
             sizes = [(examples + client) // cell.clients for client in range(cell.clients)]
         try:
             return wire_plan(cell, examples=sizes)
-        except (DependsOnTextsError, RoundRefusedError):
-            return None
+        except (DependsOnTextsError, RoundRefusedError) as error:
+            return error
 
-    return kept(key_of("plan", cell, examples), derive, _plan_to_json, _plan_from_json)
+    def to_json(answer: WirePlan | UserError) -> JSON:
+        return [type(answer).__name__, str(answer)] if isinstance(answer, UserError) else _plan_to_json(answer)
+
+    def read(value: JSON) -> WirePlan | UserError:
+        return _REFUSALS[value[0]](value[1]) if isinstance(value, list) else _plan_from_json(value)
+
+    answer = kept(key_of("rounds", cell, examples), derive, to_json, read)
+    assert answer is not None
+    if isinstance(answer, UserError):
+        raise answer
+    return answer
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:

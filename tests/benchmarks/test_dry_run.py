@@ -142,7 +142,7 @@ def test_a_damaged_file_is_derived_anew(path, damage):
     cache.keep_in(path.parents[1])
     assert plan_of(FEDBFPT) == plan
     cache.keep_in(path.parents[1])
-    assert key_of("plan", FEDBFPT) in cache._answers
+    assert key_of("rounds", FEDBFPT) in cache._answers
 
 
 def test_a_client_that_trains_twice_in_a_round_computes_twice_and_sends_once():

@@ -69,7 +69,7 @@ def test_closed_columns_are_left_out(table3, run_of, opened):
 
 @pytest.mark.slow
 def test_plan_names_every_claim_and_a_stand_in_that_alone_has_data(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("benchmarks.cli.plan.known_records", lambda *_: [])
+    monkeypatch.setattr("benchmarks.cli.open_claims.all_records", lambda *_: [])
     (tmp_path / "nicta_piboso").mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):
         (tmp_path / "nicta_piboso" / name).write_text("###1\npopulation\tsome adults\n\n")
