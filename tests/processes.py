@@ -1,4 +1,4 @@
-"""Commands as a shell starts them, each in a process group of its own of which tests leave nothing."""
+"""Commands as a shell starts them, each in its own process group, which tests end."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -
 
 @contextmanager
 def command(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """`python -m benchmarks` with these words."""
+    """`python -m benchmarks` with these arguments."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks", *words],
         cwd=ROOT,
@@ -41,7 +41,7 @@ def command(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def running(group: int) -> int:
-    """How many processes of a group run; those that have ended and are not yet reaped do not count."""
+    """The number of running processes in a group, without unreaped ones."""
     count = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

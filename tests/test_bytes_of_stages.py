@@ -1,4 +1,4 @@
-"""A run that starts from FedAvg has FedAvg's bytes on every surface; the bytes of its own stage are apart.
+"""A run that starts from FedAvg includes FedAvg's bytes everywhere; its own stage's bytes are separate.
 
 By hand: the tiny encoder has 4 layers, three clients exchange them and the head in both directions in 2 rounds. Then
 local fine-tuning sends nothing. A row without training has the bytes of the run whose answers it corrects.
@@ -33,7 +33,7 @@ CHOICE = [TABLE.id, "--tasks", "mrpc", *(word for change in SHORT for word in ("
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of both methods, without FedAvg among those that are chosen."""
+    """Results of both methods; FedAvg is not selected."""
     folder = tmp_path_factory.mktemp("stages")
     options = ["--methods", "fedavg-finetuned", "--workers", "1", "--device", "cpu", "--no-tracking"]
     assert main(["run", *CHOICE, *options, "--results-dir", str(folder)]) == 0

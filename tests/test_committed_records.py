@@ -1,4 +1,4 @@
-"""The committed records have the bytes of the closed form and their answers, and every page shows them."""
+"""Committed records have the closed form's bytes and their answers, and every page shows them."""
 
 import shutil
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ PAGES = {f"benchmarks/{folder.parent.name}/README.md": [folder.parent.name] for 
 
 
 def report(page: Path, words: Sequence[str], folder: Path) -> None:
-    """What `make readme` does to a page, with pictures and files into a folder."""
+    """Render a page as `make readme` does, with pictures and files in a folder."""
     found = [word for records in FOLDERS for word in ("--records", str(records))]
     places = ["--readme", str(page), "--pictures", str(folder / "docs" / "pictures"), "--results-dir", str(folder)]
     assert main(["report", *words, "--scale", "lite", *found, *places]) == 0
@@ -91,7 +91,7 @@ def report(page: Path, words: Sequence[str], folder: Path) -> None:
 
 @pytest.fixture(scope="module", params=PAGES)
 def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """A page, and the folder in which it was rendered anew with all of its tables' files."""
+    """A page, and the folder with its fresh rendering and its tables' files."""
     folder = tmp_path_factory.mktemp("reported")
     copy = folder / request.param
     copy.parent.mkdir(parents=True, exist_ok=True)

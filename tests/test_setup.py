@@ -1,4 +1,4 @@
-"""One list of dependencies, and which package may import which."""
+"""One list of dependencies, and the allowed imports between packages."""
 
 import ast
 import graphlib
@@ -149,7 +149,7 @@ def test_no_modules_import_each_other():
     modules = {file.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): file for file in IMPORTS}
 
     def module_of(name: str) -> str:
-        """The module that a name is or is in; a package only where the name is not a module in it."""
+        """The module of a full name; a package only if the name is not one of its modules."""
         while name not in modules:
             name = name.rpartition(".")[0]
         return name
@@ -170,7 +170,7 @@ def test_a_library_has_one_place(library, place):
 
 
 def test_light_packages_load_nothing_heavy():
-    """Also by what they import in turn, which reading single files cannot show."""
+    """Indirect imports count too, which single files do not show."""
     files = [file for file in IMPORTS if file.startswith(("partitions", "reports")) and "__main__" not in file]
     modules = [file.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for file in files]
     program = (

@@ -232,7 +232,9 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "name": option(
             f"{', '.join(PACKAGED)} (default: the first)", nargs="?", choices=PACKAGED, default=next(iter(PACKAGED))
         ),
-        "parts": option("training, adapters, engine, peers, gpu, memory, wire (default: all)", nargs="*", metavar="part"),
+        "parts": option(
+            "training, adapters, engine, peers, gpu, memory, wire (default: all)", nargs="*", metavar="part"
+        ),
         # what
         "--ids": flag("print only ids, one per line"),
         "--scale": option(f"{scales} (default: demo)", type=filled),

@@ -34,13 +34,13 @@ DEMO = RunConfig(
 
 @pytest.fixture
 def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Definitions as they are before a search has chosen settings: what is committed of them changes with evidence."""
+    """Definitions before a search chose settings: committed settings change with new evidence."""
     monkeypatch.setattr(Search, "settings", lambda search, task, row: {})
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_token_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests that leave settings as they are neither read nor write tokens in the checkout's own results."""
+    """By default, tests neither read nor write tokens in the checkout's results."""
     folder = tmp_path_factory.mktemp("results") / "tokens"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(federation, "TokenCache", lambda asked: TokenCache(asked if asked.is_absolute() else folder))
@@ -57,21 +57,21 @@ def cells_of(
 
 
 def run_words(results: Path, methods: str, *changes: str) -> list[str]:
-    """The words that run demo cells of MRPC on the CPU in this process."""
+    """Command-line arguments that run demo cells of MRPC on the CPU in this process."""
     sets = [word for change in changes for word in ("--set", change)]
     fixed = ["--tasks", "mrpc", "--workers", "1", "--device", "cpu", "--no-tracking"]
     return ["run", TABLE, *fixed, "--methods", methods, "--results-dir", str(results), *sets]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder but locks, logs and the tokens of texts."""
+    """All files below a folder except locks, logs and tokens."""
     files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: path.read_bytes() for name, path in files.items() if not name.startswith(("locks", "logs", "tokens"))}
 
 
 @pytest.fixture(scope="session")
 def finished_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results folder with one finished demo cell and its report; tests must leave it as it is."""
+    """A results folder with one finished demo cell and its report; tests must not change it."""
     results = tmp_path_factory.mktemp("finished") / "results"
     assert main(run_words(results, "fedsplitbert", "training.rounds=1")) == 0
     return results
@@ -79,7 +79,7 @@ def finished_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(finished_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Earlier results; whatever the test does, they are the same afterwards and nothing was added."""
+    """Earlier results; checks after the test that they are unchanged and that nothing was added."""
     copy = tmp_path_factory.mktemp("earlier") / "results"
     shutil.copytree(finished_results, copy)
     before = contents(copy)
@@ -90,7 +90,7 @@ def results(finished_results: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], str]:
-    """Runs words that must be refused, and returns the message; nothing may stand after it."""
+    """Run arguments that must be rejected; return the message, which must be the last output."""
 
     def refuse(words: list[str]) -> str:
         capsys.readouterr()
@@ -107,7 +107,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], str]:
 
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the demo's encoder and tokenizer, as a user's own encoder would lie there."""
+    """A folder with the demo's encoder and tokenizer, laid out like a user's encoder."""
     from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 
     folder = tmp_path_factory.mktemp("encoders") / "my-encoder"
@@ -123,7 +123,7 @@ def settings(tmp_path: Path) -> RunOptions:
 
 
 class Events(list[Event]):
-    """A sink that remembers."""
+    """An event sink that stores all events."""
 
     def __call__(self, event: Event) -> None:
         self.append(event)

@@ -1,4 +1,4 @@
-"""Adapters through a whole run: the record, its ledger, the bytes planned, earlier weights, and what changes the id."""
+"""Adapters in a whole run: record, ledger, planned bytes, earlier weights, and changes of the id."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The public API: choose, run, and read as data frames; the notebook that shows it runs."""
+"""The public API: select, run, read as data frames; its notebook runs."""
 
 import time
 from pathlib import Path

@@ -18,7 +18,7 @@ RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --se
 
 @pytest.fixture(autouse=True)
 def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Demo scale; nothing is taken from or kept with the committed results."""
+    """Demo scale, isolated from the committed results."""
     monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
     monkeypatch.setattr(registry, "_FOLDERS", set(registry._FOLDERS))
     monkeypatch.setattr(campaign, "COMMITTED", tmp_path / "committed")
@@ -44,7 +44,7 @@ def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path, capsys):
 
 
 def test_every_cell_of_the_campaigns_table_is_defined():
-    """A page of the table asks for all of them, also for those that no step runs."""
+    """A page of the table requests all cells, including those that no step runs."""
     table = registry.benchmark("fedsplitbert-evidence")
     for scale in table.scales:
         for row in (*table.rows, *table.without_training):

@@ -1,4 +1,4 @@
-"""Clients of a cell in tasks of Ray: the same record as from one process. tests/fedsim has the order of their ends."""
+"""A cell's clients as Ray tasks give the same record as one process; tests/fedsim varies the order of finishing."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The command line: help, tables outside the tree, what a machine has, wrong inputs and files, closed outputs, make."""
+"""The command line: help, tables outside the tree, `doctor`, invalid inputs and files, closed outputs, make."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A user's folder with a table; forgotten after the test."""
+    """A user's folder with a table, which is unregistered after the test."""
     monkeypatch.setattr(registry, "_INCLUDED", {})
     monkeypatch.setattr(registry, "_FOLDERS", set())
     monkeypatch.setattr(registry, "_FILES", {})
@@ -168,7 +168,7 @@ def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results
 
 @pytest.mark.slow
 def test_a_reader_may_stop_after_a_line():
-    """As `| head -1` does: every further write is refused."""
+    """A pipe to `head -1`: every further write fails."""
     command = [sys.executable, "-u", "-m", "benchmarks", "list"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -200,7 +200,7 @@ def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(enco
 
 
 def dry(*words: str) -> subprocess.CompletedProcess[str]:
-    """What make would do."""
+    """The commands that make would run."""
     if shutil.which("make") is None:
         pytest.skip("needs make")
     clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
@@ -263,7 +263,7 @@ def test_a_wrong_encoder(case, refusal, results, tiny_encoder, tmp_path):
 
 @pytest.mark.slow
 def test_a_damaged_checkpoint(refusal, tmp_path, monkeypatch):
-    """A run that is interrupted after its last round and before its record, with one bit changed."""
+    """A run interrupted between its last round and its record, with one bit of its checkpoint changed."""
     results = tmp_path / "results"
     words = run_words(results, "fedsplitbert", "training.rounds=2")
 

@@ -1,4 +1,4 @@
-"""Runs that start from another run's weights, which are computed once; and no kill changes the results."""
+"""Runs that start from another run's weights: that run is computed once, and kills change no result."""
 
 import shutil
 from dataclasses import replace
@@ -28,20 +28,20 @@ PRETRAINING, TABLE = benchmark("fedbfpt-general"), benchmark("fedfreezebert-tabl
 
 
 def first_stage(rounds: int = 2) -> RunConfig:
-    """Masked language modelling of generated passages, at its shortest."""
+    """The shortest masked language modelling on generated passages."""
     ((_, _, cell),) = PRETRAINING.cells(scale_of(PRETRAINING, "demo"), [0])
     return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64))
 
 
 def second_stage(first: RunConfig, row: str = "fedavg-average", rounds: int = 1) -> RunConfig:
-    """A classifier on the encoder that the first stage leaves."""
+    """A classifier on the first stage's encoder."""
     ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "demo"), [0], rows_of(TABLE, [row]))
     return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64), initial=first)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
-    """Results with both stages; tests leave them as they are."""
+    """Results with both stages; tests must not change them."""
     settings = RunOptions(results_dir=tmp_path_factory.mktemp("finished"), device="cpu")
     run_cell(second_stage(first_stage()), settings, lambda _: None)
     return settings

@@ -1,4 +1,4 @@
-"""Who holds which examples: validation parts, data seeds, groups of a first text, subsets and their overlap."""
+"""Which client holds which examples: validation parts, data seeds, groups by first text, subsets, overlap."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ EQUAL = {"scheme": "equal"}
 
 
 def shared(cell: RunConfig, loaded: TaskData | None = None) -> tuple[list[Client], PartitionReport]:
-    """A cell's clients, of texts that are not read."""
+    """A cell's clients, whose texts are not read."""
     uncut: Mapping[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
     return split_data(cell, task(cell.task), loaded or GENERATED[cell.task], uncut)
 
@@ -55,7 +55,7 @@ def test_validation_is_a_part_of_the_training_subset(grouped):
 
 
 def test_independent_examples_are_the_next_clients_tests():
-    """The same sets, so that a model that clients share answers them once; a trial is not scored on them."""
+    """Clients share these sets, so a shared model answers them once; sweep trials are not scored on them."""
     clients, _ = shared(replace(CELL, independent=True))
     for client, following in zip(clients, [*clients[1:], clients[0]], strict=True):
         assert client.evaluation["independent"] is following.evaluation["test"]
@@ -64,7 +64,7 @@ def test_independent_examples_are_the_next_clients_tests():
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_cell_for_tuning_sees_no_test_example(grouped):
-    """Its "test" is a part of what the table's cell trains on, with a share for validation or without."""
+    """A trial's test set is a part of the table cell's training set, with or without a validation share."""
     table = all_held(replace(CELL, grouped=grouped))
     tuning = all_held(replace(CELL, grouped=grouped, holdout="validation"))
     for own, tried in zip(table, tuning, strict=True):

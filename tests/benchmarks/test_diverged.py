@@ -1,4 +1,4 @@
-"""Training that diverges is a result: a record that says so, and no run starts from it."""
+"""Divergence is a result: the record says so, and no run starts from it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ REASON = "training diverged, as this test wants"
 
 @pytest.fixture
 def diverging_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Makes the training of a round diverge on its last client, after the others have sent theirs."""
+    """Make a round's last client diverge, after the others have sent their updates."""
     train = LocalTraining.run
 
     def from_now_on(number: int) -> None:
@@ -68,7 +68,7 @@ def test_it_is_not_computed_again(settings, events, diverging_in):
 
 
 def chain() -> tuple[RunConfig, RunConfig]:
-    """Masked language modelling, and a classifier that begins from it."""
+    """Masked language modelling, and a classifier that starts from it."""
     first, then = benchmark("fedbfpt-general"), benchmark("fedfreezebert-table3")
     ((_, _, before),) = first.cells(scale_of(first, "demo"), [0])
     ((_, _, cell),) = then.cells(scale_of(then, "demo"), [0], rows_of(then, ["fedavg-average"]))

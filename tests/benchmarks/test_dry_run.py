@@ -1,4 +1,4 @@
-"""Dry runs: bytes and FLOPs by hand, and what is planned is what is sent, for every method."""
+"""Dry runs: bytes and FLOPs by hand; planned bytes equal sent bytes for every method."""
 
 from collections import Counter
 from dataclasses import replace
@@ -30,7 +30,7 @@ UNPLANNED = {"local_prior", "unigram"}  # one begins from another run; the other
 
 
 def demo_cells() -> dict[str, RunConfig]:
-    """A demo cell of each method that the tables have and whose bytes do not depend on the texts themselves."""
+    """A demo cell of each method in the tables whose bytes do not depend on the texts."""
     found: dict[str, RunConfig] = {}
     tables = [table for table in map(benchmark, benchmark_ids()) if "demo" in {scale.id for scale in table.scales}]
     for table in tables:
@@ -118,7 +118,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def underived(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is derived any more."""
+    """Fail if anything is derived again."""
     for module, name in ((rounds, "wire_plan"), (client_costs, "client_costs")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("derived again"))
 
@@ -146,7 +146,7 @@ def test_a_damaged_file_is_derived_anew(path, damage):
 
 
 def test_a_client_that_trains_twice_in_a_round_computes_twice_and_sends_once():
-    """Ditto trains two models. FedRep's head has steps of its own, which reach no layer below it."""
+    """Ditto trains two models. FedRep's head has separate steps, which stop at the head."""
     fedit, ditto, fedper, fedrep = (
         client_costs.client_costs(of_table("fedpeft-scores", row))
         for row in ("fedit", "ditto-lora", "fedper-lora", "fedrep-lora")

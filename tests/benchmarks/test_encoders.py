@@ -1,4 +1,4 @@
-"""Encoders: what identifies them, what their files have, vocabularies, and tokenizers that are tested first."""
+"""Encoders: identity, files, vocabularies, and tests of tokenizers before use."""
 
 import json
 import shutil

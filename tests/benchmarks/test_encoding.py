@@ -1,4 +1,4 @@
-"""Tokens: from the cache they are those of the tokenizer, and long texts are read whole."""
+"""Tokens: cached tokens equal the tokenizer's, and long texts are read completely."""
 
 from dataclasses import replace
 

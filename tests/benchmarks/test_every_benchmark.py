@@ -82,7 +82,7 @@ def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name):
 
 @pytest.mark.parametrize("name", IDS)
 def test_all_rows_of_a_search_have_one_budget(name):
-    """Otherwise a method would be better for having been tried more often."""
+    """More trials would favour a method."""
     search = benchmark(name).scale("lite").search
     if search is not None:
         points = [math.prod(len(values) for values in grid.values()) for grid in search.grids.values()]
@@ -165,7 +165,7 @@ PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/READ
 
 
 def text(page: Path) -> str:
-    """The page without what is rendered into it."""
+    """The page without its rendered parts."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     return before + rest.partition(END)[2]
 

@@ -1,4 +1,4 @@
-"""Every executor gives the same results, also where processes and nodes are lost."""
+"""Every executor gives the same results, even if processes and nodes are lost."""
 
 import os
 import random
@@ -32,7 +32,7 @@ LOCAL_SLURM = {"executor": "slurm", "slurm": ("cluster=local",)}
 
 @pytest.fixture(scope="module")
 def cells() -> list[RunConfig]:
-    """Three cells, the last of which begins from the first."""
+    """Three cells; the last one starts from the first one's weights."""
     first, other = cells_of(("fedavg", "fedsplitbert"), *SHORT)
     return [first, other, replace(first, seed=1, initial=first)]
 
@@ -76,7 +76,7 @@ def assert_nothing_left(settings: RunOptions) -> None:
 
 @contextmanager
 def killer(settings: RunOptions, kills: int, seconds: float) -> Iterator[list[int]]:
-    """Kill processes that hold a run's lock: the first as soon as it is seen, the others at random moments."""
+    """Kill processes that hold a run's lock: the first at once, the others at random moments."""
     draw, stop, killed = random.Random(0), threading.Event(), list[int]()
 
     def strike() -> None:
@@ -274,7 +274,7 @@ class NamesGpus(Job):
 
 @contextmanager
 def two_gpus(executor: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
-    """Two GPUs that are not there; gives the address of a Ray cluster that has them."""
+    """Two simulated GPUs; returns the address of a Ray cluster that has them."""
     monkeypatch.setattr("benchmarks.executors.processes.gpu_memory", lambda: [2**35, 2**35])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if executor != "ray":
@@ -304,7 +304,7 @@ def test_runs_side_by_side_have_a_gpu_each(executor, cells, settings, monkeypatc
 
 @pytest.mark.slow
 def test_a_run_in_a_task_of_ray_leaves_gpus_for_its_clients(cells, one_by_one, settings, monkeypatch):
-    """Two runs on two GPUs, two clients of each at once: none waits for a GPU that a waiting run holds."""
+    """Two runs on two GPUs with two clients each: no run holds a GPU that a client needs."""
     with two_gpus("ray", monkeypatch) as address:
         options = replace(settings, executor="ray", workers=2, client_workers=2, ray_address=address, device=None)
         assert run_cells(cells, options, lambda _: None) == 0

@@ -1,4 +1,4 @@
-"""Own methods, tasks and tables: the page on adding them, run from a user's folder, and files of a paper's folder."""
+"""A user's methods, tasks and tables: docs/extend.md followed literally, and the files of a paper's folder."""
 
 import importlib
 import re
@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder "mine" with the page's files, each by the name that the page gives it, and a file of reviews."""
+    """A folder "mine" with the page's files under the page's names, and a file of reviews."""
     blocks = re.findall(r"`(mine/\w+\.py)`.*?```python\n(.*?)```", PAGE, re.DOTALL)
     assert [name for name, _ in blocks] == ["mine/fedbias.py", "mine/reviews.py", "mine/table.py"]
     blocks += [("mine/published.csv", text) for text in re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)]
@@ -65,7 +65,7 @@ def words(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_page_adds_a_method_a_task_and_a_table(folder, words, workers, capsys):
-    """In this process, or in processes that include the folder themselves."""
+    """In this process, or in worker processes that include the folder."""
     assert main([*words, "--workers", str(workers)]) == 0, capsys.readouterr().err
     finished = api.load(folder / "results" / "records")
     records = {(record.cell.algorithm, record.cell.options.get("head")): record for record in finished}
@@ -110,7 +110,7 @@ NONE = {
 
 @pytest.fixture
 def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder of a paper, in place of the others."""
+    """An empty paper folder that replaces the others."""
     folder = tmp_path / "oddpaper"
     folder.mkdir()
     monkeypatch.setattr(registry, "_ROOT", tmp_path)

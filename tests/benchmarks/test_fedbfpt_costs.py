@@ -1,4 +1,4 @@
-"""FedBFPT's costs by shapes: sizes saved and sent, FLOPs by hand, the paper's formula, what a client holds."""
+"""FedBFPT's costs by shapes: saved and sent sizes, FLOPs by hand, the paper's formula, a client's memory."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""`fetch` gathers a benchmark's data and encoders; a node that cannot reach the hub runs from them."""
+"""`fetch` collects a benchmark's data and encoders, from which a node without internet runs."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ ENCODER = "all-MiniLM-L6-v2"
 
 @pytest.fixture(autouse=True)
 def own_environment(monkeypatch):
-    """The hub's variables and what was located are forgotten after each test."""
+    """Reset the hub's variables and the located files after each test."""
     for name in (*places(Path()), *OFFLINE):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
@@ -36,7 +36,7 @@ def own_environment(monkeypatch):
 
 @pytest.fixture
 def hub(monkeypatch, tiny_encoder):
-    """A hub that caches where the environment says, and offline gives only what is cached; returns the requests."""
+    """A hub with the environment's cache, which offline returns only cached files; returns the requests."""
     requests = []
 
     def cache(name, revision, variable):
@@ -131,7 +131,7 @@ def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, ca
 
 
 def test_an_encoder_is_identified_by_its_content(tiny_encoder, tmp_path, monkeypatch):
-    """In the hub's cache, with the resolved commit, or in a folder; another behaviour is another encoder."""
+    """In the hub's cache with the resolved commit, or in a folder; a change of behaviour is another encoder."""
     commit = "0123456789abcdef0123456789abcdef01234567"
     repository = tmp_path / "models--somebody--my-encoder"
     shutil.copytree(tiny_encoder, repository / "snapshots" / commit)

@@ -1,4 +1,4 @@
-"""The two studies of what embeddings give away: expected tokens, attacked runs, and demos through the runner."""
+"""The two studies of what embeddings reveal: expected tokens, attacked runs, and demo runs."""
 
 import pytest
 

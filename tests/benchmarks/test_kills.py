@@ -1,4 +1,4 @@
-"""Killed at any moment and started again, a cell resumes after its last round and ends with the same bits."""
+"""A cell that is killed at any moment resumes after its last round and ends with the same bits."""
 
 import errno
 import json
@@ -48,7 +48,7 @@ def outcomes(settings: RunOptions) -> Outcomes:
 
 
 def rounds_saved(settings: RunOptions) -> int:
-    """Rounds that a kill can no longer take away."""
+    """The rounds that survive a kill."""
     saved = ROUNDS * len(list(settings.records_dir.glob("*.json")))
     for manifest in settings.results_dir.glob("checkpoints/*/state.json"):
         with suppress(FileNotFoundError):  # removed in this moment, once its record was there
@@ -117,7 +117,7 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(send, number, set
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_sigkill_of_a_command_ends_its_workers_too(settings):
-    """Or they would hold memory and the cells' locks for ever."""
+    """Otherwise they would hold memory and locks for ever."""
     with command(*endless_command(settings)) as process:
         wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers
         process.kill()

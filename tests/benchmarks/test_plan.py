@@ -1,4 +1,4 @@
-"""`plan`: bytes by hand, examples that are counted, hours by records, and why bytes are unknown."""
+"""`plan`: bytes by hand, counted examples, hours from records, and reasons for unknown bytes."""
 
 import json
 import re
@@ -37,7 +37,7 @@ GIGABYTE = TABLE3.paper.gigabyte
 
 @pytest.fixture
 def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs the command and returns what it prints, with single spaces."""
+    """Run the command and return its output with single spaces."""
 
     def run(*words: str) -> str:
         assert main(["plan", *words, "--results-dir", str(tmp_path)]) == 0
@@ -105,7 +105,7 @@ def cell_at_paper(task: str) -> RunConfig:
 
 
 def test_clipping_by_side_decides_nothing_at_the_paper_scale():
-    """A release names no clipping in split training; then each party would know its own gradients alone."""
+    """The release does not clip in split training, where each party knows only its own gradients."""
     for table in map(benchmark, benchmark_ids()):
         for scale in (scale for scale in table.scales if scale.id == "paper"):
             split = [cell for _, _, cell in table.cells(scale, [0]) if cell.algorithm in SPLIT_METHODS]

@@ -1,4 +1,4 @@
-"""A run's answers: the recorded scores follow from them exactly, and damaged files are refused."""
+"""A run's kept answers: recorded scores follow from them exactly, and damaged files are rejected."""
 
 import lzma
 import math
@@ -59,7 +59,7 @@ def clients_of(cell: RunConfig) -> tuple[list[Client], PartitionReport]:
 
 
 def check_answers(folder: Path, record: RunResult, rounds: list[int]) -> dict[tuple[int, str], Predictions]:
-    """Check that the kept answers are of these rounds, and give exactly each round's recorded scores."""
+    """Check the rounds of the kept answers, and that each round's recorded scores follow exactly."""
     of = task(record.cell.task)
     objective = build_objective(of.objective, of.classes)
     clients, _ = clients_of(record.cell)
@@ -87,7 +87,7 @@ def check_answers(folder: Path, record: RunResult, rounds: list[int]) -> dict[tu
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, RunResult]]:
-    """Runs a case, once; returns the records' folder and its record. Tests leave them as they are."""
+    """Run a case once; return the records' folder and its record. Tests must not change them."""
     folder = tmp_path_factory.mktemp("predictions")
     return cache(lambda case: (folder / "records", run(replace(CELL, **CASES[case]), folder)))
 
@@ -97,7 +97,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[
 
 @pytest.mark.parametrize("case", CASES)
 def test_recorded_and_pooled_scores_follow_from_the_answers(case, finished):
-    """Exactly: half precision changes no label, and scores are kept as they are."""
+    """Exactly, as half precision changes no label and scores are stored unrounded."""
     folder, record = finished(case)
     kept = check_answers(folder, record, [1, 2, 3])
     if "tags" in case:

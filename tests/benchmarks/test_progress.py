@@ -1,4 +1,4 @@
-"""The display of running cells, and the time that they still take, with a clock that the tests move."""
+"""The display of running cells and their remaining time, with a simulated clock."""
 
 import io
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.benchmarks.conftest import cells_of
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Seconds that pass when a test adds them to `now`."""
+    """A clock that advances when a test adds seconds to `now`."""
     clock = SimpleNamespace(now=1000.0)
     moved = SimpleNamespace(monotonic=lambda: clock.now, strftime=lambda form: "now")
     monkeypatch.setattr(progress, "time", moved)
@@ -45,7 +45,7 @@ def record_of(cell: RunConfig, f1: float | None = 0.5) -> RunResult:
 
 
 def test_cells_that_train_nothing_give_no_estimate(cells, clock):
-    """Two such cells of 25 s, for imports, once made 4.7 h of 17 minutes."""
+    """Two such cells, which spent 25 s on imports, once turned 17 minutes into 4.7 h."""
     idle = [replace(cells[0], algorithm="local_majority", seed=seed) for seed in (0, 1)]
     left = TimeLeft([*idle, *cells], Timings())
     for cell in idle:

@@ -66,7 +66,7 @@ def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(tmp_path
 
 
 def forged(value: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A record whose cell was changed, with the id and the checksum that fit it."""
+    """A record with a changed cell, and the matching id and checksum."""
     value = {name: entry for name, entry in value.items() if name != "sha256"}
     value["cell"] = {**value["cell"], **changes}
     inputs = {name: entry["digest"] for name, entry in value["inputs"].items()}
@@ -76,7 +76,7 @@ def forged(value: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def given_folder(finished_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a record and its predictions; MLflow is left out."""
+    """A folder with a record and its predictions, without MLflow."""
     monkeypatch.setattr(report, "_with_records", lambda *_: [])
     return Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
 

@@ -17,7 +17,7 @@ TABLE = ["fedsplitbert-table3", "--tasks", "mrpc"]
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A hub out of reach; every request to it, and every call of its libraries that is not local."""
+    """An unreachable hub; returns all requests to it and all non-local calls of its libraries."""
     calls: list[str] = []
     for name in OFFLINE:
         monkeypatch.setenv(name, "0")
@@ -44,7 +44,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def refused(refusal: Callable[[list[str]], str], tmp_path: Path) -> Callable[..., str]:
-    """Starts a command with a data directory, which has to fail before MLflow is opened; returns the message."""
+    """Start a command with a data directory; it must fail before it opens MLflow. Return the message."""
 
     def start(scale: str, data_dir: Path | None, command: str = "run") -> str:
         places = ["--data-dir", str(data_dir)] if data_dir else []

@@ -1,4 +1,4 @@
-"""Results: what their files hold, and which files are refused."""
+"""Results: the content of their files, and which files are rejected."""
 
 import dataclasses
 import json
@@ -97,7 +97,7 @@ def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def forged(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """A record with a change, and the checksum of its new content."""
+    """A changed record with the matching checksum."""
     value = json.loads(json.dumps(RECORD.to_json()))
     change(value)
     value[CHECKSUM] = checksum(value)

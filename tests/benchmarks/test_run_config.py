@@ -1,4 +1,4 @@
-"""A run's configuration: its identity, what it refuses, and the fields that came later."""
+"""A run's configuration: identity, rejected values, and fields that were added later."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""A run's record, on generated and on real data; and that no start, worker or neighbour changes the outcome."""
+"""A run's record on generated and real data; restarts, workers and parallel runs do not change it."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ def module_settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
 
 @pytest.fixture(scope="module")
 def finished(module_settings: RunOptions) -> dict[str, RunResult]:
-    """Method -> its record on MRPC after two rounds, computed one by one in this process."""
+    """Method -> its record on MRPC after two rounds, computed in this process."""
     cells = cells_of(METHODS, *SHORT)
     records = [run_cell(cell, module_settings, lambda _: None) for cell in cells]
     return dict(zip(METHODS, records, strict=True))
@@ -77,7 +77,7 @@ def test_a_record_says_in_which_parts_batches_were_cut(finished, settings):
 
 @pytest.mark.slow
 def test_parts_on_a_gpu_fit_its_memory_or_this_runs_share_of_it(settings, monkeypatch):
-    """FedAvg of RoBERTa-base on 256 blocks of 512 tokens; the GPU is pretended."""
+    """FedAvg of RoBERTa-base on 256 blocks of 512 tokens, on a simulated GPU."""
     cell = part_of("fedbert-pretraining", "paper", ["fedavg"]).runs()[0]
     gpu = Precision(torch.device("cuda"), "bf16")
 

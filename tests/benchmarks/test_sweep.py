@@ -1,4 +1,4 @@
-"""Sweeps: trials are pruned, resumed and shared by Optuna's journal, and chosen on validation data."""
+"""Sweeps: Optuna's journal prunes, resumes and shares trials; validation data choose the best."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ LAYER, RATE = "options.critical_layer", "training.learning_rate"
 
 
 class Runs:
-    """In place of runs: a rate's scores by round, and what happens to it instead, once."""
+    """Fake runs: each rate's scores by round, and a failure that happens once."""
 
     def __init__(self, scores: Callable[[float], Sequence[float | None]]) -> None:
         self.scores = scores

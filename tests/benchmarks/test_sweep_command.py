@@ -1,4 +1,4 @@
-"""The sweep command on every executor; and the table of trials and the pictures that it leaves."""
+"""The sweep command on every executor, its table of trials and its figures."""
 
 import csv
 import dataclasses

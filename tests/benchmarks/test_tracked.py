@@ -1,4 +1,4 @@
-"""What MLflow receives of a real table: it follows from the definition, and a user's changes make it another table."""
+"""What MLflow receives of a real table: it follows from the definition; a user's changes make another table."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What sweeps try, with one budget for all rows on separate data; definitions and --from-sweep read the choices."""
+"""A sweep's trials, with one budget for all rows on separate data; definitions and --from-sweep read the choices."""
 
 import json
 from collections.abc import Mapping

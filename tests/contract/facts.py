@@ -1,4 +1,4 @@
-"""Facts: a key, one value each. How they are written, read and compared; nothing here knows the project."""
+"""Facts: one value for each key. How they are written, read and compared, independent of the project."""
 
 import csv
 import gzip
@@ -21,7 +21,7 @@ Facts = dict[Key, str]
 
 @dataclass(frozen=True)
 class Frame:
-    """One file of expected facts. keys: what its lines are told apart by; exact: values compare as text."""
+    """One file of expected facts. keys: the columns that identify a line; exact: values are compared as text."""
 
     name: str
     keys: Key
@@ -34,7 +34,7 @@ class Frame:
 
 
 def text_of(value: object) -> str:
-    """A value as it is written: floats with 12 significant digits, whole ones as integers; "" for no value."""
+    """A value as text: floats with 12 significant digits, whole numbers as integers; "" for no value."""
     if value is None or value != value or type(value).__name__ == "NAType":
         return ""
     if isinstance(value, bool):
@@ -92,7 +92,7 @@ def same(old: str, new: str, exact: bool) -> bool:
 
 
 def difference(frame: Frame, old: Mapping[Key, str], new: Mapping[Key, str]) -> str:
-    """What differs: counts, then the first lines as "key: old -> new"; "" if nothing does."""
+    """The differences: counts, then the first lines as "key: old -> new"; "" without differences."""
     lines, added, removed, changed = [], 0, 0, 0
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key)

@@ -1,4 +1,4 @@
-"""The frames of the contract: what is frozen, and how it is computed from the present code."""
+"""The frozen frames of the contract, and how the present code computes them."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -30,11 +30,11 @@ Lines = Iterator[tuple[Key, object]]
 
 
 class MissingRecordsError(Exception):
-    """Records of the contract are no longer there."""
+    """Records of the contract are missing."""
 
 
 def listed_records() -> Sequence[Any]:
-    """The records that the contract names, whatever others there are."""
+    """The records that the contract names, without later ones."""
     ids, known = sorted({cell_id for cell_id, _ in read(RECORDS)}), project.committed_records()
     missing = [cell_id for cell_id in ids if cell_id not in known]
     if missing:

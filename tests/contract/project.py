@@ -1,4 +1,4 @@
-"""What the contract asks of the project. Adapt these functions when the code changes; never tests/expected."""
+"""The contract's interface to the project. Adapt these functions when the code changes, never tests/expected."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ def digest_of(value: Any) -> str:
 
 
 def record_facts(record: RunResult) -> dict[str, object]:
-    """What the contract keeps of a record; scores, ledger and answers as digests of all their values."""
+    """The contract's facts of a record: scores, ledger and answers as digests of all values."""
     rounds = record.rounds
     facts: dict[str, object] = {
         "file": f"{record.folder.parent.name}/{record.file_name}",
@@ -80,7 +80,7 @@ def record_facts(record: RunResult) -> dict[str, object]:
 
 
 def answers_digest(record: RunResult) -> str:
-    """A digest of the predictions' values, whatever file and number type they are kept in; "" where there are none."""
+    """A digest of the predictions' values, independent of file and number type; "" without predictions."""
     found = read_predictions(record.folder, record)
     state = hashlib.sha256()
     for (client, evaluation), answers in sorted(found.items()):
@@ -104,7 +104,7 @@ def generated_data(task_id: str) -> dict[str, object]:
 
 
 def real_data(task_id: str, folder: Path, lenient: bool) -> dict[str, object]:
-    """What a task reads in a folder of downloads."""
+    """A task's data in a folder of downloads."""
     with tempfile.TemporaryDirectory() as extracts:
         try:
             return data_facts(task(task_id).load(source_of(task_id, folder, lenient, Path(extracts))))
@@ -168,7 +168,7 @@ def _bytes_of(plan: WirePlan) -> dict[str, object]:
 
 
 def table(benchmark_id: str, scale: str, records: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """The lines of a table's long form; none where the table does not have the scale."""
+    """The lines of a table's long form; empty if the table lacks the scale."""
     if scale not in {found.id for found in benchmark(benchmark_id).scales}:
         return []
     frame = page_of(part_of(benchmark_id, scale, [], [], 1, [], None), records).frame()
@@ -190,7 +190,7 @@ class Verdict:
 
 
 def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterator[Verdict]:
-    """Both verdicts on every claim of a paper at a scale; none where no table of the paper has the scale."""
+    """Both verdicts on every claim of a paper at a scale; empty if no table of the paper has the scale."""
     tables = benchmarks_of(paper)
     scale = next((own for found in tables.values() for own in found.scales if own.id == scale_id), None)
     if scale is None:
@@ -210,7 +210,7 @@ def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterato
 
 
 def _word(verdict: Outcome, undecided: str = "") -> str:
-    """What the contract calls a verdict. undecided: of published numbers, which are there or not."""
+    """The contract's name of a verdict. undecided: its name for published numbers, which exist or not."""
     if verdict.is_decided:
         return verdict.state.value + (", by derivation" if verdict.is_derived else "")
     return undecided or verdict.state.value
@@ -235,5 +235,5 @@ def audit(paper: str, records: Sequence[RunResult]) -> Iterator[tuple[str, dict[
 
 
 def numbers_in(text: str) -> str:
-    """The numbers of a text, in their order; its words may change."""
+    """The numbers in a text, in order; its wording may change."""
     return " ".join(found.replace("−", "-").replace(",", "") for found in re.findall(r"[-−+]?\d+(?:[.,]\d+)*", text))

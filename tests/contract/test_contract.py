@@ -19,7 +19,7 @@ def check(frame: Frame, new: Facts, *begins: str) -> None:
 
 
 def by_paper(*slow: str) -> pytest.MarkDecorator:
-    """A test of each paper. slow: papers that take more than two seconds."""
+    """One test per paper. slow: papers that take more than two seconds."""
     marks = {paper: [pytest.mark.slow] if paper in slow else [] for paper in project.PAPERS}
     return pytest.mark.parametrize("paper", [pytest.param(paper, marks=mark) for paper, mark in marks.items()])
 

@@ -1,4 +1,4 @@
-"""A federation that trains in milliseconds, of which a test may vary everything."""
+"""A federation that trains in milliseconds and that tests can vary."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +63,7 @@ def _clients(examples: Examples) -> list[Client]:
 
 
 class RecordingChannel(Channel):
-    """A channel that remembers what was received: (round, client, direction) -> tensors."""
+    """A channel that stores what was received: (round, client, direction) -> tensors."""
 
     def __init__(self, codec: str = "fp32") -> None:
         super().__init__(codec)
@@ -82,7 +82,7 @@ class RecordingChannel(Channel):
 
 
 def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:
-    """Besides the accuracy, a number that changes with the last bit of any answer, and one that is undefined."""
+    """Accuracy, a number that changes with the last bit of any answer, and an undefined number."""
     accuracy = float((answers.argmax(1) == subset.labels).mean())
     return {"accuracy": accuracy, "sum": float(answers.astype(np.float64).sum()), "undefined": None}
 
@@ -98,7 +98,7 @@ def local_training(seed: int = 0, epochs: int = 1, width: int | None = None, **c
 
 
 class Small:
-    """Three clients and a BERT of three layers, or of as many as asked for."""
+    """Three clients and a BERT with three layers, or the requested number."""
 
     config = CONFIG
     hidden = CONFIG["hidden_size"]
@@ -120,7 +120,7 @@ class Small:
         objective: Objective | None = None,
         kernels: str = "packed",
     ) -> Model:
-        """The same model each time, and a new one."""
+        """A new model with the same weights each time."""
         objective = objective or _objective(outputs)
         model = with_head(copy.deepcopy(self._encoder), objective.outputs, seed=0, head=head)
         return Model(model, resolve_precision(precision, device), objective, kernels)

@@ -1,4 +1,4 @@
-"""References without training rounds: frequent labels, label priors, shares of tokens, a linear model."""
+"""Reference rows without training rounds: frequent labels, label priors, token frequencies, a linear model."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Resuming is bit-identical, a kill at any moment costs one round at most, and damage is noticed."""
+"""Resuming is bit-identical, a kill at any moment costs at most one round, and damage is detected."""
 
 import os
 from pathlib import Path
@@ -80,7 +80,7 @@ def saved(small, counting, tmp_path) -> Path:
 
 
 def assert_refused(small, counting, folder, name="checkpoint"):
-    """The error names the folder to remove, and nothing in it is touched."""
+    """The error names the folder to remove, and the folder stays unchanged."""
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(CheckpointError, match=name) as caught:
         resume(small, counting, folder, 3)

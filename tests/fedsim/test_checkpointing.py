@@ -76,7 +76,7 @@ def test_layers_run_twice_and_keep_less(deep, monkeypatch, kernels, precision):
 
 
 def test_gpt2_has_the_same_gradients_but_for_rounding(deep):
-    """Without its cache of keys and values, which a second pass would fill once more, sums come in another order."""
+    """Without the cache of keys and values, which a second pass would fill again, sums have another order."""
     batch = CAUSAL.prepare(deep.examples.collate(deep.clients[0].train.indices), None)
     kept, again = (gradients(model_of(deep, CAUSAL, "causal-lm", "reference", way), batch) for way in (False, True))
     for name, gradient in kept.items():

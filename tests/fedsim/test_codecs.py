@@ -1,4 +1,4 @@
-"""Codecs of changes: error bounds, unbiasedness, bytes by shapes, and what is dropped is sent later."""
+"""Codecs of changes: error bounds, unbiasedness, bytes by shapes; dropped values are sent later."""
 
 import math
 
@@ -132,7 +132,7 @@ def test_other_kinds_and_what_a_codec_would_lengthen_cross_whole(codec, kind):
 @settings(deadline=None)
 @given(st.lists(hnp.arrays(np.float32, 12, elements=st.floats(-8, 8, width=16)), min_size=1, max_size=6), st.booleans())
 def test_uploads_with_error_feedback_add_up_to_all_changes(changes, downloads):
-    """After every round: what the server was told, and what the client still owes, are all changes."""
+    """After every round, received and still unsent changes add up to all changes."""
     channel, server = Channel("topk:0.25"), torch.zeros(12)
     channel.setup(0, {"w": server})
     total = torch.zeros(12)
@@ -147,7 +147,7 @@ def test_uploads_with_error_feedback_add_up_to_all_changes(changes, downloads):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_download_still_owes_what_the_ones_before_it_dropped(codec):
-    """Once the server rests, the client gets there: also where the noise of a message is larger than the message."""
+    """If the server stops changing, the client converges to it, even if a message's noise exceeds the message."""
     channel = Channel(codec)
     for channel.round in range(1, 6):
         server = torch.randn(40, generator=draws(channel.round))

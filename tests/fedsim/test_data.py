@@ -22,7 +22,7 @@ def make_examples(lengths, padding_id=0):
 
 
 def make_part(lengths, seed=0):
-    """Some of the examples, in an order of their own."""
+    """Some of the examples, in another order."""
     chosen = np.random.default_rng(seed).permutation(len(lengths))[: max(1, len(lengths) * 2 // 3)]
     return Subset(make_examples(lengths), chosen)
 

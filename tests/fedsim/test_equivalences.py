@@ -1,4 +1,4 @@
-"""What has to be equal to the last bit, and the proximal term against a loop written out."""
+"""Equalities to the last bit, and the proximal term against an explicit loop."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""One contract for all families: positions, poolers, heads, padding and kernels are the transformers library's."""
+"""One contract for all families: positions, poolers, heads, padding and kernels equal the transformers library's."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""FedBERT's algorithms: what they have to equal to the bit, and bytes by closed form."""
+"""FedBERT's algorithms: equalities to the bit, and bytes by closed form."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ PARALLEL = [("embeddings", "shared"), ("head-embeddings", "shared"), ("embedding
 
 
 def masked(small, clients=3, **training):
-    """Masked language modelling with all that could tell split from unsplit training: dropout, schedule, moments."""
+    """Masked language modelling with all that could differ in split training: dropout, schedule, moments."""
     values = {"epochs": EPOCHS, "rounds": ROUNDS, "batch_size": BATCH, "schedule": "linear", "warmup": 0.2,
               "optimizer": "kept", **training}  # fmt: skip
     workload = small.workload(objective=MASKED, head="masked-lm", **values)
@@ -84,7 +84,7 @@ def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, 
 @pytest.mark.parametrize("of", [masked, causal])
 @pytest.mark.parametrize("clip_norm", [0.05, 0.5])
 def test_parallel_fedavg_with_clipping_is_federated_averaging_if_the_whole_model_is_clipped(small, of, clip_norm):
-    """Equal but for the rounding of a length, which a large epsilon keeps AdamW from magnifying; 8 bytes a batch."""
+    """Equal up to the rounding of a norm, which a large epsilon keeps AdamW from magnifying; 8 bytes per batch."""
 
     def split(scope):
         own = of(small, clip_norm=clip_norm, clip_scope=scope, epsilon=1e-4)

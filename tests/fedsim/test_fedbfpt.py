@@ -1,4 +1,4 @@
-"""FedBFPT: which layers stand in a client's model, which one is trained, and what that changes and sends."""
+"""FedBFPT: the layers of a client's model, the trained one, and what changes and is sent."""
 
 import re
 from dataclasses import replace
@@ -38,7 +38,7 @@ def run(deep, algorithm, rounds=ROUNDS, **engine):
 
 
 def test_a_round_is_that_of_the_hand_built_model(deep, small, assert_same_tensors):
-    """Of one client in two rounds, by a model of two layers into which weights are copied by hand."""
+    """One client in two rounds, compared with a model of two layers with weights copied by hand."""
     workload, client = workload_of(deep), deep.clients[0]
     algorithm = deep.algorithm("fedbfpt", replace(workload, clients=1), local_layers=2)
     found = run(deep, algorithm, 2, clients=[client])
@@ -106,7 +106,7 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, assert_
 def test_a_client_trains_on_what_it_was_given_before(
     deep, recording_channel, assert_same_tensors, monkeypatch, options, participation
 ):
-    """The pre-trained model, and all that it has downloaded since."""
+    """The pre-trained model with all later downloads."""
     workload, channel = workload_of(deep, participation=participation), recording_channel()
     algorithm = deep.algorithm("fedbfpt", workload, **{"local_layers": 2, **options})
     pools = {client: dict(workload.initial) for client in range(CLIENTS)}

@@ -35,7 +35,7 @@ def files(folder: Path) -> list[str]:
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What was computed."""
+    """The computed features."""
     calls, original = [], features._computed
     monkeypatch.setattr(features, "_computed", lambda *words: calls.append(words) or original(*words))
     return calls
@@ -44,7 +44,7 @@ def asked(monkeypatch):
 @pytest.mark.parametrize("width", [None, WIDTH])
 @pytest.mark.parametrize("head", KINDS)
 def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, head, width):
-    """As the cache makes them: the shortest first, of one length or padded to one width, so many at a time."""
+    """As the cache makes them: the shortest first, in batches of one length or padded to one width."""
     size = 7
     model = deep.load(head=head)
     subset = FeatureCache().subset(model, everything(deep.examples), size, width)
@@ -114,7 +114,7 @@ def test_a_task_whose_features_are_larger_than_the_limit_is_an_error_that_names_
 
 
 def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path):
-    """In one process, and under the name of the same backbone."""
+    """In one process, with the same backbone's name."""
     cache, model, subset = FeatureCache(tmp_path, "one encoder"), deep.load(head="average"), everything(deep.examples)
 
     def found(cache):
@@ -138,7 +138,7 @@ def values_of(workload, names):
 @pytest.mark.parametrize("head", AGGREGATORS)
 @pytest.mark.parametrize("features", ["padded", "trimmed"])
 def test_training_on_the_server_is_central_training_on_the_same_features(deep, assert_same_tensors, head, features):
-    """Of [CLS] alone the server knows no lengths: with batches by length it would form others than central training."""
+    """If only [CLS] is sent, the server knows no lengths, so batches by length would differ from central training's."""
     width = WIDTH if head == "ordinary" else None
 
     def run(name, **options):

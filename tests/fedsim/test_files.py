@@ -1,4 +1,4 @@
-"""Files that processes share: locks, caches that are whole or absent, and reading with errors that name the file."""
+"""Files that processes share: locks, complete or absent caches, and errors that name the file."""
 
 import json
 import multiprocessing

@@ -1,4 +1,4 @@
-"""The attack on features: what it must recover, what it cannot, and that it learns from nothing else."""
+"""The attack on features: what it must recover, what it cannot, and that it uses no other information."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ CLIENTS = clients_of(texts(0, TRAIN), texts(1, TEST))
 
 @pytest.fixture
 def attacked(small):
-    """Runs the attack on a model; returns the share of the held-out tokens that it recovers."""
+    """Attack a model; return the share of recovered held-out tokens."""
 
     def attack(name="inversion", load=None, epochs=40, **options):
         workload = small.workload(load, head="average", epochs=epochs)

@@ -1,4 +1,4 @@
-"""Federated LoRA: what each method's algebra promises, which bytes cross, and what stays with whom."""
+"""Federated LoRA: each method's algebra, its bytes, and its local tensors."""
 
 from dataclasses import replace
 
@@ -53,7 +53,7 @@ def run(small, name, config=LORA, rounds=2, clients=None, codec="fp32", **option
 
 
 def merged(workload, params):
-    """The weights with adapters in them, by layer, and the head."""
+    """The weights with merged adapters, by layer, and the head."""
     lora = lora_of(workload, "a test")
     weights = {
         layer.weight: params[layer.weight] + lora.scale * params[layer.b] @ params[layer.a] for layer in lora.layers
@@ -146,7 +146,7 @@ def test_the_mean_of_the_factors_is_not(small):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_measured_error_is_zero_where_the_aggregate_is_exact(small, name):
-    """To the rounding of fp32, which is that of whole weights where products are merged into them."""
+    """Up to fp32 rounding; if products are merged, up to the rounding of whole weights."""
     ended, *_ = run(small, name, learning_rate=0.05)
     errors = [result.metrics.measured["aggregation_error"] for result in ended.results]
     if name.removesuffix("-frozen") in EXACT:

@@ -1,4 +1,4 @@
-"""What every method owes: a resumed run is the uninterrupted one, and references send nothing."""
+"""The contract of all methods: a resumed run equals an uninterrupted one, and reference rows send nothing."""
 
 import copy
 from dataclasses import replace
@@ -63,7 +63,7 @@ def test_every_method_is_here():
 
 @pytest.fixture
 def with_targets(small):
-    """The clients, whose tokens are also their targets."""
+    """Clients whose tokens are also their targets."""
     given = small.examples
     examples = Examples(given.tokens, given.types, given.offsets, given.labels, 0, given.tokens.astype(np.int64))
     return [
@@ -111,7 +111,7 @@ def test_the_order_in_which_clients_end_changes_nothing(small, assert_same_run, 
 
 
 def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert_same_run):
-    """Tensors that the model holds already are not copied again; that must not show."""
+    """Tensors that the model already holds are not copied again, with no visible effect."""
     workload = small.workload()
     methods = {"fedavg": {"embeddings": "global"}, "fedsplitbert": {"critical_layer": 1}}
     apart = [small.run(small.algorithm(name, **options)) for name, options in methods.items()]

@@ -59,7 +59,7 @@ def without_dropout(network):
 
 @pytest.fixture
 def trained(deep, monkeypatch):
-    """Trains one round in parts; returns the gradients of each step, the loss, and the ledger's rows."""
+    """Train one round in parts; return the gradients of each step, the loss, and the ledger's rows."""
 
     def train(case, micro_batches, kernels="packed", device="cpu"):
         examples, objective, head, method, options = CASES[case]
@@ -94,7 +94,7 @@ def trained(deep, monkeypatch):
 
 
 def assert_equal_to_rounding(parts, whole):
-    """To 1e-6 of each tensor, or of a tenth of all: what cancels out, such as a key's bias, is rounding alone."""
+    """To 1e-6 of each tensor, or of a tenth of all: gradients that cancel, such as a key bias's, are pure rounding."""
     assert len(parts) == len(whole) > 1
     for found, expected in zip(parts, whole, strict=True):
         assert found.keys() == expected.keys()
@@ -125,7 +125,7 @@ def test_gradients_of_parts_add_up_on_a_gpu(trained, case):
 
 @pytest.fixture
 def full_above(monkeypatch):
-    """Lets a pass of more texts fail, after it has left gradients and sent activations."""
+    """Make a pass over more texts fail after it has left gradients and sent activations."""
 
     def limit(room):
         def limited(model, batch):

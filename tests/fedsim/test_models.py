@@ -23,7 +23,7 @@ def test_another_family_is_refused(tmp_path):
 
 @pytest.fixture
 def folder(small, tmp_path):
-    """An encoder as the hub has it: in half precision and with a pooler."""
+    """An encoder as on the hub: in half precision and with a pooler."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         values = {name: value for name, value in small.config.items() if name != "model_type"}

@@ -1,4 +1,4 @@
-"""Layers over packed tokens: the library's own over padded ones, but for rounding and for what dropout draws."""
+"""Layers over packed tokens equal the library's over padded ones, except for rounding and dropout's draws."""
 
 import copy
 
@@ -88,7 +88,7 @@ def test_losses_and_gradients_are_the_librarys(family, head, lengths, width):
 
 
 def test_in_half_precision_its_rounding_is_of_the_librarys_order():
-    """Twice as much at most: what the layers hand on is half precision, too, as in training whole models in bf16."""
+    """At most twice as much: activations between layers are in half precision too, as in whole models in bf16."""
     exact = gradients(without_dropout(pair()[1]), batch_of(LENGTHS["ragged"]))[1]
     errors = []
     for model in pair(precision="bf16"):
@@ -166,7 +166,7 @@ def test_an_adapter_that_packed_layers_do_not_compute_takes_the_librarys(small):
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_every_step_computes_with_the_weights_of_the_step_before(small, precision):
-    """A fused optimiser changes weights without telling: a cast of them that is kept would never learn."""
+    """A fused optimiser changes weights without a version bump, so a kept cast of them would become stale."""
     losses = []
     for kernels in ("packed", "reference"):
         model = without_dropout(small.load(precision=precision, kernels=kernels))

@@ -1,4 +1,4 @@
-"""FedRep, Ditto and SCAFFOLD: what each comes to in its limits, in which order it trains, and what it sends."""
+"""FedRep, Ditto and SCAFFOLD: limiting cases, the order of training, and bytes."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def test_dittos_shared_model_is_fedavg_to_the_bit(small, assert_same_tensors, lo
 
 
 def test_ditto_without_a_pull_is_training_alone(small, assert_same_tensors):
-    """With one client, to which FedAvg's mean is its own model; and the pull moves it."""
+    """With one client FedAvg's mean is the client's model; the proximal term moves it."""
     client = small.clients[1:2]
     alone = small.run(small.algorithm("fedavg"), clients=client, rounds=3)
     shared, free, pulled = (

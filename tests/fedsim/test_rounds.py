@@ -1,4 +1,4 @@
-"""One round: plans that are refused, cohorts, the weighted mean, server optimisers, and what stays with clients."""
+"""One round: rejected plans, cohorts, the weighted mean, server optimisers, and local tensors."""
 
 import math
 import re
@@ -133,7 +133,7 @@ def second_moment(name: str, v: float, delta: float) -> float:
 @pytest.mark.parametrize(("name", "beta1"), [("adam", 0.9), ("yogi", 0.9), ("adagrad", 0.0)])
 @pytest.mark.parametrize("means", [(1.5, 1.2), (1.0004, 1.0003)])
 def test_two_steps_of_a_server_optimiser_by_hand(name, beta1, means):
-    """The second pair moves less than tau at first, so that Yogi's sign is seen both ways."""
+    """The second pair first moves by less than tau, so both of Yogi's signs occur."""
     x, m, v = 1.0, 0.0, TAU**2
     optimizer = ServerOptimizer(name, learning_rate=ETA)
     current, moments = {"w": torch.tensor([x], dtype=torch.float64)}, {}

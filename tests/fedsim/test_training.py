@@ -1,4 +1,4 @@
-"""Local training: seeds, schedules, clipping, decay, kept optimisers, a client's own words, mixed precision."""
+"""Local training: seeds, schedules, clipping, decay, kept optimisers, local embeddings, mixed precision."""
 
 import contextlib
 
@@ -82,7 +82,7 @@ def test_biases_and_layer_norm_decay_only_if_all_parameters_do(small, decayed):
 
 @pytest.mark.parametrize("method", ["fedavg", "central"])
 def test_two_rounds_that_keep_their_optimiser_are_one_of_two_epochs(small, assert_same_tensors, method):
-    """Without dropout and with one example, nothing depends on what a round draws."""
+    """Without dropout and with one example, nothing depends on random draws."""
     client = Client(0, Subset(small.examples, np.array([3])), small.clients[0].evaluation)
 
     def load():

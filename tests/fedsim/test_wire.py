@@ -1,4 +1,4 @@
-"""Codecs round for real, and the ledger counts what crosses, against closed forms."""
+"""Codecs really round, and the ledger's bytes equal closed forms."""
 
 import numpy as np
 import pytest

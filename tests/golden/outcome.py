@@ -1,4 +1,4 @@
-"""What a demo cell comes to, in numbers that a later version of the code can be held against."""
+"""The outcome of a demo cell, in numbers for comparison with later versions of the code."""
 
 import hashlib
 import math
@@ -96,7 +96,7 @@ CELLS: Mapping[str, RunConfig] = {
 
 
 def cpu_kind() -> dict[str, JSON]:
-    """All of a machine and of its libraries that is known to decide the last bits."""
+    """The properties of a machine and its libraries that are known to affect the last bits."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -149,7 +149,7 @@ def lengths(tensors: Params, initial: Params) -> dict[str, float]:
 
 
 def outcome(cell: RunConfig, folder: Path) -> dict[str, JSON]:
-    """A cell's loss curve, and the digest and lengths of its weights: the server's, and what stays with each client."""
+    """A cell's loss curve, and digests and norms of its weights: the server's and each client's."""
     quiet_libraries()
     settings = RunOptions(results_dir=folder, device="cpu")
     torch.set_num_threads(settings.threads)

@@ -1,4 +1,4 @@
-"""Metrics against scikit-learn, SciPy, seqeval and numbers worked out by hand; scores and their standard errors."""
+"""Metrics against scikit-learn, SciPy, seqeval and numbers by hand; scores and their standard errors."""
 
 import math
 import warnings
@@ -161,7 +161,7 @@ def rng(seed=0):
 
 
 def subset(labels, lengths=None, targets=None):
-    """Examples that have only labels [n], or targets of tokens [total]."""
+    """Examples with only labels [n], or token targets [total]."""
     offsets = np.concatenate([[0], np.cumsum(np.ones_like(labels, int) if lengths is None else lengths)])
     tokens = np.zeros(offsets[-1], np.int32)
     return Subset(Examples(tokens, tokens, offsets, labels, 0, targets), np.arange(len(labels)))

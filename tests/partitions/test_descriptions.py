@@ -1,4 +1,4 @@
-"""Partitioners and reports as plain data, and requests that are refused."""
+"""Partitioners and reports as plain data, and rejected requests."""
 
 from dataclasses import replace
 

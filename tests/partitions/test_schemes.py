@@ -29,7 +29,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def check_partition(partition: Partition, labels: np.ndarray, n_clients: int) -> None:
-    """Indices are int64, ascending, in range and disjoint; the report is what one recomputes from them."""
+    """Indices are int64, ascending, in range and disjoint; the report equals one recomputed from them."""
     indices, report = partition.indices, partition.report
     assert len(indices) == n_clients == report.n_clients
     for part in indices:
@@ -61,7 +61,7 @@ def check_partition(partition: Partition, labels: np.ndarray, n_clients: int) ->
 
 
 def checked(partitioner, labels, n_clients, seed) -> PartitionReport:
-    """The report of a partition, after checking it and that the same seed gives it again."""
+    """The report of a partition, after checking it and its reproducibility."""
     one, other = (partitioner(labels, n_clients, np.random.default_rng(seed)) for _ in range(2))
     check_partition(one, labels, n_clients)
     assert all(np.array_equal(a, b) for a, b in zip(one.indices, other.indices, strict=True))
@@ -121,7 +121,7 @@ def test_sorted_parts_follow_score_then_position(scores, data):
 )
 @settings(max_examples=200, deadline=None)
 def test_dirichlet_uses_every_example_or_refuses(labels, n_clients, log_alpha, min_size, seed, capped):
-    """Capped as in FedNLP: a client with N / K examples gets no more, so none has more than that before its last."""
+    """Capped as in FedNLP: a client with N / K examples gets no more."""
     partitioner = Dirichlet(10.0**log_alpha, min_size=min_size, max_redraws=20, capped=capped)
     try:
         report = checked(partitioner, labels, n_clients, seed)
@@ -199,7 +199,7 @@ def test_largest_size_and_counts_within_one(case, seed):
 
 
 def test_mrpc_by_hand():
-    """Label 0 allows 1323 / (0.05 + 0.25 + 0.75) = 1260 exactly, which uses up its pool."""
+    """Label 0 allows exactly 1323 / (0.05 + 0.25 + 0.75) = 1260, which exhausts its pool."""
     labels = labels_of([1323, 2753])
     report = LabelTable(MRPC_TABLE_1)(labels, 3, np.random.default_rng(0)).report
     assert report.sizes == (1260, 1260, 1260)

@@ -1,4 +1,4 @@
-"""What the benchmarks count and compare, on federations that train in milliseconds. No time is asserted."""
+"""The benchmarks' counts and comparisons, on federations that train in milliseconds. No time is asserted."""
 
 import json
 from functools import partial

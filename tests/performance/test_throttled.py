@@ -22,7 +22,7 @@ UP_SHARE = 0.5  # of the downlink's rate
 
 
 class Link:
-    """A socket on the loopback whose sender keeps to a rate; what arrives is compared with what was sent."""
+    """A loopback socket with a fixed rate; received bytes are compared with sent ones."""
 
     def __init__(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -33,7 +33,7 @@ class Link:
         self.under_way = 0.0  # seconds by the clock in which messages were on the link
 
     def send(self, data: bytes, rate: float) -> bytes:
-        """The bytes that arrive, no sooner than the rate allows."""
+        """The received bytes, no earlier than the rate allows."""
         received = bytearray(len(data))
 
         def receive() -> None:
@@ -57,7 +57,7 @@ class Link:
 
 
 def raw(tensor: Tensor) -> bytes:
-    """A tensor's values as they lie in memory."""
+    """A tensor's bytes in memory."""
     return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 

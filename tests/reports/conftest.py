@@ -1,4 +1,4 @@
-"""A small benchmark with the paper's columns, and records of it with chosen numbers."""
+"""A small benchmark with the paper's columns, and its records with given numbers."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

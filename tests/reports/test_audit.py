@@ -1,4 +1,4 @@
-"""Audits: a changed published digit flips a verdict, numbers by hand, and what the arithmetic refuses."""
+"""Audits: a changed published digit flips a verdict; numbers by hand; rejected arithmetic."""
 
 from dataclasses import replace
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The worst client: how it is chosen, and its error rates, which docs/statistics.md states."""
+"""The worst client: how it is chosen, and the error rates in docs/statistics.md."""
 
 import math
 from dataclasses import replace
@@ -58,7 +58,7 @@ def drawn(rng, truth, seeds):
     ids=["three", "ten"],
 )
 def test_error_rates_on_simulated_clients(run, truth, other, naive_errs, errs):
-    """The truth, no difference, lies above the interval of the least far too often, and of the chosen one rarely."""
+    """Without a true difference, the minimum's interval often excludes 0; the client chosen on other seeds seldom."""
     rng, replicates, seeds = np.random.default_rng(0), 2000, 5
     above = {"least": 0, "chosen": 0}
     below = 0

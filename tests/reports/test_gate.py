@@ -1,4 +1,4 @@
-"""Which columns are evidence: by differences on pooled test examples, paired by seed, against their error."""
+"""Which columns are evidence, by paired differences on pooled test examples against their error."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -116,7 +116,7 @@ def test_a_row_that_answers_as_without_learning_has_failed(table, runs):
 
 
 def test_rows_over_a_frozen_encoder_have_a_check_of_their_own(table, runs):
-    """Training the encoder fails here, so only its features may carry the task, as a probe on them shows."""
+    """Training the encoder fails here, so a probe on its frozen features decides."""
     frozen = replace(LEARNING, row="fedprox", name="a probe", learns="features carry it", fails="weak features")
     rows = tuple(replace(row, yardstick=frozen if row.id == "fedsplitbert" else None) for row in table.rows)
     own, task = replace(table, rows=rows), table.columns[0].task

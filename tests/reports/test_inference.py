@@ -1,4 +1,4 @@
-"""Rules of inference: against printed tables of quantiles, against each other, and against what must not decide."""
+"""Rules of inference: against published quantiles, against each other, and on cases that must stay open."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which rule a comparison is judged by: redrawn splits, one test set, answers kept or not, numbers without noise."""
+"""The rule for a comparison: redrawn splits, one test set, with or without kept answers, exact numbers."""
 
 import dataclasses
 import hashlib
@@ -26,7 +26,7 @@ M = 40  # examples of a central test set
 
 
 def central(record: RunResult) -> RunResult:
-    """The record as one of a task whose test set all clients are scored on."""
+    """The record, as for a task with one test set for all clients."""
     inputs = {**record.inputs, "data": {**record.inputs["data"], "central": {"test": M}}}
     clients = tuple({**client, "test": M} for client in record.clients)
     return dataclasses.replace(record, inputs=inputs, clients=clients)
@@ -129,7 +129,7 @@ def test_one_test_set_is_resampled_with_the_seeds(kept):
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(MEASURES)), st.integers(2, 60))
 @settings(max_examples=60, deadline=None)
 def test_metrics_of_weights_are_those_of_the_modules(seed, name, m):
-    """On the whole set, and on a resample written out."""
+    """On the whole set, and on an explicit resample."""
     rng = np.random.default_rng(seed)
     is_score = name == "pearson"
     if name == "entity_f1":  # sentences of several lengths, none at all among them

@@ -1,4 +1,4 @@
-"""Published numbers: damaged files, derived values, printed digits, and averages as the papers form them."""
+"""Published numbers: damaged files, derived values, printed digits, and the papers' averages."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""A paper's README and its pages, and the first page's findings, rendered from what is known."""
+"""A paper's README, its pages, and the first page's findings, as rendered."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_readme_has_a_line_a_table_and_the_numbers_are_on_pages(table3, record
 
 
 def test_a_reading_that_decides_an_open_claim_stands_on_the_readme(table3, tmp_path):
-    """As FedFreezeBERT's orderings on SST-2, a column of ours, of claims about tweets."""
+    """Like FedFreezeBERT's orderings on SST-2, our column, for claims about tweets."""
     clear, vague = (Evidence(2.0, (2.0, 2.0), 3), Evidence(2.0, None, 1))
     found = judged(table3, vague, {"the same ordering on SST-2, a column of ours": clear})
     readme = tmp_path / "README.md"
@@ -80,7 +80,7 @@ def judged(table: Benchmark, evidence: Evidence, readings: dict[str, Evidence]) 
 
 
 def test_a_headline_is_decided_by_all_of_its_readings(table3):
-    """The words come with the numbers; a claim whose readings differ is neither supported nor contradicted."""
+    """The verdict follows the numbers; a claim whose readings differ is neither supported nor contradicted."""
     yes, no = (Evidence(value, (value, value), 3, is_derived=True) for value in (2.0, 0.5))
     for readings, word in (({}, "supported"), ({"other": no}, "depends on the reading")):
         standing = Standing(table3.paper, "page", {}, [judged(table3, yes, readings)], ())

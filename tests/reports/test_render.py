@@ -47,7 +47,7 @@ def shown(table3: Benchmark, record_of: RecordOf) -> Page:
 
 
 def test_the_same_numbers_are_bold_in_every_format(shown):
-    """F1: FedProx alone, above what no paper prints; accuracy: all that are equal. One method alone is not the best."""
+    """F1: only FedProx, above rows that the paper lacks; accuracy: all equal rows. A single method is never best."""
     best = {group.name: group.lines[0].best[0] for group in shown.grids[0].groups}
     assert best["FedProx"] == (True, True)
     assert best["FedAvg"] == (False, True)

@@ -1,4 +1,4 @@
-"""Bytes of adapters: what has to be counted for a stated factor, and claims that closed forms decide."""
+"""Bytes of adapters: what a stated factor counts, and claims that closed forms decide."""
 
 from dataclasses import replace
 

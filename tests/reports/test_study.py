@@ -102,7 +102,7 @@ def test_all_that_it_compares_are_runs_of_its_steps():
 
 
 def test_exploratory_and_confirmatory_numbers_are_apart(blocks):
-    """Recomputed by hand elsewhere: −0.6 [−1.1, −0.1] for the difference the other way round, 2.0 [1.4, 2.6]."""
+    """Recomputed independently: −0.6 [−1.1, −0.1] for the reversed difference, 2.0 [1.4, 2.6]."""
     exploratory, confirmatory = blocks["answer"].splitlines()
     found = re.search(r"= ([+−][\d.]+) \[.*FedAvg \+ prior − FedSplitBERT = ([+−][\d.]+) \[", exploratory)
     assert found is not None
@@ -113,7 +113,7 @@ def test_exploratory_and_confirmatory_numbers_are_apart(blocks):
 
 
 def test_no_number_before_all_runs_are_finished(evidence):
-    """A locked body of evidence has no records to look at: any look would be a KeyError."""
+    """Locked evidence has no records: reading any would be a KeyError."""
     locked = replace(evidence, name="Confirmatory", missing="21 of 36 (step 3)", by_row={})
     said = "**Confirmatory**: not run yet. Runs finished: 21 of 36 (step 3); no number is computed before all are done."
     for text in study_blocks(STUDY, [locked], [locked]).values():

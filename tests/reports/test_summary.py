@@ -1,4 +1,4 @@
-"""A run ends with one matrix of methods and tasks, what the scores are worth, and what was sent."""
+"""A run ends with one matrix of methods and tasks, the scores' limits, and the sent bytes."""
 
 import itertools
 from collections.abc import Callable
@@ -21,7 +21,7 @@ SCORES = {"fedavg": 0.5, "fedprox": 0.6, "fedadam": 0.4, "fedsplitbert": 0.75, "
 
 @pytest.fixture(scope="module")
 def whole(table3: Benchmark, record_of: RecordOf) -> list[RunResult]:
-    """Every row on every task with two seeds; what no paper prints scores best of all."""
+    """Every row on every task with two seeds; a row that the paper lacks scores best."""
     return [
         record_of(
             row.id,

@@ -1,4 +1,4 @@
-"""The time of a run by hand, for three methods, against what the ledger of a record gives."""
+"""The time of a run by hand for three methods, against the time from a record's ledger."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_the_server_holds_up_many_clients():
 
 
 def test_stragglers_and_framing_by_hand():
-    """Of two clients that need 1 s and 2 s, each is three times as slow in a quarter of rounds."""
+    """Two clients need 1 s and 2 s; each takes three times as long in a quarter of the rounds."""
     turns = [Turn(1000), Turn(2000)]
     late = Deployment(LINK, DEVICE, SERVER, stragglers=0.25, slowdown=3)
     assert late.round_seconds(turns) == pytest.approx(0.25 * 6 + 0.75 * (0.25 * 3 + 0.75 * 2))

@@ -54,7 +54,7 @@ def test_a_wire_without_a_measurement_of_the_codec_is_refused():
 
 
 def test_one_round_for_the_reference_and_the_part(table3, record_of):
-    """FedAvg is best in its first round on validation data, and the part has one round after FedAvg's last."""
+    """FedAvg is best in its first round on validation data; fine-tuning adds one round after FedAvg's last."""
 
     def run(row: str, *curve: float) -> RunResult:
         record = record_of(row, "qqp", {ACC: curve[-1]})

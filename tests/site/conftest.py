@@ -1,4 +1,4 @@
-"""A site of some committed records, one of them with hostile texts."""
+"""A site with some committed records, one with hostile texts."""
 
 import shutil
 from dataclasses import replace

@@ -18,7 +18,7 @@ TABLE = "tables/fedsplitbert-table3-lite.html"
 
 
 class Tab:
-    """A page that keeps every complaint, and every request that leaves the folder."""
+    """A page that collects all errors and all requests outside the folder."""
 
     def __init__(self, browser: Any, width: int = 1300) -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 860})

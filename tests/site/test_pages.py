@@ -1,4 +1,4 @@
-"""The site as files: links resolve, nothing is fetched, nobody's words leave their place, what is said is there."""
+"""The site's files: links resolve, nothing is fetched, hostile texts are escaped, all content exists."""
 
 import json
 import re
@@ -14,7 +14,7 @@ LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")
 
 
 class Page(HTMLParser):
-    """What a page loads, links to and names, and its event handlers."""
+    """A page's resources, links, anchors and event handlers."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ def glue_id(task: Task) -> str:
 
 
 def glue_rows(dataset: str, part: int) -> list[tuple[str, str, str]]:
-    """Rows (text, other text, code) of a part: every odd text and every label occurs, and no two parts are alike."""
+    """Rows (text, other text, code) of a part, with every unusual text and every label; parts differ."""
     codes = SCORES if GLUES[dataset].labels is None else GLUES[dataset].codes
     return [
         (ODD[(place + part) % len(ODD)], ODD[(place + part + 1) % len(ODD)], codes[place % len(codes)])
@@ -81,14 +81,14 @@ MALFORMED = {
 
 
 def kind_of(task: Task) -> str:
-    """Which of MALFORMED is a task's."""
+    """The entry of MALFORMED for a task."""
     if task.family != "scientific":
         return task.family
     return "corpus" if task.id.startswith("corpus-") else "conll" if task.tags else "abstracts"
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
-    """Write files below a folder; a surrogate stands for a byte that is no UTF-8. Returns the folder."""
+    """Write files below a folder and return it; a surrogate represents a byte that is not UTF-8."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""Large texts: passages, sentences and articles, papers of S2ORC's release, and the hub's parquet files."""
+"""Corpora: passages, sentences and articles, S2ORC's release, and the hub's parquet files."""
 
 import gzip
 import json

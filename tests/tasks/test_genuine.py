@@ -1,4 +1,4 @@
-"""Published data are recognised whatever their line endings; other data are named by what they are."""
+"""Published data are recognised with any line endings; other data are named as such."""
 
 import shutil
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The hub's repositories, as folders on disk and through the call that reaches the hub, and parts of datasets."""
+"""The hub's repositories, as folders and through the hub's call, and incomplete datasets."""
 
 import datasets
 import pytest
@@ -33,7 +33,7 @@ def clone(folder, dataset):
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """Makes the hub hold splits, or a folder in a repository's layout; returns the requests."""
+    """Fill the hub with splits, or with a folder in a repository's layout; return the requests."""
     asked = []
 
     def use(splits=None, folder=None):
@@ -126,7 +126,7 @@ def test_tweets_are_unchanged(tmp_path):
 
 
 def test_an_entity_that_begins_with_i_is_kept_and_noted(tmp_path):
-    """The official test set of SciERC has one. Here is every beginning that IOB2 does not allow."""
+    """SciERC's official test set has one; here is every start that IOB2 forbids."""
     strays = "a I-DNA\nb O\nc I-DNA\nd I-RNA\ne I-RNA\nf B-DNA\ng I-RNA\n\nx O\n"
     write(tmp_path, {"JNLPBA/train.txt": strays, "JNLPBA/test.txt": "a I-DNA\n", "JNLPBA/dev.txt": "a O\n"})
     assert load("jnlpba", tmp_path).notes == ("entities that begin with I-: 4 in train.txt, 1 in test.txt",)

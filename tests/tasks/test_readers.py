@@ -1,4 +1,4 @@
-"""Readers of outside files: sound rows, faults with their lines, nothing dropped, any bytes: a result or an error."""
+"""Readers of outside files: valid rows, faults with line numbers, nothing dropped; any bytes: a result or an error."""
 
 import csv
 import gzip
@@ -88,7 +88,7 @@ def test_the_csv_reader_returns_what_the_csv_module_writes(tmp_path_factory, fie
 
 @pytest.fixture
 def read(tmp_path):
-    """Reads the rows of a file with these bytes."""
+    """Read the rows of a file with these bytes."""
 
     def rows(reader, content: str | bytes) -> list[RawRow]:
         file = tmp_path / "file"

@@ -1,4 +1,4 @@
-"""Runs with chosen numbers, their events, and one database for all tests of the mirror."""
+"""Runs with given numbers, their events, and one database for all tests of the mirror."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -100,7 +100,7 @@ class Store:
         return closing(Mirror(uri or self.uri, self.folder, self.name, Table(**given), self.warnings.append))
 
     def sync(self, *records: RunResult, **fields: Any) -> None:
-        """Bring records into MLflow."""
+        """Import records into MLflow."""
         with self.mirror(*records, **fields) as mirror:
             mirror.sync(records)
 
@@ -119,7 +119,7 @@ class Store:
         return str(run.info.status)
 
     def points(self, run: Run) -> dict[str, list[tuple[int, float]]]:
-        """Every value ever logged, so that a value logged twice is seen twice."""
+        """All logged values, including duplicates."""
         histories = {name: self.client.get_metric_history(run.info.run_id, name) for name in run.data.metrics}
         return {name: sorted((entry.step, entry.value) for entry in entries) for name, entries in histories.items()}
 
@@ -131,7 +131,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(folder: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
-    """All warnings have to be expected: a test clears those that it checked."""
+    """Every warning must be expected: a test clears those that it checked."""
     store = Store(folder, request.node.name)
     yield store
     assert store.warnings == []

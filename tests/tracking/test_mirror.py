@@ -1,4 +1,4 @@
-"""What MLflow shows of a table's runs, whatever was interrupted, failed or imported."""
+"""What MLflow shows of a table's runs, including interrupted, failed and imported ones."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""Where runs are kept, and MLflow's web interface as a command."""
+"""Where MLflow keeps runs, and its web interface as a command."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Records with chosen scores, losses and bytes in every round, and judgements of single relations on them."""
+"""Records with given scores, losses and bytes per round, and judgements of single relations on them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -62,7 +62,7 @@ def run_of(record_of: RunOf) -> RunOf:
 
 @pytest.fixture(scope="session")
 def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunResult]]]) -> JudgeOf:
-    """The judgement of relations, alone in a claim, on records with those of the reference rows."""
+    """The judgement of a claim with only these relations, on records that include the reference rows."""
 
     def build(
         relation: Relation | tuple[Relation, ...],
@@ -85,7 +85,7 @@ def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunR
 
 @pytest.fixture(scope="session")
 def seeds_of(run_of: RunOf) -> Callable[..., list[RunResult]]:
-    """Records of a row with last scores, one a seed."""
+    """Records of a row with the given last scores, one per seed."""
 
     def build(row: str, task: str, lasts: Sequence[float]) -> list[RunResult]:
         return [run_of(row, task, (0.0, last), seed=seed) for seed, last in enumerate(lasts)]

@@ -1,4 +1,4 @@
-"""Comparisons that the protocol fixed: which runs count, how they are scored, and when they are looked at."""
+"""The protocol's comparisons: which runs count, how they are scored, and when they are evaluated."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -103,7 +103,7 @@ def test_the_comparisons_are_those_of_the_document(paper):
 
 @pytest.mark.parametrize("paper", ["fedfreezebert", "fedpeft", "fedsplitbert"])
 def test_every_run_that_is_compared_is_a_run_of_a_step(paper):
-    """With the settings of the committed sweeps: else a comparison would stay open for ever."""
+    """With the settings of the committed sweeps; otherwise a comparison would stay open for ever."""
     known = campaign()
     for decisive in decisive_of(paper):
         cells = {run.spec_id for number in decisive.steps for run in known.steps[number]}
@@ -119,7 +119,7 @@ def test_every_run_that_is_compared_is_a_run_of_a_step(paper):
 
 
 def test_no_list_of_benchmarks_has_the_campaigns_tables():
-    """A page that is rendered after a claim was judged shows what it showed before."""
+    """Judging a claim does not change a page that is rendered afterwards."""
     before = benchmark_ids()
     assert "fedsplitbert-evidence" in campaign.__wrapped__().benchmarks
     assert benchmark_ids() == before

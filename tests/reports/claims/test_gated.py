@@ -1,4 +1,4 @@
-"""No verdict on scores of a column that is no evidence; what needs no gate is judged all the same."""
+"""No verdict on scores of a column that fails its validity check; other numbers are judged regardless."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,7 +39,7 @@ ORDERINGS: tuple[Relation, ...] = (
 
 @pytest.fixture(scope="module")
 def records(run_of: RunOf) -> list[RunResult]:
-    """Seven seeds of three rows, all of them plain: FedSplitBERT is above FedAvg, quicker, and of lower loss."""
+    """Seven clear seeds of three rows: FedSplitBERT is above FedAvg, faster, and has a lower loss."""
     curves = {"fedsplitbert": (65, 70), "fedsplitbert-qat": (65, 70.1), "fedavg": (50, 60)}
     return [
         run_of(
@@ -65,7 +65,7 @@ def test_every_ordering_asks_the_gate(judge_of, one_task, records, relation):
 
 
 def test_reference_rows_of_one_seed_leave_a_claim_open(judge_of, one_task, records, monkeypatch):
-    """More seeds would judge the column, so the claim is undecided, and not untestable."""
+    """More seeds would decide the column, so the claim is undecided, not untestable."""
     monkeypatch.setattr("reports.evidence.gate._decided", lambda *_: Gate(False, NO_ERROR, is_known=False))
     found = judge_of(ORDERINGS[0], records, table=one_task)
     assert (found.verdict, found.numbers[1]) == ("undecided: too few seeds", f"QQP undecided: {NO_ERROR}")
@@ -85,7 +85,7 @@ def test_leaking_columns_count_once_their_split_is_by_group(judge_of, one_task, 
 
 @pytest.mark.parametrize(("level", "some", "word"), [(70.0, False, "supported"), (50.0, True, "contradicted")])
 def test_what_cannot_be_judged_is_left_out_and_named(seeds_of, judge_of, level, some, word):
-    """Only if most columns are left: a claim about all of them is not about few."""
+    """Only if most columns remain: a claim about all columns is not about a few."""
     relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",), some=some)
     records = [
         record
@@ -121,7 +121,7 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(judge_of, one_task, rec
 
 @pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
 def test_what_is_compared_has_to_be_tuned(judge_of, one_task, records, relation, tmp_path):
-    """FedAvg's settings have still to be chosen: only what reads FedAvg's runs waits for them."""
+    """FedAvg is not tuned yet: only comparisons with FedAvg's runs wait."""
     search = Search({"fedavg": {"training.learning_rate": (1e-4,)}}, chosen=tmp_path / "none.json")
     lite = replace(one_task.scale("lite"), search=search)
     asked = replace(one_task, scales=tuple(lite if scale.id == "lite" else scale for scale in one_task.scales))
@@ -142,7 +142,7 @@ def test_what_is_compared_has_to_be_tuned(judge_of, one_task, records, relation,
     ids=["similar", "in percent", "not much below"],
 )
 def test_to_be_near_what_does_nothing_proves_nothing(judge_of, one_task, records, relation):
-    """Where the row it is held against leads the majority by no more than the margin, the majority is as near."""
+    """If the compared row leads the majority by at most the margin, the majority is equally close."""
 
     def judged(majority: float | None) -> Judgement:
         return judge_of(relation, records, table=one_task, levels={"overall-majority": majority})

@@ -1,4 +1,4 @@
-"""What a claim still needs: the runs that its judgement asks for, except those that have a record."""
+"""What a claim still needs: the runs of its judgement without a record."""
 
 from collections.abc import Callable
 from dataclasses import replace

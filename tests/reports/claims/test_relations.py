@@ -121,7 +121,7 @@ def test_several_tasks_are_counted(seeds_of, judge_of):
 
 
 def test_a_claim_about_tasks_shows_their_mean_and_what_another_task_may_show(seeds_of, judge_of):
-    """Effects of 1, 3 and 5 points, each ± 0.1: the mean is known far better than a further task's effect."""
+    """Effects of 1, 3 and 5 points, each ± 0.1: the mean is known far better than another task's effect."""
     records, tasks = [], ("qqp", "qnli", "sst2")
     for task, effect in zip(tasks, (1.0, 3.0, 5.0), strict=True):
         records += seeds_of("fedsplitbert", task, [60 + effect, 60.1 + effect, 59.9 + effect])
@@ -139,7 +139,7 @@ def test_a_claim_about_tasks_shows_their_mean_and_what_another_task_may_show(see
 
 
 def test_each_claim_says_what_its_seeds_would_see(seeds_of, judge_of):
-    """Of a difference the distance from the bound, of a similarity the margin; nothing of one seed, or of bytes."""
+    """A difference's distance from the bound, a similarity's margin; nothing for one seed or for bytes."""
     records = seeds_of("fedsplitbert", "qqp", [60.5, 60.75, 60.25]) + seeds_of("fedavg", "qqp", [60.0] * 3)
     above, alike = (judge_of(each, records) for each in (BETTER, similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",))))
     error = 0.25 * (1 / 3 + 0.2625) ** 0.5
@@ -173,7 +173,7 @@ def test_runs_of_two_tables_count_once(seeds_of, table3, opened):
 
 
 def test_a_row_with_a_codec_adds_no_comparison(seeds_of, judge_of, table3):
-    """Half precision on the wire is the same method again: Holm's correction counts it once, and the mean too."""
+    """Half precision on the wire is the same method: Holm's correction and the mean count it once."""
     one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedsplitbert-qat", "qqp", [40.0] * 3)
     records += seeds_of("fedavg", "qqp", [60.0] * 3)
@@ -207,7 +207,7 @@ def test_gains_over_before_training_are_compared(run_of, judge_of):
 
 
 def test_rows_of_one_table_share_their_seeds(seeds_of, judge_of, table3):
-    """What one row gains by a seed the other loses: their mean is steady, though neither is."""
+    """Each seed's gain of one row is the other's loss: their mean is stable, though neither row is."""
     one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
     records = seeds_of("fedsplitbert", "qqp", [60.0, 70.1]) + seeds_of("fedprox", "qqp", [70.0, 60.0])
     records += seeds_of("fedavg", "qqp", [60.0, 60.0])

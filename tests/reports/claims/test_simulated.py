@@ -1,4 +1,4 @@
-"""Error rates: rules and whole claims against simulated truth."""
+"""Error rates of rules and whole claims against simulated truth."""
 
 import json
 import math
@@ -30,7 +30,7 @@ Truth = Callable[[str, str, str], float]
 
 @dataclass
 class Drawn:
-    """A source of numbers that draws, for each comparison, one difference a seed around its truth."""
+    """Simulated numbers: for each comparison, one difference per seed around its true value."""
 
     tables: Tables
     truth: Truth
@@ -76,12 +76,12 @@ def rates(
 
 
 def is_rare(rate: float) -> bool:
-    """Whether so many of REPLICATES may be LEVEL of all, within three standard errors."""
+    """Whether a number of REPLICATES agrees with LEVEL within three standard errors."""
     return rate <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / REPLICATES)
 
 
 def one(task: str, other: float) -> Truth:
-    """Nothing between FedSplitBERT and FedAvg on a task, so much everywhere else."""
+    """No difference between FedSplitBERT and FedAvg on one task, a given difference on the others."""
     return lambda row, rival, on: 0.0 if (row, rival, on) == (SPLIT.row, FEDAVG.row, task) else other
 
 
@@ -108,7 +108,7 @@ AVERAGE = (AverageBetter((SPLIT,), EACH.than, by=0.0),)
     ids=["all", "some", "similar, above", "similar, below", "enough", "average"],
 )
 def test_wrong_verdicts_are_rare(table3, seeds, relations, false, true):
-    """A claim that is just false is rarely supported; one that is just true is rarely contradicted."""
+    """A barely false claim is rarely supported; a barely true one is rarely contradicted."""
     assert is_rare(rates(table3, relations, false, seeds)[State.YES])
     assert is_rare(rates(table3, relations, true, seeds)[State.NO])
 
@@ -123,7 +123,7 @@ def test_wrong_verdicts_on_rounds_are_rare(table3, seeds):
 
 @pytest.mark.slow
 def test_large_effects_are_found(table3):
-    """Power, if five seeds differ by a point and the truth is several."""
+    """Power with a spread of one point over five seeds and a true effect of several."""
     assert rates(table3, ALL, lambda *_: 5.0)[State.YES] > 0.9
     assert rates(table3, ALL, one("rte", 5.0))[State.YES] < 0.1
     assert rates(table3, ALL, lambda *_: -5.0)[State.NO] > 0.9
@@ -138,7 +138,7 @@ RESULT = json.loads((ROOT / "docs" / "statistics.json").read_text(encoding="utf-
 
 
 def chance(replicates: int, sigmas: float) -> float:
-    """The share of wrong verdicts that a rule of exactly LEVEL shows at most, by chance."""
+    """The largest share of wrong verdicts that a rule with error rate LEVEL shows by chance."""
     return LEVEL + sigmas * math.sqrt(LEVEL * (1 - LEVEL) / replicates)
 
 
@@ -186,7 +186,7 @@ def test_what_seeds_share_is_what_the_page_says():
 
 
 def test_wrong_verdicts_at_the_measured_correlation_are_rare():
-    """As docs/statistics.md says: at most LEVEL with normal noise, somewhat more with tails that no record has."""
+    """As docs/statistics.md states: at most LEVEL with normal noise, slightly more with very heavy tails."""
     assert MEASURED["worlds"] == ["normal", "t5", "t5 at 0.5"]
     for name, cells in MEASURED["rows"].items():
         replicates = MEASURED["replicates"] // (1 if name.count(",") == 1 and " on " not in name else 4)

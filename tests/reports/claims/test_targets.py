@@ -1,4 +1,4 @@
-"""Targets: which are reached, in which round, with how many bytes; and when nothing is concluded."""
+"""Targets: reached or not, in which round, with how many bytes; and when nothing follows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ TWICE = CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=2.0, target=TARGET)
 
 @pytest.fixture(scope="session")
 def runs_of(run_of: Callable[..., RunResult]) -> Runs:
-    """Seven seeds of a row with one curve, a hundredth of a point apart: fewer seeds decide nothing."""
+    """Seven seeds of a row with one curve, a hundredth of a point apart; fewer seeds decide nothing."""
 
     def build(row: str, curve: tuple[float, ...], **values: object) -> list[RunResult]:
         return [run_of(row, curve=[each + seed / 100 for each in curve], seed=seed, **values) for seed in range(7)]

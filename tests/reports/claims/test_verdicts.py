@@ -1,4 +1,4 @@
-"""When a number meets a criterion, by p-values computed here in another way, and how comparisons make a verdict."""
+"""When a number meets a criterion, by independently computed p-values, and how comparisons form a verdict."""
 
 import math
 from math import comb
@@ -146,7 +146,7 @@ def test_missing_and_untestable_comparisons_keep_a_claim_open():
 
 
 def test_both_sides_of_a_margin_count():
-    """Outside of ± 1 on either side: two ways to fail."""
+    """Beyond ± 1 on either side: two ways to fail."""
 
     def similar(value: float) -> State:
         found = evidence(estimate(value, [Component(0.25)], 5))
