@@ -21,7 +21,7 @@ from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, ne
 from benchmarks.cli.progress import tracked
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.cache import keep_in
-from benchmarks.dry_run.shapes import derive_cell_flops, derive_plan
+from benchmarks.dry_run.shapes import derive_cell_flops, derive_plan, plan_with
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.overrides import expanded
@@ -167,7 +167,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
     """
     # A row's encoder may differ from BACKBONE.
     backbone = args.backbone if args.backbone and backbone_name(args.backbone) == cell.backbone else None
-    derived = derive_plan if backbone is None else partial(_derived_with, backbone)
+    derived = derive_plan if backbone is None else partial(plan_with, backbone)
     try:
         return derived(cell, None), None
     except DependsOnTextsError:
@@ -178,13 +178,6 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
             ) from None
     texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
     return derived(cell, texts.examples), texts
-
-
-def _derived_with(backbone: str, cell: RunConfig, examples: Sequence[int] | None) -> WirePlan:
-    """As `derive_plan`, with another encoder, or a folder with one."""
-    from benchmarks.dry_run.rounds import wire_plan  # loads torch
-
-    return wire_plan(cell, backbone, examples)
 
 
 # ---- in the terminal ---------------------------------------------------------------------------------------------

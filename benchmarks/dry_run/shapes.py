@@ -46,13 +46,11 @@ def derive_plan(cell: RunConfig, examples: int | Sequence[int] | None = None) ->
     """As `plan_of`, but raises DependsOnTextsError, or RoundRefusedError if the method has fewer rounds."""
 
     def derive() -> WirePlan | UserError:
-        from benchmarks.dry_run.rounds import wire_plan  # loads torch
-
         sizes = None if isinstance(examples, int) else examples
         if isinstance(examples, int):
             sizes = [(examples + client) // cell.clients for client in range(cell.clients)]
         try:
-            return wire_plan(cell, examples=sizes)
+            return plan_with(cell.backbone, cell, sizes)
         except (DependsOnTextsError, RoundRefusedError) as error:
             return error
 
@@ -67,6 +65,13 @@ def derive_plan(cell: RunConfig, examples: int | Sequence[int] | None = None) ->
     if isinstance(answer, UserError):
         raise answer
     return answer
+
+
+def plan_with(backbone: str, cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
+    """The bytes of a run's rounds with another encoder, or a folder with one; see `rounds.wire_plan`."""
+    from benchmarks.dry_run.rounds import wire_plan  # loads torch
+
+    return wire_plan(cell, backbone, examples)
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:

@@ -52,15 +52,12 @@ def train(model: Any, batches: list[dict[str, Tensor]], learning_rate: float) ->
 
 def main(path: Path) -> None:
     """Run a job and write the seconds of each round."""
-    from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
-    from flwr.clientapp import ClientApp
-    from flwr.serverapp import ServerApp
+    from flwr import app, clientapp, serverapp, simulation
     from flwr.serverapp.strategy import FedAvg
-    from flwr.simulation import run_simulation
 
     job, folder = json.loads(path.read_text(encoding="utf-8")), path.parent
     seconds: list[float] = []
-    client_app, server_app = ClientApp(), ServerApp()
+    client_app, server_app = clientapp.ClientApp(), serverapp.ServerApp()
 
     @client_app.train()
     def fit(message: Any, context: Any) -> Any:
@@ -69,9 +66,9 @@ def main(path: Path) -> None:
         model.load_state_dict(message.content["arrays"].to_torch_state_dict(), strict=False)
         batches = load_batches(folder, int(context.node_config["partition-id"]))
         train(model, batches, job["learning_rate"])
-        metrics = MetricRecord({"num-examples": sum(len(batch["labels"]) for batch in batches)})
-        content = RecordDict({"arrays": ArrayRecord(trained_state(model)), "metrics": metrics})
-        return Message(content=content, reply_to=message)
+        metrics = app.MetricRecord({"num-examples": sum(len(batch["labels"]) for batch in batches)})
+        content = app.RecordDict({"arrays": app.ArrayRecord(trained_state(model)), "metrics": metrics})
+        return app.Message(content=content, reply_to=message)
 
     class TimedFedAvg(FedAvg):
         def configure_train(self, *arguments: Any) -> Any:
@@ -90,10 +87,10 @@ def main(path: Path) -> None:
     def serve(grid: Any, context: Any) -> None:
         nodes = {f"min_{kind}_nodes": job["clients"] for kind in ("train", "available")}
         strategy = TimedFedAvg(fraction_evaluate=0.0, min_evaluate_nodes=0, **nodes)
-        arrays = ArrayRecord(trained_state(load_model(folder)))
+        arrays = app.ArrayRecord(trained_state(load_model(folder)))
         strategy.start(grid=grid, initial_arrays=arrays, num_rounds=job["rounds"])
 
-    run_simulation(
+    simulation.run_simulation(
         server_app=server_app,
         client_app=client_app,
         num_supernodes=job["clients"],

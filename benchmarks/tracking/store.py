@@ -70,14 +70,13 @@ def creating(results_dir: Path) -> FileLock:
 
 def connect(uri: str) -> MlflowClient:
     """A client for the store; its first request creates a database's schema, which takes seconds."""
-    from mlflow import MlflowClient
-    from mlflow.store.db import utils
+    import mlflow.store.db.utils
 
-    utils.MAX_RETRY_COUNT = 2  # ten attempts to open a missing database take 100 seconds
+    mlflow.store.db.utils.MAX_RETRY_COUNT = 2  # ten attempts to open a missing database take 100 seconds
     if "MLFLOW_LOGGING_LEVEL" not in os.environ:
         logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # its errors are raised, too
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    return MlflowClient(uri)
+    return mlflow.MlflowClient(uri)
 
 
 def follow_folder(results_dir: Path) -> None:

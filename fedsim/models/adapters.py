@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from torch import nn
@@ -63,12 +63,13 @@ def _targets(encoder: Any, config: AdapterConfig) -> list[str]:
     return sorted({names.get(target, target) for target in config.targets})
 
 
-def _inject(encoder: Any, config: AdapterConfig, library_config: Any) -> None:
-    """Let the library insert an adapter."""
-    from peft import inject_adapter_in_model  # imported only if used
+def _inject(encoder: Any, config: AdapterConfig, kind: str, targets: Sequence[str], **fields: Any) -> None:
+    """Let the library insert an adapter. kind: its configuration class, with further fields."""
+    import peft  # only if used
 
+    library_config = getattr(peft, kind)(target_modules=targets, fan_in_fan_out=holds_rows(encoder), **fields)
     try:
-        inject_adapter_in_model(library_config, encoder)
+        peft.inject_adapter_in_model(library_config, encoder)
     except ValueError as error:
         raise FederationError(
             f"adapter {config.kind}: expected targets that are linear layers of the encoder, found "
@@ -82,20 +83,13 @@ def holds_rows(encoder: Any) -> bool:
 
 
 def _lora(encoder: Any, config: AdapterConfig) -> None:
-    from peft import LoraConfig
-
-    targets, in_rows = _targets(encoder, config), holds_rows(encoder)
-    sizes: Any = {"r": config.r, "lora_alpha": config.alpha}  # the library's alpha may be a float
-    _inject(encoder, config, LoraConfig(target_modules=targets, fan_in_fan_out=in_rows, **sizes))
+    _inject(encoder, config, "LoraConfig", _targets(encoder, config), r=config.r, lora_alpha=config.alpha)
 
 
 def _ia3(encoder: Any, config: AdapterConfig) -> None:
-    from peft import IA3Config
-
     targets = _targets(encoder, config)
     wide = [target for target in targets if target not in _attention(encoder)]
-    in_rows = holds_rows(encoder)
-    _inject(encoder, config, IA3Config(target_modules=targets, feedforward_modules=wide, fan_in_fan_out=in_rows))
+    _inject(encoder, config, "IA3Config", targets, feedforward_modules=wide)
 
 
 def _attention(encoder: Any) -> set[str]:
