@@ -113,7 +113,7 @@ def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunC
 
 
 def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
-    """A strict dataclass with fields set, in order, but built and checked only once.
+    """Set fields of a strict dataclass, in order; the result is built and checked once.
 
     Args:
         group: The strict dataclass.

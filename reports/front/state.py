@@ -151,6 +151,6 @@ def _rendered(judged: Judgement) -> tuple[str, str]:
     interval = ours[0].interval if ours[0] and not ours[0].is_derived else None
     ends = list(dict.fromkeys(map(number, interval or ())))  # one, if every run has the same score
     about = [f"90 % interval {' to '.join(ends)}"] if len(ends) > 1 else []
-    others = () if judged.word == DEPENDS else judged.readings  # the verdict says it, the claim's page which
+    others = () if judged.word == DEPENDS else judged.readings  # the linked page lists all readings
     readings = [f"{name}: {word}" for name, word, _ in others]
     return judged.claim.headline.format(**values), "; ".join([*about, *readings])
