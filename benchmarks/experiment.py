@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
 from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, with_changes
-from benchmarks.publication import LEARNING, SCALES, Deviation, Elsewhere, Paper, View, Yardstick, deviations
-from benchmarks.run_config import JSON, RunConfig, TrainConfig
+from benchmarks.publication import LEARNING, Deviation, Elsewhere, Paper, View, Yardstick, deviations
+from benchmarks.run_config import JSON, SCALES, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.costs import Traffic, WirePlan
 from benchmarks.overrides import LayerUnit
-from benchmarks.run_config import JSON, RunConfig
-
-SCALES = ("demo", "lite", "literal", "paper")
+from benchmarks.run_config import JSON, SCALES, RunConfig
 
 
 @dataclass(frozen=True)

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import re
-import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import TypeVar
 
 from benchmarks.claims import Claim
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.running.included import claim, load_folder, modules_in
 
 T = TypeVar("T", Row, Column)
 _ROOT = Path(__file__).parent
 _TABLES = re.compile(r"^BENCHMARKS?\b[^=\n]*=", re.M)
-_ANY = re.compile(r"^(BENCHMARKS?|TASKS|METHODS)\b[^=\n]*=", re.M)
+_DEFINED = ("BENCHMARK", "BENCHMARKS", "TASKS", "METHODS")
 _INCLUDED: dict[str, Benchmark] = {}  # tables of included folders, by id
-_FILES: dict[tuple[str, str], Path] = {}  # ("BENCHMARK", "TASKS" or "METHODS", name) -> its included module
-_FOLDERS: set[Path] = set()
 
 
 def benchmark_ids() -> list[str]:
@@ -48,97 +45,19 @@ def include(folder: Path) -> None:
     Raises:
         UserError: The folder has no such module, a module cannot be imported, or a name is taken.
     """
-    _FOLDERS.add(folder.resolve())
-    modules = _modules_of(folder)
-    tables = [(file, table) for file, module in modules.items() for table in _defined(module, file)]
-    added = [(file, each) for file, module in modules.items() for each in getattr(module, "TASKS", ())]
-    methods = [(file, each) for file, module in modules.items() for each in getattr(module, "METHODS", ())]
-    if not (tables or added or methods):
+    modules = load_folder(folder)
+    if not any(getattr(module, name, ()) for module in modules.values() for name in _DEFINED):
         expected = "expected a folder with modules that define BENCHMARK, TASKS or METHODS"
         raise UserError(f"--include {folder}: {expected}, found none")
-    for file, table in tables:
-        _claim("BENCHMARK", table.id, file, benchmark_ids())
-        _INCLUDED[table.id] = table
-    for file, task in added:
-        _add_task(task, file)
-    for file, method in methods:
-        _add_method(method, file)
-
-
-def include_file(file: Path) -> Sequence[FunctionType]:
-    """Add and return the methods in one file; UserError if it defines none."""
-    if not file.is_file():
-        raise UserError(f"{file}: expected a Python file that defines METHODS, found no file")
-    sys.path.append(str(file.resolve().parent))
-    methods: Sequence[FunctionType] = getattr(_imported(file.resolve()), "METHODS", ())
-    if not methods:
-        raise UserError(f"{file}: expected METHODS = (your_method,), a tuple of functions, found none")
-    for method in methods:
-        _add_method(method, file.resolve())
-    return methods
+    for file, module in modules.items():
+        for table in _defined(module, file):
+            claim("BENCHMARK", table.id, file, benchmark_ids())
+            _INCLUDED[table.id] = table
 
 
 def tables_in(folder: Path) -> dict[str, Benchmark]:
     """A folder's tables by id, without adding them to the list of all benchmarks."""
-    return {table.id: table for file, module in _modules_of(folder).items() for table in _defined(module, file)}
-
-
-def include_once(folders: Iterable[Path]) -> None:
-    """Include each folder that this process has not included yet."""
-    for folder in folders:
-        if folder.resolve() not in _FOLDERS:
-            include(folder)
-
-
-def included_code(method: str) -> str:
-    """The source code of a method from an included folder; "" for the project's methods."""
-    file = _FILES.get(("METHODS", method))
-    return file.read_text(encoding="utf-8") if file else ""
-
-
-def _modules_of(folder: Path) -> dict[Path, ModuleType]:
-    """The modules in a folder that define something, by file."""
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))  # the modules can import each other
-    files = [file.resolve() for file in sorted(folder.glob("*.py")) if _may_define(file, _ANY)]
-    return {file: _imported(file) for file in files}
-
-
-def _imported(module: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(loaded)
-    except Exception as error:
-        raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); fix the module") from error
-    return loaded
-
-
-def _claim(kind: str, name: str, file: Path, names: Collection[str]) -> None:
-    """Record which module defines a name; UserError if another one does."""
-    if name in names and _FILES.get((kind, name)) != file:
-        raise UserError(f"{file}: the id {name} is taken; give its {kind} another one")
-    _FILES[kind, name] = file
-
-
-def _add_task(new: object, file: Path) -> None:
-    from benchmarks.tasks import Task, add_task, tasks  # loads numpy
-
-    if not isinstance(new, Task):
-        raise UserError(f"{file}: expected TASKS to be a tuple of Task, found {type(new).__name__} in it")
-    _claim("TASKS", new.id, file, [each.id for each in tasks()])
-    add_task(new)
-
-
-def _add_method(new: object, file: Path) -> None:
-    from fedsim.algorithms import add_method, algorithm_names  # loads torch
-
-    if not isinstance(new, FunctionType):
-        raise UserError(f"{file}: expected METHODS to be a tuple of functions, found {type(new).__name__} in it")
-    _claim("METHODS", new.__name__, file, algorithm_names())
-    add_method(new)
+    return {table.id: table for file, module in modules_in(folder).items() for table in _defined(module, file)}
 
 
 def benchmark(benchmark_id: str) -> Benchmark:
@@ -161,9 +80,9 @@ def _of_paper(folder: Path) -> dict[str, Benchmark]:
     return benchmarks
 
 
-def _may_define(module: Path, names: re.Pattern[str] = _TABLES) -> bool:
-    """Whether a module's text suggests that it defines one of the names; only its attributes are certain."""
-    return names.search(module.read_text(encoding="utf-8")) is not None
+def _may_define(module: Path) -> bool:
+    """Whether a module's text suggests that it defines tables; only its attributes are certain."""
+    return _TABLES.search(module.read_text(encoding="utf-8")) is not None
 
 
 def _defined(module: ModuleType, file: Path) -> tuple[Benchmark, ...]:

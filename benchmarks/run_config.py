@@ -20,6 +20,7 @@ JSON = Any
 # Increased whenever the engine's arithmetic changes: other versions have other configurations.
 # 1: the transformers library's layers. 2: layers over packed tokens with their own dropout, and measured precision.
 ENGINE_VERSION = 2
+SCALES = ("demo", "lite", "literal", "paper")
 VALIDATION = "validation"  # the evaluation that chooses a round
 # Names of scales, tasks and algorithms enter file names, and records may come from other machines.
 NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)

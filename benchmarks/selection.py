@@ -10,10 +10,9 @@ from pathlib import Path
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import read_assignment
-from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, columns_of, folder_of, ids_of, rows_of, scale_of, with_backbone
 from benchmarks.results import RunResult, read_folders
-from benchmarks.run_config import RunConfig
+from benchmarks.run_config import SCALES, RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
 from benchmarks.running.timings import glimpses

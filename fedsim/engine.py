@@ -14,6 +14,7 @@ from fedsim.plan import PlanFn
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.server import Moments
 from fedsim.store import ClientStore
+from fedsim.train_config import TrainConfig
 from fedsim.wire import Channel, LedgerRow, Params
 
 if TYPE_CHECKING:
@@ -171,6 +172,21 @@ def drawn_places(clients: int, participation: float, seed: int, round: int) -> l
         return list(range(clients))
     drawn = numpy_generator(seed, round, SERVER, "cohort").choice(clients, size=size, replace=False)
     return sorted(int(place) for place in drawn)
+
+
+def cohorts(clients: Sequence[Client], config: TrainConfig, seed: int) -> Iterator[list[Client]]:
+    """The participants of each of a run's rounds; see `draw_cohort`."""
+    for round in range(1, config.last_round + 1):
+        yield draw_cohort(clients, config.participation, seed, round)
+
+
+def round_examples(
+    algorithm: FederatedAlgorithm, clients: Sequence[Client], config: TrainConfig, seed: int
+) -> tuple[int, ...]:
+    """Training examples in each of a run's rounds, times local epochs."""
+    drawn = enumerate(cohorts(clients, config, seed), start=1)
+    learners = (algorithm.learners(round, cohort) for round, cohort in drawn)
+    return tuple(config.local_epochs * sum(len(one.train) for one in each) for each in learners)
 
 
 def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client]) -> Answers:

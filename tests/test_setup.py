@@ -192,3 +192,14 @@ def test_definitions_and_claims_import_nothing_heavy():
     imported = set(ended.stdout.rpartition("IMPORTED")[2].split())
     assert "benchmarks" in imported
     assert not imported & HEAVY
+
+
+def test_running_a_cell_loads_neither_definitions_nor_reports():
+    code = (
+        "import sys; from benchmarks.running import runner; from benchmarks.tasks import task; task('mrpc')\n"
+        "print(*{name for name in sys.modules if name.startswith(('benchmarks', 'reports'))})"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(ended.stdout.split())
+    assert "benchmarks.running.runner" in loaded
+    assert not {name for name in loaded if name.startswith(("reports", "benchmarks.experiment", "benchmarks.fed"))}

@@ -16,7 +16,7 @@ from benchmarks.costs.networks import DEVICES, NETWORKS, WIRES
 from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.encoders.packages import PACKAGED
 from benchmarks.errors import UserError
-from benchmarks.publication import SCALES
+from benchmarks.run_config import SCALES
 from benchmarks.running.run_options import MOST_SEEDS, RunOptions
 from benchmarks.selection import Selection, part_of
 

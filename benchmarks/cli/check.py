@@ -15,9 +15,10 @@ import torch
 
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.errors import UserError
-from benchmarks.registry import benchmark, include_file
+from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
+from benchmarks.running.included import load_file
 from benchmarks.running.process import quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from fedsim.checkpoint import Checkpoint
@@ -32,7 +33,7 @@ def check_command(args: argparse.Namespace) -> int:
     """Check every method in a file and record nothing. UserError if a check fails."""
     quiet_libraries()
     broken = 0
-    for method in include_file(args.file):
+    for method in load_file(args.file):
         print(f"{method.__name__}: generated texts, a tiny encoder with LoRA, {ROUNDS} rounds")
         with tempfile.TemporaryDirectory() as folder:
             checks = _Checks(method, Path(folder))

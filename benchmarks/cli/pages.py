@@ -19,9 +19,9 @@ from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.papers import cells_at, standings_at, tables_by_paper
-from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders
+from benchmarks.run_config import SCALES
 from benchmarks.running.process import code_revision
 from fedsim.files import read_text, write_bytes
 from reports.evidence.records import request_for

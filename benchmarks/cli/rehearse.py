@@ -14,9 +14,8 @@ from benchmarks.dry_run.rounds import shaped_workload
 from benchmarks.encoders.files import architecture
 from benchmarks.encoders.loading import Located, build_encoder, locate
 from benchmarks.errors import UserError
-from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, benchmark_ids
-from benchmarks.run_config import RunConfig, canonical_json
+from benchmarks.run_config import SCALES, RunConfig, canonical_json
 from benchmarks.running.completed import earlier_stages
 from benchmarks.selection import tables_of
 from benchmarks.tasks import task

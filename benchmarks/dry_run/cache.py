@@ -12,9 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.registry import included_code
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
+from benchmarks.running.included import code_of
 from benchmarks.tasks import task
 from fedsim.files import read_json
 from fedsim.strict import to_plain
@@ -65,7 +65,7 @@ def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = No
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
     decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
-    code = included_code(cell.algorithm)  # a user's method may change
+    code = code_of(cell.algorithm)  # a user's method may change
     parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
     parts += [to_plain(cell.adapter)] if cell.adapter else []
     return f"{what}-{digest(json.loads(canonical_json(parts)))}"

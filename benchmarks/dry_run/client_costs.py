@@ -22,14 +22,13 @@ from benchmarks.dry_run.rounds import (
     architecture_of,
     client_of,
     counted_once,
-    round_examples,
 )
 from benchmarks.dry_run.stand_ins import Features, OneText
 from benchmarks.encoders.files import architecture
 from benchmarks.run_config import RunConfig
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
-from fedsim.engine import FederationState
+from fedsim.engine import FederationState, round_examples
 from fedsim.models.families import FAMILIES
 from fedsim.models.model import Model, encoder_layers
 from fedsim.objectives import Objective
@@ -99,7 +98,7 @@ def _split_run_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
     """FLOPs of split training, where every text costs the same."""
     once = replace(cell.training, local_epochs=1, participation=1.0, stop=1)
     (one,) = FlopRun(replace(cell, clients=1, training=once)).rounds([client_of(0, 1)])
-    return one["flops"] * sum(round_examples(cell, clients, FlopRun(cell).algorithm))
+    return one["flops"] * sum(round_examples(FlopRun(cell).algorithm, clients, cell.training, cell.seed))
 
 
 class _ClientRun(FlopRun):

@@ -18,12 +18,13 @@ from benchmarks.costs import Fit, HeldBytes
 from benchmarks.dry_run.cache import kept, key_of
 from benchmarks.dry_run.client_costs import MOMENTS, SPLIT
 from benchmarks.dry_run.device import CLIENT, KEPT, SERVER, GpuPrecision, LiveBytes
-from benchmarks.dry_run.rounds import SINGLE, DryRun, DryTraining, FlopMeter, architecture_of, client_of, cohorts
+from benchmarks.dry_run.rounds import SINGLE, DryRun, DryTraining, FlopMeter, architecture_of, client_of
 from benchmarks.dry_run.stand_ins import META, Features, KeptSizes, OneText, States
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from fedsim.algorithms import Workload
 from fedsim.data import Batch, ExampleSet, Subset
+from fedsim.engine import cohorts
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model, encoder_layers
 from fedsim.objectives import Objective
@@ -111,10 +112,9 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
             _sides(model, live)
         own = [name for name in model.parameters if name not in frozenset().union(*model.groups.layers)]
         state = run.algorithm.init(members := [client_of(number, 1) for number in range(clients)], run.setup, store)
-        rounds = zip(range(config.last_round), cohorts(run.cell, members), strict=False)
         stop, present = register_optimizer_step_pre_hook(lambda *_: setattr(live, "side", KEPT)), set[int]()
         try:
-            for _, cohort in islice(rounds, ROUNDS):
+            for cohort in islice(cohorts(members, config, run.cell.seed), ROUNDS):
                 state, _ = run.measure(state, cohort)
                 present |= {client.id for client in cohort}
         finally:

@@ -23,7 +23,7 @@ from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, ExampleSet, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, draw_cohort
+from fedsim.engine import FederationState, cohorts
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
 from fedsim.models.adapters import with_adapter
@@ -42,19 +42,6 @@ SINGLE = Precision(META, "fp32")
 _KNOWN: dict[Hashable, int] = {}
 
 # ---- rounds ------------------------------------------------------------------------------------------------------
-
-
-def cohorts(cell: RunConfig, clients: Sequence[Client]) -> Iterator[list[Client]]:
-    """The participants of each of a run's rounds, as the engine draws them."""
-    for number in range(1, cell.training.last_round + 1):
-        yield draw_cohort(clients, cell.training.participation, cell.seed, number)
-
-
-def round_examples(cell: RunConfig, clients: Sequence[Client], algorithm: FederatedAlgorithm) -> tuple[int, ...]:
-    """Training examples in each of a run's rounds, times local epochs."""
-    drawn = enumerate(cohorts(cell, clients), start=1)
-    epochs = cell.training.local_epochs
-    return tuple(epochs * sum(len(one.train) for one in algorithm.learners(number, cohort)) for number, cohort in drawn)
 
 
 def decisive(plan: ExchangePlan) -> Hashable:
@@ -246,7 +233,7 @@ class DryRun:
         algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
         plan = algorithm.plan
         state = algorithm.init(clients, self.setup, self.store)
-        for number, cohort in enumerate(cohorts(self.cell, clients)):
+        for number, cohort in enumerate(cohorts(clients, self.cell.training, self.cell.seed)):
             total: Counter[Hashable] = Counter()
             if plan is not None:
                 for client in cohort:

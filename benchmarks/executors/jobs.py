@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import TypeAlias
 
 from benchmarks.errors import UserError
-from benchmarks.registry import include_once
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import IsFinished, by_stage, chain_of, initial_of
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellWaits, Event, Sink
+from benchmarks.running.included import load_once
 from benchmarks.running.run_options import RunOptions
 from fedsim.errors import FederationError
 from fedsim.locks import TakenError
@@ -113,7 +113,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
             sink(event)
 
     try:
-        include_once(settings.include)
+        load_once(settings.include)
         job.run(settings, tell, wait)
         return ends[-1]
     except TakenError as holder:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.encoders.fetched import use
 from benchmarks.errors import UserError
-from benchmarks.registry import include_once
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import KeptWeights
+from benchmarks.running.included import load_once
 from benchmarks.running.run_options import RunOptions, thread_limits
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _train(work: Work, *client: Any) -> tuple[TaskOutcome, str]:
     if work.cell_id not in _trainers:  # each process builds its run's federation once
         os.environ.update(thread_limits(work.settings.threads))
         use(work.settings.data_dir)
-        include_once(work.settings.include)
+        load_once(work.settings.include)
         from benchmarks.running.federation import client_trainer  # loads torch, which reads the environment
 
         _trainers.clear()

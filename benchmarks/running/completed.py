@@ -12,7 +12,6 @@ from pathlib import Path
 
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
-from benchmarks.registry import benchmark
 from benchmarks.results import RunResult, read_result, write_text
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
@@ -28,6 +27,8 @@ def initial_of(cell: RunConfig) -> RunConfig | None:
     backbone = KNOWN.get(cell.backbone)
     if cell.initial is not None or backbone is None or not backbone.made_by:
         return cell.initial
+    from benchmarks.registry import benchmark  # loads the definitions, which a run does not need otherwise
+
     made_by, scale = backbone.made_by
     definition = benchmark(made_by)
     ((_, _, earlier),) = definition.cells(definition.scale(scale), [0])

@@ -13,8 +13,7 @@ from benchmarks.dry_run.cache import kept
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.files import find_files
 from benchmarks.errors import UserError
-from benchmarks.publication import SCALES
-from benchmarks.run_config import JSON, RunConfig, digest
+from benchmarks.run_config import JSON, SCALES, RunConfig, digest
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import task
 from benchmarks.tasks.passages import stamp

@@ -16,8 +16,7 @@ from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, drawn_parts, locate
 from benchmarks.errors import UserError
-from benchmarks.publication import SCALES
-from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_config import JSON, SCALES, RunConfig
 from benchmarks.running.completed import KeptWeights, earlier_stages, initial_of
 from benchmarks.running.data_split import split_data
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries

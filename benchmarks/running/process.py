@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import platform
+import resource
 import subprocess
 import sys
 import warnings
@@ -68,8 +69,6 @@ def peak_memory_bytes() -> int:
     resident = _field("/proc/self/status", "VmHWM", "")  # getrusage includes the parent process's peak
     if resident:
         return int(resident.split()[0]) * 1024 + gpu
-    import resource  # not on Windows
-
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + gpu
 
 

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import safetensors.torch
 import torch
 
-from benchmarks.dry_run.rounds import round_examples
 from benchmarks.errors import UserError
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.results import LedgerEntry, RunResult, write_result
@@ -42,7 +41,7 @@ from benchmarks.running.scoring import is_chosen, round_record, sampling_errors,
 from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
-from fedsim.engine import Run, run_federation
+from fedsim.engine import Run, round_examples, run_federation
 from fedsim.errors import DivergedError
 from fedsim.locks import Lock, LostError, held, refresh
 from fedsim.store import ClientStore
@@ -183,7 +182,8 @@ def _train(
         whole = work.settings.client_workers > 1 and algorithm.client_update is None and trains(cell.algorithm)
         note = f"{cell.algorithm}: its rounds cannot be divided, so --client-workers has no effect" if whole else ""
         note = "; ".join(filter(None, (work.note, note)))
-        sink(CellStarted(cell, work.cell_id, finished, round_examples(cell, clients, algorithm), note))
+        examples = round_examples(algorithm, clients, cell.training, cell.seed)
+        sink(CellStarted(cell, work.cell_id, finished, examples, note))
 
     try:
         run_federation(

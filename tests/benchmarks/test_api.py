@@ -11,6 +11,7 @@ import pytest
 from benchmarks import api, registry
 from benchmarks.registry import folder_of
 from benchmarks.results import RunResult
+from benchmarks.running import included
 from benchmarks.selection import Selection
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +99,7 @@ def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records):
 
 def test_tables_of_ones_own_are_included(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "_INCLUDED", {})
-    monkeypatch.setattr(registry, "_FOLDERS", set())
+    monkeypatch.setattr(included, "_LOADED", set())
     text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE1\n"
     (tmp_path / "own.py").write_text(f"{text}BENCHMARK = replace(TABLE1, id='mine-first')\n", encoding="utf-8")
     assert api.select("mine-first", include=tmp_path).title == "mine-first @ demo"

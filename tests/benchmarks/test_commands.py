@@ -15,7 +15,7 @@ from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.results import read_results
-from benchmarks.running import runner
+from benchmarks.running import included, runner
 from benchmarks.tasks.generated import VOCABULARY
 from tests.benchmarks.conftest import contents, run_words
 
@@ -34,8 +34,8 @@ BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user's folder with a table, which is unregistered after the test."""
     monkeypatch.setattr(registry, "_INCLUDED", {})
-    monkeypatch.setattr(registry, "_FOLDERS", set())
-    monkeypatch.setattr(registry, "_FILES", {})
+    monkeypatch.setattr(included, "_LOADED", set())
+    monkeypatch.setattr(included, "_FILES", {})
     folder = tmp_path / "own tables"
     folder.mkdir()
     (folder / "whatever.py").write_text(OWN.format(id="mine-first"), encoding="utf-8")

@@ -14,6 +14,7 @@ from benchmarks import api, registry
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.errors import UserError
+from benchmarks.running import included
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
@@ -31,8 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     lines = [f"{word} film number {number}\t{word}" for number in range(60) for word in ("good", "bad")]
     (tmp_path / "data" / "reviews").mkdir(parents=True)
     (tmp_path / "data" / "reviews" / "reviews.tsv").write_text("\n".join(["text\tverdict", *lines]), encoding="utf-8")
-    for name, empty in (("_INCLUDED", {}), ("_FILES", {}), ("_FOLDERS", set())):
-        monkeypatch.setattr(registry, name, empty)
+    monkeypatch.setattr(registry, "_INCLUDED", {})
+    monkeypatch.setattr(included, "_FILES", {})
+    monkeypatch.setattr(included, "_LOADED", set())
     monkeypatch.setattr(fedsim.algorithms, "ADDED", {})
     yield tmp_path
     benchmarks.tasks._registry.cache_clear()

@@ -1,0 +1,103 @@
+"""Modules from files outside the checkout, and the tasks and methods that they add."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+from benchmarks.errors import UserError
+
+_ANY = re.compile(r"^(BENCHMARKS?|TASKS|METHODS)\b[^=\n]*=", re.M)
+_FILES: dict[tuple[str, str], Path] = {}  # ("BENCHMARK", "TASKS" or "METHODS", name) -> the module that defines it
+_LOADED: set[Path] = set()  # folders
+
+
+def load_folder(folder: Path) -> Mapping[Path, ModuleType]:
+    """Import a folder's modules and add their tasks and methods; returns the modules by file.
+
+    Raises:
+        UserError: A module cannot be imported, a value has the wrong type, or a name is taken.
+    """
+    _LOADED.add(folder.resolve())
+    modules = modules_in(folder)
+    for file, module in modules.items():
+        for task in getattr(module, "TASKS", ()):
+            _add_task(task, file)
+        for method in getattr(module, "METHODS", ()):
+            _add_method(method, file)
+    return modules
+
+
+def load_once(folders: Iterable[Path]) -> None:
+    """Load each folder that this process has not loaded yet."""
+    for folder in folders:
+        if folder.resolve() not in _LOADED:
+            load_folder(folder)
+
+
+def load_file(file: Path) -> Sequence[FunctionType]:
+    """Add and return the methods in one file; UserError if it defines none."""
+    if not file.is_file():
+        raise UserError(f"{file}: expected a Python file that defines METHODS, found no file")
+    sys.path.append(str(file.resolve().parent))
+    methods: Sequence[FunctionType] = getattr(_imported(file.resolve()), "METHODS", ())
+    if not methods:
+        raise UserError(f"{file}: expected METHODS = (your_method,), a tuple of functions, found none")
+    for method in methods:
+        _add_method(method, file.resolve())
+    return methods
+
+
+def modules_in(folder: Path) -> dict[Path, ModuleType]:
+    """A folder's modules that define tables, tasks or methods, by file."""
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))  # the modules can import each other
+    files = (file.resolve() for file in sorted(folder.glob("*.py")))
+    return {file: _imported(file) for file in files if _ANY.search(file.read_text(encoding="utf-8"))}
+
+
+def code_of(method: str) -> str:
+    """The source code of a method from outside; "" for the project's methods."""
+    file = _FILES.get(("METHODS", method))
+    return file.read_text(encoding="utf-8") if file else ""
+
+
+def claim(kind: str, name: str, file: Path, names: Collection[str]) -> None:
+    """Record which module defines a name; UserError if the name is one of `names` by another module."""
+    if name in names and _FILES.get((kind, name)) != file:
+        raise UserError(f"{file}: the id {name} is taken; give its {kind} another one")
+    _FILES[kind, name] = file
+
+
+def _imported(module: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(loaded)
+    except Exception as error:
+        raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); fix the module") from error
+    return loaded
+
+
+def _add_task(new: object, file: Path) -> None:
+    from benchmarks.tasks import Task, add_task, tasks  # loads numpy
+
+    if not isinstance(new, Task):
+        raise UserError(f"{file}: expected TASKS to be a tuple of Task, found {type(new).__name__} in it")
+    claim("TASKS", new.id, file, [each.id for each in tasks()])
+    add_task(new)
+
+
+def _add_method(new: object, file: Path) -> None:
+    from fedsim.algorithms import add_method, algorithm_names  # loads torch
+
+    if not isinstance(new, FunctionType):
+        raise UserError(f"{file}: expected METHODS to be a tuple of functions, found {type(new).__name__} in it")
+    claim("METHODS", new.__name__, file, algorithm_names())
+    add_method(new)
