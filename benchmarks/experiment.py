@@ -306,21 +306,19 @@ class Benchmark:
         return f"{'initial ' if inner != name else ''}{short}={value.label if isinstance(value, RunConfig) else value}"
 
 
-def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig) -> RunConfig:
-    """A run before its row's changes: one client trains on all examples."""
+def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig, **fields: Any) -> RunConfig:
+    """A run before its row's changes. fields: others than one client that trains on all examples."""
+    defaults = {"clients": 1, "partition": {"scheme": "equal"}, "options": {}, "test_share": 0.0}
     return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,
         source=scale.source,
         backbone=row.backbone or scale.backbone,
-        clients=1,
-        partition={"scheme": "equal"},
         algorithm=row.algorithm,
-        options={},
         training=training,
         seed=seed,
-        test_share=0.0,
+        **{**defaults, **fields},
     )
 
 

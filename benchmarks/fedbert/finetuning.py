@@ -64,7 +64,7 @@ def training_of(task: str, scale: Scale) -> TrainConfig:
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Fine-tuning in one place on the training set, scored on the development set after the last epoch."""
     head = "pooled" if scale.id == "paper" else "average"
-    return replace(run_of(row, column, scale, seed, training_of(column.task, scale)), head=head)
+    return run_of(row, column, scale, seed, training_of(column.task, scale), head=head)
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------

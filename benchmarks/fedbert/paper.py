@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +138,8 @@ def training_of(row: Row, task: str, scale: Scale) -> TrainConfig:
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Pre-training on articles that are shared equally, before the row's changes."""
     is_lite = scale.id == "lite"
-    return replace(
-        run_of(row, column, scale, seed, training_of(row, column.task, scale)),
+    return run_of(
+        *(row, column, scale, seed, training_of(row, column.task, scale)),
         clients=BUDGETS[column.task][scale.id].clients,
         partition={"scheme": "equal"} | ({"share": LITE_SHARES[column.task]} if is_lite else {}),
         head="causal-lm" if column.task == CAUSAL.task else "masked-lm",

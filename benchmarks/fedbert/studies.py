@@ -31,7 +31,7 @@ def _inverter(id: str, sent: str, note: str) -> Row:
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """An attack on clients that share the texts equally; the held-out texts are GLUE's development set."""
     training = replace(attack_training(scale), weight_decay=0.0)
-    return replace(run_of(row, column, scale, seed, training), clients=CLIENTS, data_seed=0)
+    return run_of(row, column, scale, seed, training, clients=CLIENTS, data_seed=0)
 
 
 BENCHMARK = Benchmark(

@@ -55,8 +55,8 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     shares: Mapping[str, Mapping[str, float]] = {"lite": LITE_SHARES, "paper": SHARES}
     share = shares.get(scale.id, {}).get(column.task)
     sentences = "pooled" if scale.id == "paper" else "average"
-    return replace(
-        run_of(row, column, scale, seed, training_of(column.task, scale)),
+    return run_of(
+        *(row, column, scale, seed, training_of(column.task, scale)),
         partition={"scheme": "equal"} | ({} if share is None else {"share": share}),
         head="tokens" if column in (JNLPBA, SCIERC) else sentences,
         data_seed=0,  # one part of the training examples for all seeds

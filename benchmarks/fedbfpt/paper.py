@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +88,8 @@ def training_of(scale: Scale) -> TrainConfig:
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Further pre-training on a domain's corpus, which six clients share equally (section 5.1)."""
-    return replace(
-        run_of(row, column, scale, seed, training_of(scale)),
+    return run_of(
+        *(row, column, scale, seed, training_of(scale)),
         clients=CLIENTS,
         partition={"scheme": "equal"} | ({"share": LITE_SHARE[column.task]} if scale.id == "lite" else {}),
         test_share=0.2 if scale.id == "demo" else HELD_OUT,

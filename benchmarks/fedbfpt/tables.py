@@ -155,9 +155,9 @@ def _general(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     training = replace(training, optimizer="kept")  # for all rounds
     if scale.id == "demo":
         training = replace(training, learning_rate=5e-3, batch_size=16, max_length=32, precision="fp32")
-        return replace(run_of(row, column, scale, seed, training), test_share=0.2, head="masked-lm")
-    run = replace(run_of(row, column, scale, seed, training), test_share=_GENERAL_SCORED, head="masked-lm")
-    return replace(run, partition={**run.partition, "share": _GENERAL_SHARE})
+        return run_of(row, column, scale, seed, training, test_share=0.2, head="masked-lm")
+    partition = {"scheme": "equal", "share": _GENERAL_SHARE}
+    return run_of(row, column, scale, seed, training, partition=partition, test_share=_GENERAL_SCORED, head="masked-lm")
 
 
 # Runs on the backbone `minilm-masked` start from this one.

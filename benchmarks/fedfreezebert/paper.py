@@ -138,12 +138,11 @@ _FROZEN = ("fedfreezebert", "fedfreezebert_central")
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """The base configuration with five clients; the official test set is central."""
-    run = run_of(row, column, scale, seed, training_of(row.algorithm, scale))
     # SST-2's runs store full-precision features, like the committed records.
-    if row.algorithm in _FROZEN and run.backbone == E5:
-        run = replace(run, options={**run.options, "half_features": True})
-    return replace(
-        run,
+    is_half = row.algorithm in _FROZEN and (row.backbone or scale.backbone) == E5
+    return run_of(
+        *(row, column, scale, seed, training_of(row.algorithm, scale)),
+        options={"half_features": True} if is_half else {},
         clients=CLIENTS,
         partition=PARTITION,
         validation_share=0.1 if scale.id == "lite" else 0.0,

@@ -38,8 +38,8 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         participation=0.1,
     )
     shares = dirichlet_shares(_ALPHA_OF.get(row.id, ALPHAS[0]), CLIENTS, seed, LABELS[column.task])
-    return replace(
-        run_of(row, column, scale, seed, training),
+    return run_of(
+        *(row, column, scale, seed, training),
         clients=CLIENTS,
         partition={"scheme": "label-table", "shares": shares, "size": SIZE if scale.id == "lite" else None},
         head="average" if scale.id == "lite" else "pooled",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,8 +163,8 @@ def training_of(task: str, scale: Scale) -> TrainConfig:
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """The base configuration with three clients."""
     is_lite = scale.id == "lite"
-    return replace(
-        run_of(row, column, scale, seed, training_of(column.task, scale)),
+    return run_of(
+        *(row, column, scale, seed, training_of(column.task, scale)),
         clients=3,
         partition=partition_of(column.task, scale),
         test_share=lite_test_share(column.task) if is_lite else TEST_SHARE,
