@@ -40,9 +40,7 @@ def ditto(workload: Workload, pull: float = 0.1, server: Mapping[str, Any] | Non
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         if client is None:
             return shared.predict(state, client, subset)
-        model.set_trained(())
-        model.hold(workload.initial | own(state.clients.get(client.id)))
-        return model.predict(subset, workload.evaluation_batch_size, training.width)
+        return workload.answers(workload.initial | own(state.clients.get(client.id)), subset)
 
     shared = averaging(workload, lambda round, client: plan, server, beside=beside)
     return replace(shared, predict=predict, personal=True)
