@@ -16,6 +16,7 @@ from fedsim.engine import draw_cohort
 from fedsim.errors import DivergedError, FederationError
 from fedsim.plan import ExchangePlan
 from fedsim.server import ServerOptimizer
+from tests.fedsim.conftest import RecordingChannel
 
 VIEW = {"a": "A", "b": "B", "c": "C"}
 VALID = {"download": "a", "train": "ab", "upload": "a", "local": "b"}
@@ -94,8 +95,8 @@ def plan_of(names, layers) -> ExchangePlan:
 
 @pytest.mark.parametrize("depths", [dict.fromkeys(DEPTHS, DEPTHS[0]), DEPTHS], ids=["one depth", "several depths"])
 @pytest.mark.parametrize("participation", [1.0, 0.67])
-def test_merged_tensors_are_the_mean_of_those_who_send_them(small, recording_channel, depths, participation):
-    workload, channel = small.workload(), recording_channel()
+def test_merged_tensors_are_the_mean_of_those_who_send_them(small, depths, participation):
+    workload, channel = small.workload(), RecordingChannel()
     plans = {client: plan_of(workload.model.parameters, layers) for client, layers in depths.items()}
     algorithm = averaging(workload, lambda round, client: plans[client], personal=True)
     run = small.run(algorithm, channel=channel, rounds=1, participation=participation)
