@@ -22,7 +22,7 @@ from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
 from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining
-from fedsim.wire import Channel, Params
+from fedsim.wire import Channel
 
 WORDS, SPECIAL, MASK = 60, 10, 3  # ids below SPECIAL are special
 WIDTH = 16  # tokens of the longest text
@@ -72,25 +72,6 @@ def clients_of(examples: Examples) -> list[Client]:
         clients.append(Client(number, Subset(examples, np.arange(start, train)), test))
         start = end
     return clients
-
-
-class RecordingChannel(Channel):
-    """A channel that stores what was received: (round, client, direction) -> tensors."""
-
-    def __init__(self, codec: str = "fp32") -> None:
-        super().__init__(codec)
-        self.received: dict[tuple[int, int, str], Params] = {}
-
-    def to_client(self, client: int, *payload: Any, **how: Any) -> Params:
-        return self._record(client, "down", super().to_client(client, *payload, **how))
-
-    def to_server(self, client: int, *payload: Any, **how: Any) -> Params:
-        return self._record(client, "up", super().to_server(client, *payload, **how))
-
-    def _record(self, client: int, direction: str, received: Params) -> Params:
-        copies = {name: tensor.clone() for name, tensor in received.items()}
-        self.received[self.round, client, direction] = copies
-        return received
 
 
 def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:

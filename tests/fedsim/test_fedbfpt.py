@@ -1,13 +1,14 @@
 """FedBFPT: the layers of a client's model, the trained one, and what changes and is sent."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
 import torch
 
 from fedsim.algorithms.fedbfpt import layers_by_round
-from tests.fedsim.conftest import MASKED, RecordingChannel, Small, assert_same_tensors
+from tests.fedsim.conftest import MASKED, Small, assert_same_tensors
 
 NUMBER = re.compile(r"\.layer\.(\d+)\.")
 DEPTH, CLIENTS, ROUNDS = 4, 3, 5
@@ -100,24 +101,25 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep):
 
 @pytest.mark.parametrize("participation", [1.0, 0.34])
 @pytest.mark.parametrize("options", [{}, {"schedule": "successive"}, {"local_layers": [2, 3, 4], "trained": "all"}])
-def test_a_client_trains_on_what_it_was_given_before(deep, monkeypatch, options, participation):
+def test_a_client_trains_on_what_it_was_given_before(deep, options, participation):
     """The pre-trained model with all later downloads."""
-    workload, channel = workload_of(deep, participation=participation), RecordingChannel()
+    trained = []
+
+    def watched(compute, updates):
+        for update in updates:
+            number, client = update.round, update.client.id
+            view = algorithm.plan(number, client).view
+            received = {view[name]: tensor for name, tensor in update.received.items()}
+            pools[client] |= received
+            begins = workload.initial | update.shared | received
+            assert_same_tensors(*({name: each[name] for name in view.values()} for each in (begins, pools[client])))
+            trained.append((number, client))
+            yield compute(update)
+
+    workload = replace(workload_of(deep, participation=participation), map_clients=watched)
     algorithm = deep.algorithm("fedbfpt", workload, **{"local_layers": 2, **options})
     pools = {client: dict(workload.initial) for client in range(CLIENTS)}
-    trained = []
-    train = type(workload.training).run
-
-    def watched(self, model, subset, names, number, client, *rest, **others):
-        view = algorithm.plan(number, client).view
-        received = channel.received[number, client, "down"]
-        pools[client] |= {view[name]: tensor for name, tensor in received.items()}
-        assert_same_tensors(model.read(view), {name: pools[client][target] for name, target in view.items()})
-        trained.append((number, client))
-        return train(self, model, subset, names, number, client, *rest, **others)
-
-    monkeypatch.setattr(type(workload.training), "run", watched)
-    run(deep, algorithm, channel=channel, participation=participation)
+    run(deep, algorithm, participation=participation)
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
 
 

@@ -105,18 +105,19 @@ def test_gradients_of_parts_add_up_on_a_gpu(trained, case):
 
 @pytest.fixture
 def full_above(monkeypatch):
-    """Make a pass over more texts fail after it has left gradients and sent activations."""
+    """Make a pass over more texts fail after it has sent activations and, in training, left gradients."""
+    whole = Model.path_logits
 
     def limit(room):
-        def limited(model, batch):
-            made = loss(model, batch)
-            if len(batch["labels"]) > room:
-                made.backward()
-                raise torch.OutOfMemoryError("CUDA out of memory")
-            return made
+        def limited(model, batch, changed=True):
+            logits = whole(model, batch, changed)
+            if len(batch["labels"]) <= room:
+                return logits
+            if logits.requires_grad:
+                logits.sum().backward()
+            raise torch.OutOfMemoryError("CUDA out of memory")
 
-        loss = Model.loss
-        monkeypatch.setattr(Model, "loss", limited)
+        monkeypatch.setattr(Model, "path_logits", limited)
 
     return limit
 
@@ -149,22 +150,15 @@ def test_then_the_error_says_what_to_set(trained, full_above, room, micro_batche
 
 
 @pytest.mark.parametrize("case", ["classification", "tags", "masked LM", "causal LM"])
-def test_scored_batches_go_through_in_parts_and_are_halved_once(monkeypatch, case):
+def test_scored_batches_go_through_in_parts_and_are_halved_once(full_above, case):
     model, examples = load(case), CASES[case][0]
     subset = Subset(examples, np.arange(TEXTS))
     whole = model.predict(subset, BATCH, None)
     np.testing.assert_allclose(model.predict(subset, BATCH, None, MicroBatches(3, trains=False)), whole, atol=1e-5)
-    logits = Model.path_logits
-
-    def limited(model, batch, changed=True):
-        if len(batch["labels"]) > room:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return logits(model, batch, changed)
-
-    monkeypatch.setattr(Model, "path_logits", limited)
-    room, halved = 5, MicroBatches(trains=False)
+    halved = MicroBatches(trains=False)
+    full_above(5)
     np.testing.assert_allclose(model.predict(subset, BATCH, None, halved), whole, atol=1e-5)
     assert halved.size <= 5
-    room = 1
+    full_above(1)
     with pytest.raises(FederationError, match=r"score \d texts at once; share each GPU"):
         model.predict(subset, BATCH, None, halved)
