@@ -62,9 +62,9 @@ def test_fedrep_trains_the_head_first_and_then_the_body(small):
 
 @pytest.mark.parametrize("adapter", [None, LORA])
 def test_scaffold_with_one_client_is_central(small, adapter):
+    workload, client = small.workload(adapter=adapter, clients=1), small.clients[1:2]
     one, central = (
-        small.run(small.algorithm(name, small.workload(adapter=adapter, clients=1)), clients=small.clients[1:2])
-        for name in ("scaffold", "central")
+        small.run(small.algorithm(name, workload), clients=client, rounds=3) for name in ("scaffold", "central")
     )
     for name, value in central.state.shared.items():
         torch.testing.assert_close(one.state.shared[name], value, rtol=0, atol=1e-5)
