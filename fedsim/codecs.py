@@ -7,45 +7,46 @@ section 3.1); `topk:SHARE`, the entries of largest magnitude (Stich et al. 2018)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from fedsim.errors import FederationError
+from fedsim.precision import DTYPES
 
 Encoded = tuple[Tensor, ...]  # what is sent; its bytes are counted
-DTYPES: Mapping[str, torch.dtype] = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 LARGEST_CODE = 127  # for int8; also QSGD's maximum number of levels, so that level and sign fit into a byte
 
 
-class Codec(Protocol):
-    """Encodes and decodes a tensor; both also work on the `meta` device, where tensors have no values."""
+class Codec(ABC):
+    """Encodes and decodes a tensor; both also work on the `meta` device, where tensors have no values.
 
-    @property
-    def by_change(self) -> bool:
-        """Whether parameters are sent as differences from the receiver's copy."""
+    by_change: whether parameters are sent as differences from the receiver's copy. keeps_dropped: whether a client adds
+    what an upload dropped to its next upload (error feedback).
+    """
 
-    @property
-    def keeps_dropped(self) -> bool:
-        """Whether a client adds what an upload dropped to its next upload (error feedback)."""
+    by_change: ClassVar[bool] = True
+    keeps_dropped: ClassVar[bool] = False
 
+    @abstractmethod
     def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
         """The encoded form of a tensor with at least one value."""
 
+    @abstractmethod
     def decode(self, encoded: Encoded, shape: torch.Size) -> Tensor:
         """The received tensor, in fp32."""
 
 
 @dataclass(frozen=True)
-class Cast:
+class Cast(Codec):
     """Each value, cast to another floating-point type."""
 
     dtype: torch.dtype
-    by_change: bool = False
-    keeps_dropped: bool = False
+    by_change: ClassVar[bool] = False
 
     def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
         return (tensor.to(self.dtype),)
@@ -55,11 +56,8 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Int8:
+class Int8(Codec):
     """One byte per value and one fp32 scale per tensor; a value's error is at most max|x| / 254."""
-
-    by_change: bool = True
-    keeps_dropped: bool = False
 
     def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
         scale = tensor.abs().amax() / LARGEST_CODE
@@ -72,7 +70,7 @@ class Int8:
 
 
 @dataclass(frozen=True)
-class Qsgd:
+class Qsgd(Codec):
     """‖v‖ sgn(v) ξ, with random ξ in {0, 1/s, …, 1} and mean |v| / ‖v‖: an unbiased estimate of v.
 
     levels: s. bucket: number of values that share a norm; None: the whole tensor. A value takes 1 + ⌈log2(s + 1)⌉ bits
@@ -86,8 +84,10 @@ class Qsgd:
     levels: int = 7
     bucket: int | None = None
     damped: bool = False
-    by_change: bool = True
-    keeps_dropped: bool = False
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.levels <= LARGEST_CODE and (self.bucket is None or self.bucket > 0)):
+            raise ValueError("expected 1 to 127 levels, and buckets with values")
 
     @property
     def bits(self) -> int:
@@ -118,15 +118,18 @@ class Qsgd:
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(Codec):
     """The given share of a tensor's values (at least one) with the largest magnitudes, in fp32.
 
     Their positions are sent as 4-byte indices, or as one bit per value of the tensor if that is shorter.
     """
 
     share: float = 0.1
-    by_change: bool = True
-    keeps_dropped: bool = True
+    keeps_dropped: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise ValueError("expected a share in (0, 1]")
 
     def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
         flat = tensor.flatten()
@@ -190,16 +193,9 @@ def build_codec(text: str) -> Codec:
     try:
         if len(given) > len(parameters):
             raise ValueError
-        codec = build(*(read(part) for read, part in zip(parameters, given, strict=False)))
+        return build(*(read(part) for read, part in zip(parameters, given, strict=False)))
     except ValueError:
         raise _unknown(text) from None
-    if isinstance(codec, Qsgd) and not (
-        1 <= codec.levels <= LARGEST_CODE and (codec.bucket is None or codec.bucket > 0)
-    ):
-        raise _unknown(text)
-    if isinstance(codec, TopK) and not 0 < codec.share <= 1:
-        raise _unknown(text)
-    return codec
 
 
 def codec_dtype(name: str) -> torch.dtype:

@@ -17,6 +17,7 @@ from fedsim.stored import Numbers
 
 # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B], or [B, S] if every token has a target
 Batch = dict[str, Tensor]
+POOL_BATCHES = 16  # of an epoch's batches, sorted by length together
 IGNORED = -100  # marks a token excluded from loss and metrics: PyTorch's convention
 
 
@@ -135,19 +136,18 @@ class Client:
 
 
 def training_batches(
-    subset: Subset, batch_size: int, width: int | None, generator: np.random.Generator, pool_batches: int = 16
+    subset: Subset, batch_size: int, width: int | None, generator: np.random.Generator
 ) -> Iterator[Batch]:
     """One epoch of shuffled batches with every example once; the last batch may be smaller.
 
-    width: None batches texts by length. The shuffled epoch is cut into pools of `pool_batches` batches, each pool is
+    width: None batches texts by length. The shuffled epoch is cut into pools of POOL_BATCHES batches, each pool is
     sorted by length and cut into batches, and the batches are shuffled. This needs little padding, and batches differ
     between epochs. An integer follows the papers literally: a plain shuffle with every batch padded to that width.
     """
     order = subset.indices[generator.permutation(len(subset))]
     if width is None:
         lengths = subset.examples.lengths
-        pool = pool_batches * batch_size
-        for chunk in _cut(order, pool):
+        for chunk in _cut(order, POOL_BATCHES * batch_size):
             chunk[:] = chunk[np.argsort(lengths[chunk], kind="stable")]
         batches = _cut(order, batch_size)
         batches = [batches[index] for index in generator.permutation(len(batches))]

@@ -241,11 +241,6 @@ def _stacked(answers: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(answers)
 
 
-def _is_kept(round: int, run: Run) -> bool:
-    """Whether the answers after a round are kept."""
-    return round > run.state.round - LAST_ROUNDS or round == run.best
-
-
 def run_federation(
     algorithm: FederatedAlgorithm,
     clients: Sequence[Client],
@@ -281,7 +276,8 @@ def run_federation(
         if is_best(run.results):
             run.best = number
         run.answers[number] = answers
-        run.answers = {round: kept for round, kept in run.answers.items() if _is_kept(round, run)}
+        wanted = {*range(number - LAST_ROUNDS + 1, number + 1), run.best}
+        run.answers = {round: kept for round, kept in run.answers.items() if round in wanted}
         if checkpoint is not None:
             checkpoint.save(run)
         on_round(run)

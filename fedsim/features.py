@@ -203,8 +203,8 @@ class FeatureCache:
 
         layers_TD = []
         for file in FileCache(self.folder, SUFFIX, self.limit_bytes).open_all(names, write):
-            start = len(file.buffer) - shape[0] * row_bytes
-            layers_TD.append(np.frombuffer(file.buffer, NUMPY_DTYPES[stored], offset=start).reshape(shape))
+            start = len(file) - shape[0] * row_bytes
+            layers_TD.append(np.frombuffer(file, NUMPY_DTYPES[stored], offset=start).reshape(shape))
         return FeatureExamples(
             layers_TD, dtype, head.tokens, offsets, examples.lengths, examples.labels, examples.targets
         )

@@ -26,8 +26,7 @@ def numpy_generator(seed: int, round: int, client: int, purpose: str) -> np.rand
 @contextmanager
 def torch_seeded(seed: int, round: int, client: int, purpose: str) -> Iterator[None]:
     """Seed torch's global generators (dropout and initialisation use no others) and restore them afterwards."""
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
-    with torch.random.fork_rng(devices=devices):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(derive_seed(seed, round, client, purpose))
         yield
 
@@ -37,16 +36,15 @@ class TorchStream:
 
     def __init__(self, seed: int, round: int, client: int, purpose: str) -> None:
         self._key = seed, round, client, purpose
-        self._states: list[torch.Tensor] | None = None  # the CPU's, then each GPU's
+        self._states: tuple[torch.Tensor, list[torch.Tensor]] | None = None  # the CPU's, and each GPU's
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
         """Continue the stream for a `with` block; torch's global generators are restored afterwards."""
         with torch_seeded(*self._key):
             if self._states is not None:
-                torch.set_rng_state(self._states[0])
-                for device, state in enumerate(self._states[1:]):
-                    torch.cuda.set_rng_state(state, device)
+                cpu, gpus = self._states
+                torch.set_rng_state(cpu)
+                torch.cuda.set_rng_state_all(gpus)
             yield
-            gpus = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
-            self._states = [torch.get_rng_state(), *(torch.cuda.get_rng_state(device) for device in gpus)]
+            self._states = torch.get_rng_state(), torch.cuda.get_rng_state_all()

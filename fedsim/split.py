@@ -162,20 +162,6 @@ class SplitUpdate:
         return self._losses.mean(trained, where, self.workload.training.config.learning_rate)
 
 
-def one_after_the_other(updates: Iterable[SplitUpdate]) -> None:
-    """Run the clients' updates one after the other (Algorithm 3)."""
-    for update in updates:
-        for _ in update:
-            pass
-
-
-def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
-    """Train one batch per client in turn, until every client has finished."""
-    waiting = [iter(update) for update in updates]
-    while waiting:
-        waiting = [update for update in waiting if next(update, waiting) is None]
-
-
 @contextmanager
 def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Pass the hidden states [B, S, D] that leave a layer through a function before the next layer reads them.

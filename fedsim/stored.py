@@ -20,18 +20,11 @@ logger = logging.getLogger(__name__)
 LOCK, PARTIAL, SUM = ".lock", ".partial", ".crc32"
 
 
-class MappedFile:
-    """A read-only memory-mapped file; it stays readable after the file is removed."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
 class Chunks:
     """Arrays of one type in a mapped file, read as one array; a slice is a copy."""
 
-    def __init__(self, arrays: Sequence[np.ndarray], file: MappedFile) -> None:
-        self.arrays, self.file = arrays, file
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        self.arrays = arrays
         self.dtype = arrays[0].dtype
         self._ends = list(accumulate(map(len, arrays)))
 
@@ -64,12 +57,12 @@ class FileCache:
     def __init__(self, folder: Path, suffix: str, limit_bytes: int) -> None:
         self.folder, self.suffix, self.limit_bytes = folder, suffix, limit_bytes
 
-    def open(self, name: str, write: Callable[[IO[bytes]], None]) -> MappedFile:
+    def open(self, name: str, write: Callable[[IO[bytes]], None]) -> mmap.mmap:
         """Map the named file; `write` first computes its content if it is missing or damaged."""
         (mapped,) = self.open_all([name], lambda files: write(files[name]))
         return mapped
 
-    def open_all(self, names: Sequence[str], write: Callable[[Mapping[str, IO[bytes]]], None]) -> list[MappedFile]:
+    def open_all(self, names: Sequence[str], write: Callable[[Mapping[str, IO[bytes]]], None]) -> list[mmap.mmap]:
         """Map files that are computed together; `write` receives the missing or damaged ones, by name."""
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = {name: self.folder / f"{name}{self.suffix}" for name in names}
@@ -113,11 +106,11 @@ class FileCache:
                 path.with_suffix(SUM).unlink(missing_ok=True)
 
 
-def _mapped(path: Path) -> MappedFile:
-    """Map a file and update its time of use."""
+def _mapped(path: Path) -> mmap.mmap:
+    """Map a file for reading and update its time of use; it stays readable after it is removed."""
     os.utime(path)
     with path.open("rb") as file:
-        return MappedFile(file)
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _is_whole(path: Path) -> bool:

@@ -188,12 +188,6 @@ class LocalTraining:
             for batch in training_batches(subset, self.config.batch_size, self.width, order):
                 yield objective.prepare(batch, drawn)
 
-    def optimizer_of(self, model: Model, names: list[str], subset: Subset, round: int) -> Optimizer:
-        """The optimiser for a round's steps on a subset; the named parameters have to require gradients."""
-        parameters = {name: model.parameters[name] for name in names}
-        steps = self.steps(subset)
-        return Optimizer(parameters, self.config, model.precision, (round - 1) * steps, self.config.rounds * steps)
-
     def run(
         self,
         model: Model,
@@ -217,7 +211,9 @@ class LocalTraining:
         kept = moments if self.config.optimizer == "kept" else None
         with self._words(model, subset, names) as words:
             model.set_trained(names)
-            optimizer = self.optimizer_of(model, names, subset, round)
+            parameters, steps = {name: model.parameters[name] for name in names}, self.steps(subset)
+            done, total = (round - 1) * steps, self.config.rounds * steps
+            optimizer = Optimizer(parameters, self.config, model.precision, done, total)
             if kept:
                 optimizer.load(kept)
             losses = Losses(model)

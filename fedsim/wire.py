@@ -79,10 +79,10 @@ class Channel:
     client adds what an upload drops (`dropped`) to its next upload.
     """
 
-    def __init__(self, codec: str = "fp32", ledger: Ledger | None = None, seed: int = 0) -> None:
+    def __init__(self, codec: str = "fp32", seed: int = 0) -> None:
         """seed: for random codecs; their samples also depend on round, client and message."""
         self.codec = build_codec(codec)
-        self.ledger = ledger if ledger is not None else Ledger()
+        self.ledger = Ledger()
         self.round = SETUP_ROUND
         self.held, self.dropped = ClientStore(), ClientStore()
         self._initial: dict[int, Mapping[str, Tensor]] = {}

@@ -34,13 +34,3 @@ def largest_remainder(quotas: np.ndarray, total: int) -> np.ndarray:
     by_remainder = np.argsort(np.round(counts - quotas, 9), kind="stable")
     counts[by_remainder[: total - int(counts.sum())]] += 1
     return counts
-
-
-def share_of(total: int, share: float) -> int:
-    """`share` of `total`, rounded to the nearest integer; ties go to the even one."""
-    return round(total * share)
-
-
-def equal_sizes(total: int, n_parts: int) -> np.ndarray:
-    """Sizes for `n_parts` parts with sum `total`, differing by at most one, larger ones first."""
-    return total // n_parts + (np.arange(n_parts) < total % n_parts).astype(np.int64)

@@ -16,7 +16,7 @@ from partitions.checks import (
     require_number,
     require_share,
 )
-from partitions.drawing import deal, deal_by_label, equal_sizes, largest_remainder, share_of
+from partitions.drawing import deal, deal_by_label, largest_remainder
 from partitions.label_table import LabelTable
 from partitions.report import Partition, Partitioner, reported, tuples
 
@@ -36,9 +36,9 @@ class Equal:
 
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
         labels = require_labels(labels)
-        n_drawn = share_of(labels.size, self.share)
-        sizes = equal_sizes(n_drawn, require_clients(n_clients, n_drawn, of=labels.size))
-        return reported(self.scheme, labels, deal(np.arange(labels.size), sizes, rng))
+        n_drawn = round(labels.size * self.share)
+        n_clients = require_clients(n_clients, n_drawn, of=labels.size)
+        return reported(self.scheme, labels, np.array_split(rng.permutation(labels.size)[:n_drawn], n_clients))
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Sizes:
 
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
         labels = require_labels(labels)
-        n_drawn = share_of(labels.size, self.share)
+        n_drawn = round(labels.size * self.share)
         n_clients = require_clients(n_clients, n_drawn, of=labels.size)
         if n_clients != len(self.sizes):
             raise PartitionError(f"sizes are given for {len(self.sizes)} clients, but {n_clients} are wanted")

@@ -190,15 +190,7 @@ def shaped_workload(
             with_adapter(model, cell.adapter, cell.seed)
         return Model(model, precision, objective, cell.training.kernels, checkpoints)
 
-    return Workload(
-        load_model,
-        training,
-        objective,
-        max_length=cell.training.max_length,
-        features=features,
-        clients=cell.clients,
-        participation=cell.training.participation,
-    )
+    return Workload(load_model, training, objective, features=features, clients=cell.clients)
 
 
 def client_of(number: int, size: int) -> Client:

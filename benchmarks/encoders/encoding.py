@@ -22,7 +22,7 @@ from benchmarks.tasks.base import Task, TextExamples
 from fedsim import data
 from fedsim.data import IGNORED, Blocks, Subset, packed
 from fedsim.objectives import Vocabulary
-from fedsim.stored import Chunks, FileCache, MappedFile, Numbers
+from fedsim.stored import Chunks, FileCache, Numbers
 
 logger = logging.getLogger(__name__)
 VERSION = 3  # raised when `encode` gives other tokens for the same texts
@@ -104,7 +104,7 @@ def from_batches(
     tokenizer: Any,
     max_length: int,
     task: Task | None,
-    file: MappedFile | None = None,
+    on_disk: bool = False,
 ) -> Encoded:
     """The examples in all record batches.
 
@@ -116,12 +116,12 @@ def from_batches(
         tokenizer: Gives the padding token, and the first token of packed blocks.
         max_length: The length of packed blocks.
         task: Determines the form of the examples.
-        file: The file that the tokens stay in; None if they are in memory.
+        on_disk: Whether the tokens stay in a mapped file.
     """
 
     def flat(name: str) -> Numbers:
         chunks = [batch[name].flatten().to_numpy(zero_copy_only=True) for batch in batches]
-        return Chunks(chunks, file) if file is not None else np.concatenate(chunks)
+        return Chunks(chunks) if on_disk else np.concatenate(chunks)
 
     def column(name: str) -> np.ndarray:
         return np.concatenate([batch[name].to_numpy() for batch in batches])
@@ -247,9 +247,9 @@ class TokenCache:
         except (UserError, OSError) as error:
             logger.warning("tokens cannot be kept in %s (%s)", self.folder, error)
             return encode(examples, tokenizer, max_length, task)
-        reader = pa.ipc.open_file(pa.py_buffer(file.buffer))
+        reader = pa.ipc.open_file(pa.py_buffer(file))
         batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
-        return from_batches(batches, len(examples), tokenizer, max_length, task, file)
+        return from_batches(batches, len(examples), tokenizer, max_length, task, on_disk=True)
 
 
 def key_of(examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None) -> str:

@@ -255,10 +255,8 @@ def build_federation(
         LocalTraining(cell.training, cell.seed, on_batch, micro_batches),
         objective,
         scoring=scoring,
-        max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
         clients=cell.clients,
-        participation=cell.training.participation,
         map_clients=map_clients,
     )
     if not objective.own_words:

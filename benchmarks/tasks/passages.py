@@ -163,7 +163,7 @@ def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tup
             f"{folder}: passages cannot be stored there ({error.strerror or error}). Set RESULTS_DIR to a folder that "
             "you may write to, with enough space"
         ) from None
-    reader = pa.ipc.open_file(pa.py_buffer(file.buffer))
+    reader = pa.ipc.open_file(pa.py_buffer(file))
     *batches, last = (reader.get_batch_with_custom_metadata(number) for number in range(reader.num_record_batches))
     column = pa.chunked_array([batch.column(0) for batch, _ in batches])
     return Passages(column), json.loads(last.custom_metadata[b"log"])

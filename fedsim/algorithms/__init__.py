@@ -44,10 +44,8 @@ class Workload:
     objective: Objective
     evaluation_batch_size: int = 64
     scoring: MicroBatches = field(default_factory=lambda: MicroBatches(trains=False))  # of batches
-    max_length: int | None = None  # tokens at which texts are cut, if the method needs it
     features: FeatureCache = field(default_factory=FeatureCache)
     clients: int | None = None  # number of clients, with ids from 0, if plans depend on all of them
-    participation: float = 1.0  # share of clients sampled per round
     map_clients: MapClients = map  # computes a round's updates: by default one after the other
 
     @cached_property
@@ -69,7 +67,7 @@ class Workload:
 
     def cohort(self, round: int) -> list[ClientId]:
         """The ids of the clients that take part in a round, as sampled by the engine."""
-        return drawn_places(len(self.members), self.participation, self.training.seed, round)
+        return drawn_places(len(self.members), self.training.config.participation, self.training.seed, round)
 
     def server_params(self, state: FederationState) -> Params:
         """Every parameter of the server's model: merged tensors, and initial values for the others."""
@@ -97,8 +95,9 @@ class Workload:
             raise FederationError(f"{what}: expected a model without an adapter, found {adapter.kind}; leave it out")
 
     def answers(self, values: Params, subset: Subset) -> np.ndarray:
-        """The answers for a subset from the model with these parameters."""
-        self.model.write(values)
+        """The answers for a subset from the model with these parameters, which never change in place."""
+        self.model.set_trained(())  # so that `hold` does not write unchanged tensors again for each client
+        self.model.hold(values)
         return self.scored(self.model, subset)
 
     def scored(self, model: Model, subset: Subset) -> np.ndarray:

@@ -78,7 +78,6 @@ def averaging(
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
     prepared: Callable[[Subset], Subset] = as_they_are,
-    answers: str = "own",
     personal: bool | None = None,
     weights: str = "size",
     merge: Merge | None = None,
@@ -93,7 +92,6 @@ def averaging(
     the client, so a plan has to download everything that the client may have missed (see `fedbfpt.Pools`).
     server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
     prepared: converts examples for training and answers.
-    answers: the model that answers for a client: its "own", or the "server"'s, which has every parameter.
     personal: whether clients' models differ; None: decided by the first client's plan, which all plans then resemble.
     weights: the clients' weights in a mean, by examples ("size", N_i / N) or equal ("uniform").
     merge: the server's processing after the mean. finish: a client's processing before the upload. ranks: for clients
@@ -102,7 +100,6 @@ def averaging(
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
-    require_choice("answers", answers, ("own", "server"))
     require_choice("weights", weights, ("size", "uniform"))
     if workload.model.network.adapter:
         plan = of_trainable(plan, workload.model.trainable)
@@ -110,15 +107,14 @@ def averaging(
         personal = _leaves_own_model(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
     shared = _Averaging(
-        workload, plan, optimizer, proximal, prepared, answers, personal, weights, merge, finish, ranks, first, beside
+        workload, plan, optimizer, proximal, prepared, personal, weights, merge, finish, ranks, first, beside
     )
-    own = personal and answers == "own"
     alone = merge is None and ranks is None  # whether the plan alone determines what a client sends
     return FederatedAlgorithm(
         shared.init,
         shared.round,
         shared.predict,
-        own,
+        personal,
         workload.server_params,
         plan if alone else None,
         None if alone else shared.cohorts,
@@ -135,7 +131,6 @@ class _Averaging:
     optimizer: ServerOptimizer
     proximal: float
     prepared: Callable[[Subset], Subset]
-    answers: str
     personal: bool
     weights: str
     merge: Merge | None = None
@@ -273,7 +268,7 @@ class _Averaging:
 
     def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model, values = self.workload.model, self.workload.server_params(state)
-        if client is not None and self.answers == "own":
+        if client is not None:
             own = self._plan(max(state.round, 1), client.id)
             model, values = self.workload.client_model(own), self._begin(own, values, state.clients.get(client.id))
         model.set_trained(())  # so that `hold` does not write the last client's trained tensors again

@@ -60,7 +60,7 @@ def local_prior(workload: Workload) -> FederatedAlgorithm:
     down, as kind "counts" with 4 bytes per label. Scores are instead clipped to the range of the client's scores, for
     which nothing is sent. The server answers with the unchanged model.
     """
-    model, objective = workload.model, workload.objective
+    objective = workload.objective
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         for client in clients:
@@ -79,9 +79,7 @@ def local_prior(workload: Workload) -> FederatedAlgorithm:
         return FederationState(1, everyone, {}, state.clients), RoundMetrics((), None)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        model.set_trained(())  # so that unchanged tensors are not written again for each client
-        model.hold(workload.initial)
-        answers = workload.scored(model, subset)
+        answers = workload.answers(workload.initial, subset)
         return answers if client is None else objective.with_prior(answers, client.train, state.shared)
 
     return FederatedAlgorithm(init, round, predict, server=lambda state: dict(workload.initial))

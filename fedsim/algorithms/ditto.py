@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from fedsim.wire import Params
 OWN = "own/"  # before the names of a client's own model
 
 
-def ditto(workload: Workload, pull: float = 0.1, server: Mapping[str, Any] | None = None) -> FederatedAlgorithm:
+def ditto(workload: Workload, pull: float = 0.1) -> FederatedAlgorithm:
     """Algorithm 1: v_k takes the round's local steps on F_k(v) + λ/2 ‖v - w‖² for the received w, and never leaves.
 
     pull: λ; with 0 each client trains alone. The losses are the shared model's. Embeddings are frozen.
@@ -40,9 +38,7 @@ def ditto(workload: Workload, pull: float = 0.1, server: Mapping[str, Any] | Non
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         if client is None:
             return shared.predict(state, client, subset)
-        model.set_trained(())
-        model.hold(workload.initial | own(state.clients.get(client.id)))
-        return model.predict(subset, workload.evaluation_batch_size, training.width)
+        return workload.answers(workload.initial | own(state.clients.get(client.id)), subset)
 
-    shared = averaging(workload, lambda round, client: plan, server, beside=beside)
+    shared = averaging(workload, lambda round, client: plan, beside=beside)
     return replace(shared, predict=predict, personal=True)

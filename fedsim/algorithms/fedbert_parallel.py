@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
 from fedsim.engine import ClientUpdate, FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome, UpdateOutcome
 from fedsim.errors import FederationError
-from fedsim.split import Side, SplitMethod, SplitUpdate, batch_by_batch, one_after_the_other, together
+from fedsim.split import Side, SplitMethod, SplitUpdate, together
 from fedsim.store import same_device
 from fedsim.wire import Channel, Params
 
@@ -78,7 +79,7 @@ class _Parallel(SplitMethod):
         else:
             steps = sum(self.workload.training.steps(client.train) for client in cohort)
             common = self._side(shared, self.at_server, state.round, steps, state.moments)
-            outcomes = self._in_turn(updates, common)
+            outcomes = self._trained(updates, common)
         for row in (row for outcome in outcomes for row in outcome.crossed):
             channel.ledger.add(row)
         losses, sizes = tuple(outcome.loss for outcome in outcomes), [len(client.train) for client in cohort]
@@ -98,17 +99,16 @@ class _Parallel(SplitMethod):
 
     def client_update(self, update: ClientUpdate) -> UpdateOutcome:
         """Train one client with its own transformer on the server."""
-        split = self._split(update)
-        one_after_the_other([split])
-        return self._outcome(split)
+        return self._trained([update], None)[0]
 
-    def _in_turn(self, updates: Sequence[ClientUpdate], common: Side) -> list[UpdateOutcome]:
-        """Train clients together: each batch changes their common transformer."""
+    def _trained(self, updates: Sequence[ClientUpdate], common: Side | None) -> list[UpdateOutcome]:
+        """Train one batch per client in turn, until every client has finished; see `_split`."""
         splits = [self._split(update, common) for update in updates]
-        batch_by_batch(splits)
+        for _ in zip_longest(*splits):
+            pass
         return [self._outcome(split) for split in splits]
 
-    def _split(self, update: ClientUpdate, common: Side | None = None) -> SplitUpdate:
+    def _split(self, update: ClientUpdate, common: Side | None) -> SplitUpdate:
         """A client's split training, with the `common` server side or with a separate one."""
         values = self.workload.initial | update.shared | update.private | update.received
         moments = moments_in(update.private)

@@ -15,7 +15,7 @@ from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Rou
 from fedsim.errors import FederationError
 from fedsim.plan import ClientId
 from fedsim.server import Moments
-from fedsim.split import Side, SplitMethod, SplitUpdate, one_after_the_other, together
+from fedsim.split import Side, SplitMethod, SplitUpdate, together
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
@@ -41,13 +41,14 @@ def fedbert_sequential(workload: Workload, turns: str = "pass", handed_on: str =
 
 def turns_by_round(workload: Workload, turns: str) -> list[list[ClientId]]:
     """Each round's clients, in order; FederationError if rounds cannot be divided evenly."""
-    rounds, clients = workload.training.config.rounds, len(workload.members)
+    config, clients = workload.training.config, len(workload.members)
+    rounds = config.rounds
     if turns == "round":
         return [workload.cohort(number) for number in range(1, rounds + 1)]
-    if rounds % clients or workload.participation < 1:
+    if rounds % clients or config.participation < 1:
         raise FederationError(
             f"turns 'pass': expected all clients to take part, and as many rounds for each of the {clients}, found "
-            f"{rounds} rounds and a participation of {workload.participation}"
+            f"{rounds} rounds and a participation of {config.participation}"
         )
     return [[workload.members[number * clients // rounds]] for number in range(rounds)]
 
@@ -83,7 +84,8 @@ class _Sequential(SplitMethod):
                 passed, kept = self._sent(channel.to_client, client.id, passed, kept)
             own = Side(self.workload, passed, self.at_client, kept, server.optimizer.done, total)
             update = SplitUpdate(self.workload, channel, client, number, own, server)
-            one_after_the_other([update])
+            for _ in update:  # train all batches
+                pass
             losses.append(update.loss)
             passed, kept = own.values, own.moments
             if goes:

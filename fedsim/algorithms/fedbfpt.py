@@ -7,9 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import averaging
-from fedsim.engine import FederatedAlgorithm
+from fedsim.data import Client, Subset
+from fedsim.engine import FederatedAlgorithm, FederationState
 from fedsim.errors import FederationError
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.rng import SERVER, numpy_generator
@@ -71,8 +74,11 @@ def fedbfpt(
         learned = frozenset(view) if trained == "all" else model.layers[layer_of[round - 1]] | model.head
         return ExchangePlan(view, frozenset(), train=learned, upload=learned, local=frozenset())
 
-    pools = Pools(plan, workload.cohort)
-    return averaging(workload, pools, answers="server", personal=True, weights=weights)
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        return method.predict(state, None, subset)  # the server's model, which has every layer
+
+    method = averaging(workload, Pools(plan, workload.cohort), personal=True, weights=weights)
+    return replace(method, predict=predict, personal=False)
 
 
 def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ...]:

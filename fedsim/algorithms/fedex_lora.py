@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 
 from fedsim.algorithms import Workload, require_choice
@@ -15,14 +12,12 @@ from fedsim.plan import identity_plan
 from fedsim.wire import Params
 
 
-def fedex_lora(
-    workload: Workload, residual: str = "factored", head: str = "shared", server: Mapping[str, Any] | None = None
-) -> FederatedAlgorithm:
+def fedex_lora(workload: Workload, residual: str = "factored", head: str = "shared") -> FederatedAlgorithm:
     """W + s (mean(B_k A_k) - mean(B_k) mean(A_k)), so that a round's aggregate is exact.
 
     residual: sent "factored", with rank (K - 1) r; "dense"; or "transposed": dense, and added transposed to square
-    weights, as in the authors' code at commit 683a3f30 (fed_agg.py, aggregate_models_ours). The server's optimiser
-    changes only the means. head: "shared", "local", or "frozen" as initialised.
+    weights, as in the authors' code at commit 683a3f30 (fed_agg.py, aggregate_models_ours). head: "shared", "local", or
+    "frozen" as initialised.
     """
     require_choice("residual", residual, ("factored", "dense", "transposed"))
     lora = lora_of(workload, "fedex_lora")
@@ -46,4 +41,4 @@ def fedex_lora(
             changed |= layer.added(uploads.server, change.T if residual == "transposed" else change)
         return Merged(changed, {"residuals": sent})
 
-    return averaging(workload, lambda round, client: plan, server, merge=merge)
+    return averaging(workload, lambda round, client: plan, merge=merge)

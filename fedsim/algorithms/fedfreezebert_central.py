@@ -31,8 +31,9 @@ def fedfreezebert_central(
     `training.weight_decay` 0. Order and dropout equal the first client's, so that on the same features this is central
     training of the head.
     """
-    width = sent_width(workload, features)
+    require_choice("features", features, ("padded", "trimmed"))
     model, training = workload.model, workload.training
+    width = training.config.max_length if features == "padded" else None
     head = sorted(model.groups.head)
     by_features = partial(workload.by_features, half=half_features)
 
@@ -65,18 +66,8 @@ def fedfreezebert_central(
     return FederatedAlgorithm(init, round, predict, personal=False, server=workload.server_params)
 
 
-def sent_width(workload: Workload, features: str) -> int | None:
-    """Tokens to which clients pad features; None: no padding is sent."""
-    require_choice("features", features, ("padded", "trimmed"))
-    if features == "trimmed":
-        return None
-    if workload.max_length is None:
-        raise FederationError("features: padded ones need the workload's max_length")
-    return workload.max_length
-
-
 def chunks(workload: Workload, own: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
-    """A client's payload in chunks: features [K, B, width, D], or [K, T, D] with T tokens in all.
+    """A client's payload in chunks: features [K, B, width, D], or, without `width`, [K, T, D] with T tokens in all.
 
     own: the client's examples as features.
     """

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging, whole_model
 from fedsim.engine import FederatedAlgorithm
 from fedsim.plan import identity_plan
 
 
-def fedrep(workload: Workload, server: Mapping[str, Any] | None = None) -> FederatedAlgorithm:
+def fedrep(workload: Workload) -> FederatedAlgorithm:
     """Algorithm 1: with the received body fixed the head takes its steps, then the body its own with the head fixed.
 
     Both have the round's local epochs; embeddings are frozen. FedPer trains head and body together instead.
     """
     model = workload.model.groups
     plan = identity_plan(model.names, shared=whole_model(model, "frozen") - model.head, local=model.head)
-    return averaging(workload, lambda round, client: plan, server, first=model.head)
+    return averaging(workload, lambda round, client: plan, first=model.head)

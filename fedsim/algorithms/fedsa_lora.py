@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -33,28 +33,16 @@ def fedsa_lora(workload: Workload, head: str = "local", in_turn: bool = False) -
     method = averaging(replace(workload, map_clients=map), lambda round, client: plan)  # one client after the other
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        return method.init(clients, channel, _HandedOn(store))
+        return method.init(clients, channel, _HandedOn(store.folder, store.in_memory))
 
     return replace(method, init=init, client_update=None)
 
 
-@dataclass
 class _HandedOn(ClientStore):
     """A store in which every client reads the previous client's tensors."""
 
-    store: ClientStore
-
     def get(self, client: ClientId) -> Params:
-        return self.store.get(ONE)
+        return super().get(ONE)
 
     def put(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
-        self.store.put(ONE, round, tensors)
-
-    def flush(self, round: int) -> dict[str, tuple[str, str]]:
-        return self.store.flush(round)
-
-    def restore(self, files: Mapping[str, tuple[str, str]]) -> None:
-        self.store.restore(files)
-
-    def __iter__(self) -> Iterator[ClientId]:
-        return iter(self.store)
+        super().put(ONE, round, tensors)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
@@ -12,9 +9,7 @@ from fedsim.lora import lora_of
 from fedsim.plan import identity_plan
 
 
-def ffa_lora(
-    workload: Workload, head: str = "shared", server: Mapping[str, Any] | None = None, proximal: float = 0.0
-) -> FederatedAlgorithm:
+def ffa_lora(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
     """With one A for all, the mean of the clients' B is exact: mean(B_k) A = mean(B_k A).
 
     head: "shared", "frozen" as initialised (as in some implementations), or "local". alpha only rescales the learning
@@ -23,4 +18,4 @@ def ffa_lora(
     lora = lora_of(workload, "ffa_lora")
     shared, local = lora.with_head(head, lora.b, frozenset())
     plan = identity_plan(lora.names, shared, local)
-    return averaging(workload, lambda round, client: plan, server, proximal)
+    return averaging(workload, lambda round, client: plan)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging
@@ -12,9 +11,7 @@ from fedsim.lora import Ranks, lora_of
 from fedsim.plan import identity_plan
 
 
-def hetlora(
-    workload: Workload, ranks: Sequence[int], head: str = "shared", server: Mapping[str, Any] | None = None
-) -> FederatedAlgorithm:
+def hetlora(workload: Workload, ranks: Sequence[int], head: str = "shared") -> FederatedAlgorithm:
     """A client gets the first r rows of A and columns of B for its rank r; with equal ranks this is FedIT.
 
     The paper's rank self-pruning and sparsity weights are omitted. ranks: the clients', in turn. head: "shared",
@@ -23,4 +20,4 @@ def hetlora(
     lora = lora_of(workload, "hetlora")
     plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))
     rank = workload.initial[lora.layers[0].a].shape[0]
-    return averaging(workload, lambda round, client: plan, server, ranks=Ranks(ranks, rank))
+    return averaging(workload, lambda round, client: plan, ranks=Ranks(ranks, rank))

@@ -56,11 +56,10 @@ def _names(encoder: nn.Module) -> list[str]:
     return [stable_name(name) for name, _ in encoder.named_parameters()]
 
 
-def _targets(encoder: Any, config: AdapterConfig) -> list[str]:
-    """The encoder's names for the adapted layers."""
+def _named(encoder: Any, layers: Iterable[str] | None) -> list[str]:
+    """The encoder's names for linear layers with these names in BERT."""
     names = LAYERS.get(encoder.config.model_type, {})
-    assert config.targets is not None
-    return sorted({names.get(target, target) for target in config.targets})
+    return sorted({names.get(layer, layer) for layer in layers or ()})
 
 
 def _inject(encoder: Any, config: AdapterConfig, kind: str, targets: Sequence[str], **fields: Any) -> None:
@@ -83,18 +82,13 @@ def holds_rows(encoder: Any) -> bool:
 
 
 def _lora(encoder: Any, config: AdapterConfig) -> None:
-    _inject(encoder, config, "LoraConfig", _targets(encoder, config), r=config.r, lora_alpha=config.alpha)
+    _inject(encoder, config, "LoraConfig", _named(encoder, config.targets), r=config.r, lora_alpha=config.alpha)
 
 
 def _ia3(encoder: Any, config: AdapterConfig) -> None:
-    targets = _targets(encoder, config)
-    wide = [target for target in targets if target not in _attention(encoder)]
+    targets, attention = _named(encoder, config.targets), _named(encoder, ("query", "key", "value"))
+    wide = [target for target in targets if target not in attention]
     _inject(encoder, config, "IA3Config", targets, feedforward_modules=wide)
-
-
-def _attention(encoder: Any) -> set[str]:
-    names = LAYERS.get(encoder.config.model_type, {})
-    return {names.get(name, name) for name in ("query", "key", "value")}
 
 
 def _bitfit(encoder: Any, config: AdapterConfig) -> None:
@@ -114,11 +108,11 @@ def _wrap(encoder: nn.Module, targets: Iterable[str], wrapped: Callable[[Any], n
 
 def _bottleneck(encoder: Any, config: AdapterConfig) -> None:
     width, r = encoder.config.hidden_size, config.r or 0
-    _wrap(encoder, _targets(encoder, config), lambda layer: Bottleneck(layer, width, r))
+    _wrap(encoder, _named(encoder, config.targets), lambda layer: Bottleneck(layer, width, r))
 
 
 def _core(encoder: Any, config: AdapterConfig) -> None:
-    _wrap(encoder, _targets(encoder, config), lambda layer: Core(layer, config.r or 0, config.scale))
+    _wrap(encoder, _named(encoder, config.targets), lambda layer: Core(layer, config.r or 0, config.scale))
 
 
 def _prefix(encoder: Any, config: AdapterConfig) -> None:

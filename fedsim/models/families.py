@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,15 +95,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "gpt2": Family("transformer", other_heads=("lm_head.", "score."), has_pooler=False),
     # Song et al. (2020): RoBERTa's positions, no token types, and one relative position bias for all layers.
-    "mpnet": Family(
-        "mpnet",
-        {
-            "pooler": _pooler(),
-            "masked-lm": _masked_lm("lm_head.dense", "lm_head.layer_norm", "lm_head.bias", "lm_head.decoder.bias"),
-        },
-        ("lm_head.", "classifier.", "qa_outputs.", "pooler."),
-        positions_follow_padding=True,
-    ),
+    "mpnet": replace(_ROBERTA, prefix="mpnet", has_bert_layers=False),
 }  # fmt: skip
 PADDING = {"roberta": 1, "xlm-roberta": 1, "camembert": 1, "mpnet": 1}  # the library's default ids
 

@@ -68,14 +68,10 @@ class Ordinary(Head):
         return self.classifier(states[0][:, 0])[None]
 
 
-class Average(Head):
+class Average(Ordinary):
     """The mean over a text's tokens without padding, and one linear layer (FedFreezeBERT's average aggregator)."""
 
     tokens = True
-
-    def __init__(self, config: Any, outputs: int) -> None:
-        super().__init__()
-        self.classifier = nn.Linear(config.hidden_size, outputs)
 
     def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         mask_BS1 = mask_BS[:, :, None].float()
@@ -109,19 +105,16 @@ class CausalLanguageModel(Head):
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
-        self._check(config.vocab_size, outputs)
+        if config.vocab_size != outputs:
+            raise FederationError(
+                f"tied decoder: expected as many outputs as the encoder's {config.vocab_size} words, found {outputs}"
+            )
 
     def attach(self, encoder: Any) -> None:
         self.decoder = encoder.get_input_embeddings().weight
 
     def forward(self, states: States, mask_BS: Tensor, is_target_BS: Tensor | None = None) -> Tensor:
         return functional.linear(states[0][is_target_BS], self.decoder)[None]
-
-    def _check(self, words: int, outputs: int) -> None:
-        if words != outputs:
-            raise FederationError(
-                f"tied decoder: expected as many outputs as the encoder's {words} words, found {outputs}"
-            )
 
 
 class MaskedLanguageModel(CausalLanguageModel):

@@ -216,10 +216,6 @@ class Model:
         with self.precision.autocast():
             return self.network(moved, states).float()
 
-    def logits(self, batch: Batch) -> Tensor:
-        """Outputs [N, C]: the mean over the head's paths."""
-        return self.path_logits(batch).mean(0)
-
     def loss(self, batch: Batch) -> Tensor:
         """Mean loss over a batch's targets, summed over the head's paths."""
         labels = batch["labels"].to(self.device, non_blocking=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,13 +110,10 @@ def stored_head(folder: Path, config: Mapping[str, Any], kind: str) -> dict[str,
     ours = {theirs: part for part, stored in names.items() for theirs in reversed(stored)}
     head: dict[str, Tensor] = {}
     for path in weight_files(folder):
-        try:
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118 - not a mapping
-                    if (part := ours.get(_bare(name, family))) is not None:
-                        head.setdefault(part, file.get_tensor(name).float())
-        except (SafetensorError, OSError, RuntimeError) as error:
-            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
+        with _opened(path) as file:
+            for name in file.keys():  # noqa: SIM118 - not a mapping
+                if (part := ours.get(_bare(name, family))) is not None:
+                    head.setdefault(part, file.get_tensor(name).float())
     if head and head.keys() != names.keys():
         missing = ", ".join(" or ".join(names[part]) for part in names if part not in head)
         raise FederationError(f"{folder}: expected a whole head or none, found one without {missing}")
@@ -132,12 +130,19 @@ def has_head(folder: Path, config: Mapping[str, Any], kind: str) -> bool:
 def _types(folder: Path) -> Iterator[tuple[str, str]]:
     """The name and element type of each stored tensor."""
     for path in weight_files(folder):
-        try:
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118 - not a mapping
-                    yield name, file.get_slice(name).get_dtype()
-        except (SafetensorError, OSError, RuntimeError) as error:
-            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
+        with _opened(path) as file:
+            for name in file.keys():  # noqa: SIM118 - not a mapping
+                yield name, file.get_slice(name).get_dtype()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A weight file, open for a `with` block; FederationError if it cannot be read."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
 
 
 def _bare(name: str, family: Family) -> str:

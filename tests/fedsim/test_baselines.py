@@ -8,10 +8,8 @@ import torch
 
 from fedsim.algorithms.central import pooled
 from fedsim.data import Client, Examples, Subset
-from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary
-
-WORDS, SPECIAL = 60, 10
-MASKED, CAUSAL = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(SPECIAL, WORDS), 3)), CausalLM(WORDS)
+from fedsim.objectives import Classification
+from tests.fedsim.conftest import MASKED, SPECIAL, WORDS
 
 
 def clients_of(labels_of_clients) -> list[Client]:
@@ -34,7 +32,7 @@ def clients_of(labels_of_clients) -> list[Client]:
 )
 def test_local_majority_answers_the_most_frequent_label(small, labels, whose, expected):
     clients = clients_of([np.array(own) for own in labels])
-    algorithm = small.algorithm("local_majority", small.workload(outputs=4), whose=whose)
+    algorithm = small.algorithm("local_majority", small.workload(objective=Classification(4)), whose=whose)
     run = small.run(algorithm, clients=clients)
     answers = [algorithm.predict(run.state, client, client.evaluation["test"]) for client in clients]
     assert [answer.argmax(1).tolist() for answer in answers] == [[label, label] for label in expected]
@@ -50,26 +48,15 @@ def test_label_prior_adjusts_logits_by_hand():
     assert answers.argmax(1).tolist() == [1, 0]
 
 
-def unigram_answers(small, objective, head):
-    algorithm = small.algorithm("unigram", small.workload(objective=objective, head=head))
-    run = small.run(algorithm, rounds=1)
-    subset = small.clients[1].evaluation["test"]
-    return algorithm.predict(run.state, None, subset), subset, run.state.shared["shares"]
-
-
-@pytest.fixture
-def counts(small):
-    """How often each token occurs in the clients' training texts, plus one."""
-    train = pooled(small.clients)
-    offsets, tokens = train.examples.offsets, train.examples.tokens
-    texts = [tokens[offsets[index] : offsets[index + 1]] for index in train.indices]
-    return np.bincount(np.concatenate(texts), minlength=WORDS) + 1.0
-
-
-def test_unigram_predicts_the_masked_tokens_of_a_model(small, counts):
-    answers, subset, shares = unigram_answers(small, MASKED, "masked-lm")
-    model = small.load(objective=MASKED, head="masked-lm").predict(subset, 64, None)
+def test_unigram_predicts_the_masked_tokens_of_a_model(small):
+    of_words = {"objective": MASKED, "head": "masked-lm"}
+    algorithm = small.algorithm("unigram", small.workload(**of_words))
+    state, subset = small.run(algorithm, rounds=1).state, small.clients[1].evaluation["test"]
+    answers, model = algorithm.predict(state, None, subset), small.load(**of_words).predict(subset, 64, None)
     assert answers[:, 1].tolist() == model[:, 1].tolist()
+    train, shares = pooled(small.clients), state.shared["shares"]
+    texts = np.split(train.examples.tokens, train.examples.offsets[1:-1])
+    counts = np.bincount(np.concatenate([texts[index] for index in train.indices]), minlength=WORDS) + 1.0
     assert not shares[:SPECIAL].any()  # never masked
     torch.testing.assert_close(shares[SPECIAL:].numpy(), counts[SPECIAL:] / counts[SPECIAL:].sum())
 

@@ -5,27 +5,13 @@ import pytest
 import torch
 
 from benchmarks.dry_run.memory import LiveBytes
-from fedsim.models.model import Model
 from fedsim.models.packed.encoder import PackedLayer
-from fedsim.models.sequence import encoder_from_config, with_head
-from fedsim.objectives import Classification
-from fedsim.precision import resolve_precision
-from tests.fedsim.test_fedbert import CAUSAL, GPT2, MASKED
+from tests.fedsim.conftest import CAUSAL, CLASSES, GPT2, MASKED, Small, assert_same_run
 
 TEXTS = 400
-
-
-def model_of(deep, objective, head, kernels, checkpoints, precision="fp32"):
-    config = GPT2 if objective is CAUSAL else {**deep.config, "num_hidden_layers": 4}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = with_head(encoder_from_config(config), objective.outputs, seed=0, head=head)
-    return Model(network, resolve_precision(precision, "cpu"), objective, kernels, checkpoints)
-
-
 CASES = {
-    "classification": (Classification(2), "pooled", "fedavg", {"proximal": 0.1}),
-    "four paths": (Classification(2), "psum", "fedavg", {"embeddings": "global"}),
+    "classification": (CLASSES, "pooled", "fedavg", {"proximal": 0.1}),
+    "four paths": (CLASSES, "psum", "fedavg", {"embeddings": "global"}),
     "sub-models": (MASKED, "masked-lm", "fedbfpt", {"local_layers": 2}),
     "split masked LM": (MASKED, "masked-lm", "fedbert_parallel", {"averaged": "embeddings"}),
 }
@@ -33,14 +19,14 @@ CASES = {
 
 @pytest.mark.parametrize("kernels", ["packed", "reference"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_is_the_same_to_the_bit(deep, assert_same_run, case, kernels):
+def test_a_run_is_the_same_to_the_bit(deep, case, kernels):
     objective, head, name, options = CASES[case]
 
     def run(checkpoints):
         workload = deep.workload(
-            lambda: model_of(deep, objective, head, kernels, checkpoints), head=head, objective=objective, rounds=2
+            lambda: deep.load(objective, head, kernels=kernels, checkpoints=checkpoints), objective, rounds=2
         )
-        return deep.run(deep.algorithm(name, workload, **options), score=lambda *_: {})
+        return deep.run(deep.algorithm(name, workload, **options))
 
     assert_same_run(run(True), run(False))
 
@@ -61,7 +47,7 @@ def test_layers_run_twice_and_keep_less(deep, monkeypatch, kernels, precision):
     batch = deep.examples.collate(np.arange(TEXTS) % len(deep.examples))
 
     def measured(checkpoints):
-        model = model_of(deep, Classification(2), "average", kernels, checkpoints, precision)
+        model = deep.load(head="average", kernels=kernels, checkpoints=checkpoints, precision=precision)
         for layer in model.network.encoder.encoder.layer:
             layer.intermediate.register_forward_hook(lambda *given: calls.append(1))
         calls.clear()
@@ -78,6 +64,7 @@ def test_layers_run_twice_and_keep_less(deep, monkeypatch, kernels, precision):
 def test_gpt2_has_the_same_gradients_but_for_rounding(deep):
     """Without the cache of keys and values, which a second pass would fill again, sums have another order."""
     batch = CAUSAL.prepare(deep.examples.collate(deep.clients[0].train.indices), None)
-    kept, again = (gradients(model_of(deep, CAUSAL, "causal-lm", "reference", way), batch) for way in (False, True))
+    gpt2 = Small(**GPT2)
+    kept, again = (gradients(gpt2.load(CAUSAL, "causal-lm", checkpoints=way), batch) for way in (False, True))
     for name, gradient in kept.items():
         torch.testing.assert_close(again[name], gradient, rtol=1e-4, atol=1e-7)

@@ -1,6 +1,7 @@
 """Equalities to the last bit, and the proximal term against an explicit loop."""
 
 import random
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from torch.nn import functional
 from fedsim.data import training_batches
 from fedsim.rng import derive_seed
 from fedsim.training import LocalTraining
+from tests.fedsim.conftest import assert_same_run, assert_same_tensors
 
 
 def central_training(small, training: LocalTraining, rounds, trained, proximal=0.0, anchored=frozenset()):
@@ -51,29 +53,22 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
 
 
 @pytest.mark.parametrize("codec", ["fp32", "fp16"])
-@pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
-def test_all_layers_shared_is_fedavg(small, assert_same_run, embeddings, codec):
-    def run(name, **options):
-        return small.run(small.algorithm(name, small.workload(batch_size=4), embeddings=embeddings, **options), codec)
-
-    fedavg = run("fedavg")
-    assert_same_run(fedavg, run("fedsplitbert", critical_layer=small.depth))
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"embeddings": embeddings} for embeddings in ("frozen", "global", "local")),
+        {"server": {"name": "adam", "learning_rate": 1e-2}, "proximal": 0.1},
+        {"server": {"learning_rate": 0.5}, "proximal": 0.1},
+    ],
+)
+def test_all_layers_shared_is_fedavg(small, options, codec):
+    fedavg, split = (
+        small.run(small.algorithm(name, small.workload(batch_size=4), **options, **layers), codec)
+        for name, layers in (("fedavg", {}), ("fedsplitbert", {"critical_layer": small.depth}))
+    )
+    assert_same_run(fedavg, split)
     assert len(fedavg.results) == 2
     assert fedavg.results[0].metrics != fedavg.results[1].metrics  # it did train
-
-
-@pytest.mark.parametrize("server", [{"name": "adam", "learning_rate": 1e-2}, {"learning_rate": 0.5}])
-def test_all_layers_shared_is_fedavg_with_a_server_optimiser_and_proximal_term(small, assert_same_run, server):
-    options = {"server": server, "proximal": 0.1}
-    fedavg = small.run(small.algorithm("fedavg", **options))
-    split = small.run(small.algorithm("fedsplitbert", critical_layer=small.depth, **options))
-    assert_same_run(fedavg, split)
-
-
-def test_proximal_weight_zero_is_fedavg(small, assert_same_run):
-    fedavg = small.run(small.algorithm("fedavg"))
-    assert_same_run(fedavg, small.run(small.algorithm("fedavg", proximal=0.0)))
-    assert_same_run(fedavg, small.run(small.algorithm("fedavg", server={"name": "sgd", "learning_rate": 1.0})))
 
 
 @pytest.mark.parametrize("critical_layer", [1, 3])
@@ -100,49 +95,34 @@ def test_proximal_term_is_that_of_the_loss(small, critical_layer):
     assert max((plain[name] - expected[name]).abs().max() for name in shared & compared) > 1e-2
 
 
-@pytest.mark.parametrize("width", [None, 12])
-def test_one_client_is_central_training(small, assert_same_tensors, width):
-    workload = small.workload(epochs=2, batch_size=4, width=width)
-    trained = workload.model.groups.names - workload.model.groups.embeddings
-    run = small.run(small.algorithm("fedavg", workload), clients=small.clients[1:2], rounds=3)
+@pytest.mark.parametrize(
+    ("method", "options", "changes"),
+    [
+        *(("fedavg", {}, {"epochs": 2, "width": width}) for width in (None, 12)),
+        *(
+            ("fedsplitbert", {"critical_layer": layer, "embeddings": embeddings}, {})
+            for layer, embeddings in product(range(4), ("frozen", "global", "local"))
+        ),
+    ],
+)
+def test_one_client_is_central_training_whatever_stays_local(small, method, options, changes):
+    workload = small.workload(batch_size=4, **changes)
+    groups, frozen = workload.model.groups, options.get("embeddings", "frozen") == "frozen"
+    trained = groups.names - (groups.embeddings if frozen else frozenset())
+    run = small.run(small.algorithm(method, workload, **options), clients=small.clients[1:2], rounds=3)
     expected, losses = central_training(small, workload.training, 3, trained)
-    assert_same_tensors(run.state.shared, {name: expected[name] for name in trained})
-    assert [result.metrics.train_loss for result in run.results] == losses
-
-
-@pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
-@pytest.mark.parametrize("critical_layer", [0, 1, 2, 3])
-def test_one_client_is_central_training_whatever_stays_local(small, assert_same_tensors, critical_layer, embeddings):
-    workload = small.workload(batch_size=4)
-    groups = workload.model.groups
-    trained = groups.names - (groups.embeddings if embeddings == "frozen" else frozenset())
-    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=critical_layer, embeddings=embeddings)
-    run = small.run(algorithm, clients=small.clients[1:2])
-    expected, losses = central_training(small, workload.training, 2, trained)
     found = {**run.state.shared, **run.state.clients.get(1)}
     assert_same_tensors(found, {name: expected[name] for name in trained})
     assert [result.metrics.train_loss for result in run.results] == losses
 
 
-def test_nothing_shared_is_each_client_alone(small, assert_same_tensors):
+def test_nothing_shared_is_each_client_alone(small):
     together = small.run(small.algorithm("fedsplitbert", critical_layer=0))
     for client in small.clients:
         alone = small.run(small.algorithm("fedsplitbert", critical_layer=0), clients=[client])
         assert_same_tensors(alone.state.clients.get(client.id), together.state.clients.get(client.id))
         scores = [result.client_scores[client.id] for result in together.results]
         assert [result.client_scores[0] for result in alone.results] == scores
-
-
-def test_order_of_clients_does_not_change_what_each_sends(small, assert_same_tensors, recording_channel):
-    def uploads(clients):
-        channel = recording_channel("fp16")
-        small.run(small.algorithm("fedsplitbert", critical_layer=1), clients=clients, channel=channel, rounds=1)
-        return {client: sent for (_, client, direction), sent in channel.received.items() if direction == "up"}
-
-    forwards, backwards = uploads(small.clients), uploads(small.clients[::-1])
-    assert list(forwards) == list(backwards)[::-1] == [0, 1, 2]
-    for client, sent in forwards.items():
-        assert_same_tensors(sent, backwards[client])
 
 
 def test_a_run_neither_reads_nor_moves_the_global_generators(small):

@@ -1,6 +1,5 @@
 """One contract for all families: positions, poolers, heads, padding and kernels equal the transformers library's."""
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,50 +9,25 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from fedsim.data import IGNORED
 from fedsim.errors import FederationError
 from fedsim.models.families import FAMILIES, STORED_AS, has_packed_layers, longest_text
 from fedsim.models.heads import HEADS
-from fedsim.models.model import Model
 from fedsim.models.pretrained import read_ledger
-from fedsim.models.sequence import encoder_from_config, encoder_from_folder, with_head
-from fedsim.objectives import Classification
-from fedsim.precision import resolve_precision
+from fedsim.models.sequence import encoder_from_folder, with_head
 from fedsim.split import crossing
+from tests.fedsim.conftest import CONFIG, WORDS, Small
 
-WORDS, POSITIONS = 60, 20
-SIZES = {
-    "vocab_size": WORDS,
-    "max_position_embeddings": POSITIONS,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "initializer_range": 0.2,
-}
-OWN_SIZES = {
-    "distilbert": {
-        "vocab_size": WORDS,
-        "max_position_embeddings": POSITIONS,
-        "dim": 16,
-        "n_layers": 2,
-        "n_heads": 2,
-        "hidden_dim": 24,
-        "initializer_range": 0.2,
-    },
-    "gpt2": {"vocab_size": WORDS, "n_positions": POSITIONS, "n_embd": 16, "n_layer": 2, "n_head": 2},
-    "electra": {**SIZES, "embedding_size": 8},
-}
 STORED = [(name, kind) for name, family in FAMILIES.items() for kind in family.stored_heads]
 
 
-def config_of(family: str, **changes: Any) -> dict[str, Any]:
-    return {"model_type": family, **OWN_SIZES.get(family, SIZES), **changes}
+def config_of(family: str) -> dict[str, Any]:
+    return {**CONFIG, "model_type": family}
 
 
-def library(family: str, head: str = "", **changes: Any) -> Any:
+def library(family: str, head: str = "") -> Any:
     """The library's model of a random small configuration, with a language model's head or its pooler."""
-    values = config_of(family, **changes)
-    config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
+    config = transformers.AutoConfig.for_model(**config_of(family))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         kind = transformers.AutoModelForMaskedLM if head == "masked-lm" else transformers.AutoModel
@@ -66,16 +40,8 @@ def batch(family: str, *texts: list[int]) -> dict[str, Tensor]:
     width = max(map(len, texts))
     ids = torch.tensor([text + [padding] * (width - len(text)) for text in texts])
     mask = torch.tensor([[1] * len(text) + [0] * (width - len(text)) for text in texts])
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
-
-
-def answers(network: Any, of: dict[str, Tensor], kernels: str) -> Tensor:
-    """Logits [N, C] of each text."""
-    model = Model(copy.deepcopy(network), resolve_precision("fp32", "cpu"), Classification(3), kernels)
-    model.network.eval()
-    with torch.no_grad():
-        logits: Tensor = model.logits(of | {"labels": torch.zeros(len(of["input_ids"]), dtype=torch.int64)})
-    return logits
+    labels = torch.zeros(len(texts), dtype=torch.int64)
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids), "labels": labels}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -88,10 +54,13 @@ def test_an_encoder_has_as_many_positions_as_it_says(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_folder_gives_the_librarys_states(family, tmp_path):
-    model = library(family)
+def test_a_folder_gives_the_librarys_states_in_fp32(family, tmp_path):
+    """Of weights in half precision, as on the hub."""
+    model = library(family).half()
     model.save_pretrained(tmp_path)
     network = with_head(encoder_from_folder(tmp_path), 3, 0, tmp_path, "ordinary").eval()
+    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+    model = model.float()
     texts = batch(family, [2, 9, 11, 3], [2, 30, 3])
     with torch.no_grad():
         expected = model(texts["input_ids"], attention_mask=texts["attention_mask"]).last_hidden_state
@@ -116,9 +85,8 @@ def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family, kind, tmp_pat
     with torch.no_grad():
         if kind == "masked-lm":
             network = with_head(encoder, WORDS, 0, tmp_path, "masked-lm").eval()
-            logits = network(texts | {"labels": texts["attention_mask"] * 2 - 1 + (texts["attention_mask"] - 1) * 99})[
-                0
-            ]
+            labels = texts["input_ids"].masked_fill(texts["attention_mask"] == 0, IGNORED)
+            (logits,) = network(texts | {"labels": labels})
             torch.testing.assert_close(logits, model(*inputs).logits[texts["attention_mask"].bool()])
         else:
             network = with_head(encoder, 3, 0, tmp_path, "pooled").eval()
@@ -128,32 +96,26 @@ def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family, kind, tmp_pat
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if has_packed_layers({"model_type": name})])
 def test_both_kernels_give_the_same_answers_to_odd_texts(family):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        network = with_head(encoder_from_config(config_of(family)), 3, seed=0)
     padding = transformers.AutoConfig.for_model(family).pad_token_id
     empty, unknown, special = [2, 3], [2, 4, 4, 4, 3], [2, 3, padding, 2, 9, padding, 3]
     texts = batch(family, empty, unknown, special, [2, 9, 10, 11, 12, 3])
-    torch.testing.assert_close(answers(network, texts, "packed"), answers(network, texts, "reference"))
-
-
-def load(family: str) -> Model:
-    """The same model each time."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = with_head(encoder_from_config(config_of(family)), 2, seed=0)
-    return Model(network, resolve_precision("fp32", "cpu"), Classification(2))
+    packed, reference = (Small(model_type=family).load(kernels=kernels) for kernels in ("packed", "reference"))
+    for model in (packed, reference):
+        model.network.eval()
+    assert packed.packed
+    torch.testing.assert_close(packed.path_logits(texts), reference.path_logits(texts))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_families_are_sorted_into_parts_and_federated(small, family):
-    workload = small.workload(lambda: load(family))
+def test_families_are_sorted_into_parts_and_federated(family):
+    small = Small(model_type=family)
+    workload = small.workload()
     parts = workload.model.groups
     groups = [parts.embeddings, *parts.layers, parts.head]
     assert sum(map(len, groups)) == len(parts.names) == len(workload.model.parameters)
     assert all(groups)
-    assert parts.depth == 2
-    assert len(parts.layers[1]) - len(parts.layers[0]) == (2 if family == "gpt2" else 0)  # a norm behind the last layer
+    assert parts.depth == 3
+    assert len(parts.layers[2]) - len(parts.layers[0]) == (2 if family == "gpt2" else 0)  # a norm behind the last layer
     assert len(parts.head) == 4
     if family == "gpt2":
         assert parts.embeddings == {"encoder.wte.weight", "encoder.wpe.weight"}
@@ -164,7 +126,7 @@ def test_families_are_sorted_into_parts_and_federated(small, family):
     assert all(".layer.0." in name or ".h.0." in name for name in run.state.shared)
 
 
-@pytest.mark.parametrize("layer", [0, 1, 2])
+@pytest.mark.parametrize("layer", [0, 1, 3])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_cut_sends_the_librarys_states_and_takes_what_comes_back(family, layer):
     crossed = []
@@ -173,17 +135,16 @@ def test_a_cut_sends_the_librarys_states_and_takes_what_comes_back(family, layer
         crossed.append(hidden)
         return hidden * 0 if len(crossed) == 2 else hidden
 
-    model, texts = load(family), batch(family, [2, 9, 11, 3], [2, 30, 3])
+    model, texts = Small(model_type=family).load(), batch(family, [2, 9, 11, 3], [2, 30, 3])
     model.network.eval()
     inputs = {name: texts[name] for name in ("input_ids", "attention_mask")}
     states = model.network.encoder(**inputs, output_hidden_states=True).hidden_states
-    texts["labels"] = torch.zeros(2, dtype=torch.int64)
-    before = model.logits(texts)
+    before = model.path_logits(texts)
     with crossing(model, layer, through):
-        torch.testing.assert_close(model.logits(texts), before)
-        assert not torch.allclose(model.logits(texts), before)
+        torch.testing.assert_close(model.path_logits(texts), before)
+        assert not torch.allclose(model.path_logits(texts), before)
     assert crossed[0].shape == (2, 4, 16)
-    if (family, layer) != ("gpt2", 2):  # whose last states are normalised
+    if (family, layer) != ("gpt2", 3):  # whose last states are normalised
         mask = texts["attention_mask"].bool()
         torch.testing.assert_close(crossed[0][mask], states[layer][mask])
 

@@ -1,44 +1,23 @@
 """FedBERT's algorithms: equalities to the bit, and bytes by closed form."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
-import torch
 
-from fedsim.models.model import Model
-from fedsim.models.sequence import encoder_from_config, with_head
-from fedsim.objectives import CausalLM, MaskedLM, Vocabulary
-from fedsim.precision import resolve_precision
+from tests.fedsim.conftest import CAUSAL, GPT2, MASKED, WIDTH, Small, assert_same_tensors
 
-WORDS, POSITIONS = 60, 16
-MASKED = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(10, WORDS), mask_id=3))
-CAUSAL = CausalLM(WORDS)
-GPT2 = {
-    "model_type": "gpt2", "vocab_size": WORDS, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": POSITIONS,
-    "initializer_range": 0.2, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0,
-}  # fmt: skip
 ROUNDS, EPOCHS, BATCH = 3, 2, 8
 PARALLEL = [("embeddings", "shared"), ("head-embeddings", "shared"), ("embeddings", "own"), ("all", "own")]
 
 
-def masked(small, clients=3, **training):
+def masked(small, **changes):
     """Masked language modelling with all that could differ in split training: dropout, schedule, moments."""
     values = {"epochs": EPOCHS, "rounds": ROUNDS, "batch_size": BATCH, "schedule": "linear", "warmup": 0.2,
-              "optimizer": "kept", **training}  # fmt: skip
-    workload = small.workload(objective=MASKED, head="masked-lm", **values)
-    return replace(workload, clients=clients)
+              "optimizer": "kept", **changes}  # fmt: skip
+    return small.workload(objective=MASKED, head="masked-lm", **values)
 
 
-def causal(small, clients=3, **training):
-    def load():
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            network = with_head(encoder_from_config(GPT2), WORDS, 0, head="causal-lm")
-        return Model(network, resolve_precision("fp32", "cpu"), CAUSAL)
-
-    values = {"epochs": EPOCHS, "rounds": ROUNDS, "batch_size": BATCH, "optimizer": "kept", **training}
-    return replace(small.workload(load, objective=CAUSAL, head="causal-lm", **values), clients=clients)
+def causal(small, **changes):
+    values = {"epochs": EPOCHS, "rounds": ROUNDS, "batch_size": BATCH, "optimizer": "kept", **changes}
+    return Small(**GPT2).workload(objective=CAUSAL, head="causal-lm", **values)
 
 
 def run(small, workload, name, clients=None, codec="fp32", **options):
@@ -61,11 +40,11 @@ def tensors(found):
         ("fedbert_parallel", {"averaged": "head-embeddings", "transformer": "own"}),
     ],
 )
-def test_with_one_client_it_is_central_training(small, assert_same_tensors, of, optimizer, name, options):
+def test_with_one_client_it_is_central_training(small, of, optimizer, name, options):
     alone = small.clients[:1]
-    split = run(small, of(small, 1, optimizer=optimizer), name, alone, **options)
-    central = run(small, of(small, 1, optimizer=optimizer), "central", alone, embeddings="global")
-    workload = of(small, 1)
+    split = run(small, of(small, clients=1, optimizer=optimizer), name, alone, **options)
+    central = run(small, of(small, clients=1, optimizer=optimizer), "central", alone, embeddings="global")
+    workload = of(small, clients=1)
     server = small.algorithm(name, workload, **options).server(split.state)
     assert_same_tensors(server, workload.server_params(central.state))
     assert [found.client_scores for found in split.results] == [found.client_scores for found in central.results]
@@ -74,7 +53,7 @@ def test_with_one_client_it_is_central_training(small, assert_same_tensors, of, 
 
 
 @pytest.mark.parametrize(("of", "optimizer"), [(masked, "kept"), (causal, "fresh")])
-def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, optimizer):
+def test_parallel_fedavg_is_federated_averaging(small, of, optimizer):
     split = run(small, of(small, optimizer=optimizer), "fedbert_parallel", averaged="all", transformer="own")
     whole = run(small, of(small, optimizer=optimizer), "fedavg", embeddings="global")
     assert_same_tensors(tensors(split), tensors(whole))
@@ -105,13 +84,13 @@ def test_parallel_fedavg_with_clipping_is_federated_averaging_if_the_whole_model
 
 def crossing_bytes(client, width, size=4):
     """4pL of a round: activations and gradients, up and down, of texts padded to one width."""
-    return 4 * EPOCHS * len(client.train) * POSITIONS * width * size
+    return 4 * EPOCHS * len(client.train) * WIDTH * width * size
 
 
 @pytest.mark.parametrize(("codec", "size"), [("fp32", 4), ("fp16", 2)])
 @pytest.mark.parametrize(("averaged", "transformer"), PARALLEL)
 def test_parallel_bytes_are_4pl_and_averages(small, codec, size, averaged, transformer):
-    workload = masked(small, width=POSITIONS)
+    workload = masked(small, width=WIDTH)
     ledger = run(
         small, workload, "fedbert_parallel", codec=codec, averaged=averaged, transformer=transformer
     ).channel.ledger
@@ -125,6 +104,6 @@ def test_parallel_bytes_are_4pl_and_averages(small, codec, size, averaged, trans
                 crossing_bytes(client, small.hidden, size)
             )
             assert {way: rows[way, "parameters"].bytes for way in ("up", "down")} == {"up": own, "down": own}
-            assert rows["up", "masks"].bytes == EPOCHS * len(client.train) * POSITIONS
+            assert rows["up", "masks"].bytes == EPOCHS * len(client.train) * WIDTH
             assert rows["up", "activations"].messages == EPOCHS * -(-len(client.train) // BATCH)
             assert len(rows) == 7

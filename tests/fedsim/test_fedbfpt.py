@@ -4,16 +4,14 @@ import re
 from dataclasses import replace
 from itertools import pairwise, product
 
-import numpy as np
 import pytest
 import torch
 
 from fedsim.algorithms.fedbfpt import layers_by_round
-from fedsim.objectives import MaskedLM, Vocabulary
+from tests.fedsim.conftest import MASKED, Small, assert_same_tensors
 
 NUMBER = re.compile(r"\.layer\.(\d+)\.")
 DEPTH, CLIENTS, ROUNDS = 4, 3, 5
-LM = MaskedLM(60, Vocabulary(60, np.arange(10, 60), mask_id=3))
 DECODER = "encoder.embeddings.word_embeddings.weight"
 
 
@@ -30,22 +28,22 @@ def standing(plan) -> tuple[int, ...]:
 
 def workload_of(deep, **changes):
     """Five rounds of masked language modelling, on four layers."""
-    return deep.workload(**{"head": "masked-lm", "objective": LM, "rounds": ROUNDS, "batch_size": 8, **changes})
+    return deep.workload(**{"head": "masked-lm", "objective": MASKED, "rounds": ROUNDS, "batch_size": 8, **changes})
 
 
 def run(deep, algorithm, rounds=ROUNDS, **engine):
-    return deep.run(algorithm, score=lambda answers, _: {"sum": float(answers.sum())}, rounds=rounds, **engine)
+    return deep.run(algorithm, rounds=rounds, **engine)
 
 
-def test_a_round_is_that_of_the_hand_built_model(deep, small, assert_same_tensors):
+def test_a_round_is_that_of_the_hand_built_model(deep):
     """One client in two rounds, compared with a model of two layers with weights copied by hand."""
-    workload, client = workload_of(deep), deep.clients[0]
-    algorithm = deep.algorithm("fedbfpt", replace(workload, clients=1), local_layers=2)
+    workload, client = workload_of(deep, clients=1), deep.clients[0]
+    algorithm = deep.algorithm("fedbfpt", workload, local_layers=2)
     found = run(deep, algorithm, 2, clients=[client])
     server, losses = dict(workload.initial), []
     for number in (1, 2):
         (_, above) = standing(algorithm.plan(number, 0))
-        model = type(small)(depth=2).load(head="masked-lm", objective=LM)
+        model = Small(num_hidden_layers=2).load(MASKED, "masked-lm")
         names = {name: name.replace(".layer.1.", f".layer.{above}.") for name in model.parameters}
         model.write({name: server[target] for name, target in names.items()})
         trained = sorted(name for name in names if layer_of(name) == 0 or name.startswith("head."))
@@ -85,7 +83,7 @@ def test_only_what_is_scheduled_changes_on_the_server(deep, options, expected):
         assert bool(parts.embeddings & moved) == ("trained" in options)
 
 
-def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, assert_same_tensors):
+def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep):
     changes = {"rounds": 3, "batch_size": 4}
     whole = deep.algorithm("fedbfpt", workload_of(deep, **changes), local_layers=DEPTH, trained="all", weights="size")
     fedavg = deep.algorithm("fedavg", workload_of(deep, **changes), embeddings="global")
@@ -103,32 +101,31 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, assert_
 
 @pytest.mark.parametrize("participation", [1.0, 0.34])
 @pytest.mark.parametrize("options", [{}, {"schedule": "successive"}, {"local_layers": [2, 3, 4], "trained": "all"}])
-def test_a_client_trains_on_what_it_was_given_before(
-    deep, recording_channel, assert_same_tensors, monkeypatch, options, participation
-):
+def test_a_client_trains_on_what_it_was_given_before(deep, options, participation):
     """The pre-trained model with all later downloads."""
-    workload, channel = workload_of(deep, participation=participation), recording_channel()
+    trained = []
+
+    def watched(compute, updates):
+        for update in updates:
+            number, client = update.round, update.client.id
+            view = algorithm.plan(number, client).view
+            received = {view[name]: tensor for name, tensor in update.received.items()}
+            pools[client] |= received
+            begins = workload.initial | update.shared | received
+            assert_same_tensors(*({name: each[name] for name in view.values()} for each in (begins, pools[client])))
+            trained.append((number, client))
+            yield compute(update)
+
+    workload = replace(workload_of(deep, participation=participation), map_clients=watched)
     algorithm = deep.algorithm("fedbfpt", workload, **{"local_layers": 2, **options})
     pools = {client: dict(workload.initial) for client in range(CLIENTS)}
-    trained = []
-    train = type(workload.training).run
-
-    def watched(self, model, subset, names, number, client, *rest, **others):
-        view = algorithm.plan(number, client).view
-        received = channel.received[number, client, "down"]
-        pools[client] |= {view[name]: tensor for name, tensor in received.items()}
-        assert_same_tensors(model.read(view), {name: pools[client][target] for name, target in view.items()})
-        trained.append((number, client))
-        return train(self, model, subset, names, number, client, *rest, **others)
-
-    monkeypatch.setattr(type(workload.training), "run", watched)
-    run(deep, algorithm, channel=channel, participation=participation)
+    run(deep, algorithm, participation=participation)
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
 
 
 @pytest.mark.parametrize("trained", ["layer", "all"])
-def test_drawn_layers_lie_above_the_trained_one_in_order(small, trained):
-    wide, repeated = type(small)(depth=12), False
+def test_drawn_layers_lie_above_the_trained_one_in_order(trained):
+    wide, repeated = Small(num_hidden_layers=12), False
     for seed in range(5):
         workload = wide.workload(rounds=ROUNDS, seed=seed)
         algorithm = wide.algorithm("fedbfpt", workload, local_layers=6, trained=trained)

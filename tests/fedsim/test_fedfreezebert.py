@@ -12,11 +12,10 @@ from fedsim.data import Subset
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
 from fedsim.wire import LedgerRow
-from tests.fedsim.conftest import local_training
+from tests.fedsim.conftest import WIDTH, assert_same_tensors, local_training
 
 AGGREGATORS = ("ordinary", "average", "psum", "hsum")
 ONE_ROUND = {"batch_size": 4, "epochs": 2}
-WIDTH = 16
 KINDS = ("ordinary", "average", "psum")  # [CLS] of one state, all tokens of one, all tokens of four
 
 
@@ -137,7 +136,7 @@ def values_of(workload, names):
 
 @pytest.mark.parametrize("head", AGGREGATORS)
 @pytest.mark.parametrize("features", ["padded", "trimmed"])
-def test_training_on_the_server_is_central_training_on_the_same_features(deep, assert_same_tensors, head, features):
+def test_training_on_the_server_is_central_training_on_the_same_features(deep, head, features):
     """If only [CLS] is sent, the server knows no lengths, so batches by length would differ from central training's."""
     width = WIDTH if head == "ordinary" else None
 

@@ -8,30 +8,33 @@ import pytest
 
 from fedsim.algorithms import algorithm_names
 from fedsim.checkpoint import Checkpoint
-from fedsim.data import Examples, Subset
-from fedsim.objectives import MaskedLM, TokenRecovery, Vocabulary
+from fedsim.data import Client, Subset
+from fedsim.objectives import TokenRecovery
 from fedsim.store import ClientStore
+from fedsim.wire import Channel
+from tests.fedsim.conftest import LORA, MASKED, assert_same_run, assert_same_tensors, clients_of
 from tests.fedsim.test_lora import METHODS as LORA_METHODS
 
-MASKED = MaskedLM(60, Vocabulary(60, np.arange(10, 60), mask_id=3))
 OF_WORDS = {"head": "masked-lm", "objective": MASKED}
 OF_TOKENS = {"head": "average", "objective": TokenRecovery(16)}
+KEPT, HALF = {"optimizer": "kept"}, {"participation": 0.5}
+ADAM = {"server": {"name": "adam", "learning_rate": 1e-2}}
 # (method, its options, rounds, changes to the workload)
 CASES = [
-    ("fedavg", {"server": {"name": "adam", "learning_rate": 1e-2}}, 3, {}),
-    ("fedavg", {"server": {"learning_rate": 0.7, "momentum": 0.9, "nesterov": True}}, 3, {"optimizer": "kept"}),
-    ("fedsplitbert", {"critical_layer": 1}, 3, {"optimizer": "kept"}),
+    ("fedavg", ADAM, 3, {}),
+    ("fedavg", {"server": {"learning_rate": 0.7, "momentum": 0.9, "nesterov": True}}, 3, KEPT),
+    ("fedsplitbert", {"critical_layer": 1}, 3, KEPT),
     ("fedper", {"embeddings": "global"}, 3, {}),
-    ("fedrep", {}, 3, {"optimizer": "kept"}),
+    ("fedrep", {}, 3, KEPT),
     ("ditto", {"pull": 0.1}, 3, {}),
-    ("scaffold", {}, 3, {"participation": 0.5}),
+    ("scaffold", {}, 3, HALF),
     ("fedbfpt", {"local_layers": 2}, 3, OF_WORDS),
     ("fedbfpt", {"local_layers": [1, 2, 3], "trained": "all"}, 3, OF_WORDS),
-    ("fedbert_sequential", {"turns": "round"}, 3, {**OF_WORDS, "optimizer": "kept"}),
-    ("fedbert_sequential", {"handed_on": "optimizer"}, 3, {**OF_WORDS, "optimizer": "kept"}),
-    ("fedbert_parallel", {"averaged": "embeddings"}, 3, {**OF_WORDS, "optimizer": "kept"}),
-    ("fedbert_parallel", {"averaged": "all", "transformer": "own"}, 3, {**OF_WORDS, "optimizer": "kept"}),
-    ("central", {}, 3, {"optimizer": "kept"}),
+    ("fedbert_sequential", {"turns": "round"}, 3, {**OF_WORDS, **KEPT}),
+    ("fedbert_sequential", {"handed_on": "optimizer"}, 3, {**OF_WORDS, **KEPT}),
+    ("fedbert_parallel", {"averaged": "embeddings"}, 3, {**OF_WORDS, **KEPT}),
+    ("fedbert_parallel", {"averaged": "all", "transformer": "own"}, 3, {**OF_WORDS, **KEPT}),
+    ("central", {}, 3, KEPT),
     ("fedfreezebert", {}, 3, {}),
     ("fedfreezebert_central", {}, 1, {}),
     ("local_prior", {}, 1, {}),
@@ -43,6 +46,22 @@ CASES = [
     ("nearest_neighbour", {}, 1, OF_TOKENS),
     ("token_majority", {}, 1, OF_TOKENS),
 ]
+WITH_LORA = [
+    *((method, options, 3, {"adapter": LORA}) for method, options, *_ in LORA_METHODS.values()),
+    *((method, {}, 3, {"adapter": LORA, **KEPT}) for method in ("fedavg", "fedper", "central")),
+    ("fedsplitbert", {"critical_layer": 1}, 3, {"adapter": LORA, **KEPT}),
+]
+# By codecs with a memory.
+CODED = [
+    ("int8", "fedavg", {}, 4, HALF),
+    ("qsgd:7:64", "fedavg", ADAM, 4, HALF),
+    ("topk:0.05", "fedavg", {}, 4, HALF),
+    ("topk:0.05", "fedsplitbert", {"critical_layer": 2}, 4, HALF),
+    ("topk:0.05", "fedbfpt", {"local_layers": 2}, 4, {}),
+    ("qsgd:7:64", "fedbert_parallel", {}, 4, {}),
+    ("topk:0.05", "fedbert_parallel", {}, 4, {}),
+    ("topk:0.05", "fedbert_sequential", {"turns": "round"}, 4, {}),
+]
 # Methods whose clients train apart.
 APART = [
     case
@@ -50,7 +69,7 @@ APART = [
     if case[0] in ("fedavg", "fedsplitbert", "fedper", "fedrep", "ditto", "fedbfpt", "fedfreezebert")
 ]
 APART += [
-    ("fedbert_parallel", {"averaged": averaged, "transformer": "own"}, 3, {**OF_WORDS, "optimizer": "kept"})
+    ("fedbert_parallel", {"averaged": averaged, "transformer": "own"}, 3, {**OF_WORDS, **KEPT})
     for averaged in ("embeddings", "head-embeddings", "all")
 ]
 SILENT = {"central", "local_majority", "untrained", "linear", "unigram"}
@@ -58,59 +77,50 @@ SILENT |= {"inversion", "nearest_neighbour", "token_majority"}
 
 
 def test_every_method_is_here():
-    assert {name for name, *_ in (*CASES, *LORA_METHODS.values())} == set(algorithm_names())
+    assert {name for name, *_ in (*CASES, *WITH_LORA)} == set(algorithm_names())
 
 
-@pytest.fixture
-def with_targets(small):
-    """Clients whose tokens are also their targets."""
-    given = small.examples
-    examples = Examples(given.tokens, given.types, given.offsets, given.labels, 0, given.tokens.astype(np.int64))
-    return [
-        type(client)(client.id, *(Subset(examples, part.indices) for part in (client.train,)), {
-            name: Subset(examples, part.indices) for name, part in client.evaluation.items()
-        })
-        for client in small.clients
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "options", "rounds", "changes"), CASES)
-def test_resumed_run_is_the_uninterrupted_one(
-    small, with_targets, assert_same_run, tmp_path, name, options, rounds, changes
-):
-    clients = with_targets if changes is OF_TOKENS else small.clients
+@pytest.mark.parametrize(
+    ("codec", "name", "options", "rounds", "changes"), [*(("fp32", *case) for case in (*CASES, *WITH_LORA)), *CODED]
+)
+def test_resumed_run_is_the_uninterrupted_one(small, tmp_path, codec, name, options, rounds, changes):
+    clients = small.clients
+    if changes is OF_TOKENS:
+        clients = clients_of(replace(small.examples, targets=small.examples.tokens.astype(np.int64)))
 
     def run(rounds, **engine):
-        workload = small.workload(**{"rounds": 3, "batch_size": 8, **changes})
-        algorithm = small.algorithm(name, workload, **options)
-        state = small.run(algorithm, rounds=rounds, clients=clients, score=lambda *_: {}, **engine)
+        workload = small.workload(**{"rounds": 4 if codec != "fp32" else 3, "batch_size": 8, **changes})
+        algorithm, config = small.algorithm(name, workload, **options), workload.training.config
+        engine |= {"rounds": rounds, "participation": config.participation}
+        state = small.run(algorithm, channel=Channel(codec, seed=5), clients=clients, **engine)
         return state, algorithm.predict(state.state, clients[0], clients[0].evaluation["test"])
 
-    def kept():
-        return {"checkpoint": Checkpoint(tmp_path, name), "store": ClientStore(tmp_path)}
+    def kept(in_memory):
+        return {"checkpoint": Checkpoint(tmp_path, name), "store": ClientStore(tmp_path, in_memory)}
 
     whole, answers = run(rounds)
-    run(max(1, rounds - 1), **kept())
-    for _ in range(2):  # the second time nothing is left to do
-        resumed, again = run(rounds, **kept())
+    for stop in range(1, rounds):
+        run(stop, **kept(in_memory=stop % 2 == 0))
+    for in_memory in (True, False):  # the second time nothing is left to do
+        resumed, again = run(rounds, **kept(in_memory))
         assert_same_run(resumed, whole)
         np.testing.assert_array_equal(again, answers)
     assert (whole.channel.ledger.rows == []) == (name in SILENT)
 
 
 @pytest.mark.parametrize(("name", "options", "rounds", "changes"), APART)
-def test_the_order_in_which_clients_end_changes_nothing(small, assert_same_run, name, options, rounds, changes):
+def test_the_order_in_which_clients_end_changes_nothing(small, name, options, rounds, changes):
     def last_first(update, work):
         return [copy.deepcopy(update(each)) for each in list(work)[::-1]][::-1]  # as from another process
 
     def run(map_clients):
         workload = replace(small.workload(**{"rounds": 3, "batch_size": 8, **changes}), map_clients=map_clients)
-        return small.run(small.algorithm(name, workload, **options), rounds=rounds, score=lambda *_: {})
+        return small.run(small.algorithm(name, workload, **options), rounds=rounds)
 
     assert_same_run(run(last_first), run(map))
 
 
-def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert_same_run):
+def test_two_methods_on_one_resident_model_are_what_they_are_apart(small):
     """Tensors that the model already holds are not copied again, with no visible effect."""
     workload = small.workload()
     methods = {"fedavg": {"embeddings": "global"}, "fedsplitbert": {"critical_layer": 1}}
@@ -120,9 +130,10 @@ def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert
             assert_same_run(small.run(small.algorithm(name, workload, **options)), expected)
 
 
-def test_central_training_sees_every_clients_examples(small, assert_same_tensors):
+def test_central_training_sees_every_clients_examples(small):
     merged = Subset(small.examples, np.concatenate([client.train.indices for client in small.clients]))
-    together = small.run(small.algorithm("central", small.workload(batch_size=4)))
-    client = type(small.clients[0])(0, merged, {})
-    alone = small.run(small.algorithm("central", small.workload(batch_size=4)), clients=[client])
+    clients = [small.clients, [Client(0, merged, {})]]
+    together, alone = (
+        small.run(small.algorithm("central", small.workload(batch_size=4)), clients=each) for each in clients
+    )
     assert_same_tensors(together.state.shared, alone.state.shared)

@@ -5,34 +5,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
-from fedsim.data import IGNORED, Client, Examples, Subset
+from fedsim.data import IGNORED, Client, Subset
 from fedsim.errors import FederationError
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model
-from fedsim.models.sequence import encoder_from_config, with_head
-from fedsim.objectives import CausalLM, Classification, MaskedLM, Regression, TokenClassification, Vocabulary
-from fedsim.precision import resolve_precision
+from fedsim.objectives import Regression, TokenClassification
 from fedsim.training import Optimizer
-from tests.fedsim.test_fedbert import GPT2
+from tests.fedsim.conftest import CAUSAL, CLASSES, GPT2, MASKED, Small
 
-WORDS, TEXTS, BATCH = 60, 16, 10  # a batch of ten, and one of six
-RNG = np.random.default_rng(1)
-LENGTHS = RNG.integers(3, 10, TEXTS)
-TOKENS = int(LENGTHS.sum())
-EXAMPLES = Examples(
-    tokens=RNG.integers(10, WORDS, TOKENS).astype(np.int32),
-    types=RNG.integers(0, 2, TOKENS).astype(np.int32),
-    offsets=np.concatenate([[0], np.cumsum(LENGTHS)]),
-    labels=RNG.integers(0, 2, TEXTS),
-    padding_id=0,
-)
+DEEP, OF_GPT2 = Small(num_hidden_layers=4), Small(**GPT2)
+TEXTS, BATCH = 16, 10  # a batch of ten, and one of six
+RNG, EXAMPLES = np.random.default_rng(1), DEEP.examples
+TOKENS = len(EXAMPLES.tokens)
 TAGGED = replace(EXAMPLES, targets=np.where(RNG.random(TOKENS) < 0.4, RNG.integers(0, 2, TOKENS), IGNORED))
-SCORED = replace(EXAMPLES, labels=RNG.random(TEXTS).astype(np.float32))
+SCORED = replace(EXAMPLES, labels=RNG.random(len(EXAMPLES)).astype(np.float32))
 READ_OFF = replace(EXAMPLES, targets=EXAMPLES.tokens.astype(np.int64))
-CLASSES, ALL = Classification(2), {"embeddings": "global"}
-MASKED, CAUSAL = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(10, WORDS), mask_id=3)), CausalLM(WORDS)
+ALL = {"embeddings": "global"}
 CASES = {  # what is trained -> examples, objective, head, method and its options
     "classification": (EXAMPLES, CLASSES, "pooled", "fedavg", ALL),
     "four paths": (EXAMPLES, CLASSES, "psum", "fedavg", ALL),
@@ -50,26 +39,18 @@ CASES = {  # what is trained -> examples, objective, head, method and its option
 PACKED = [case for case, (_, objective, *_) in CASES.items() if objective is not CAUSAL]  # GPT-2 has no such kernels
 
 
-def without_dropout(network):
-    for module in network.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-    return network
+def load(case, **changes):
+    """A new model for a case; GPT-2 for causal language models."""
+    _, objective, head, *_ = CASES[case]
+    return (OF_GPT2 if objective is CAUSAL else DEEP).load(objective, head, dropout=False, **changes)
 
 
 @pytest.fixture
-def trained(deep, monkeypatch):
+def trained(monkeypatch):
     """Train one round in parts; return the gradients of each step, the loss, and the ledger's rows."""
 
-    def train(case, micro_batches, kernels="packed", device="cpu"):
-        examples, objective, head, method, options = CASES[case]
-        config = GPT2 if objective is CAUSAL else {**deep.config, "num_hidden_layers": 4}
-
-        def load():
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
-                network = with_head(encoder_from_config(config), objective.outputs, seed=0, head=head)
-            return Model(without_dropout(network), resolve_precision("fp32", device), objective, kernels)
+    def train(case, micro_batches, **changes):
+        examples, objective, _, method, options = CASES[case]
 
         def step(optimizer, adjust=None, elsewhere=None):
             with torch.no_grad():
@@ -83,11 +64,10 @@ def trained(deep, monkeypatch):
 
         steps = []
         monkeypatch.setattr(Optimizer, "step", step)
-        workload = deep.workload(load, objective=objective, head=head, batch_size=BATCH)
+        workload = DEEP.workload(lambda: load(case, **changes), objective, batch_size=BATCH, clients=1)
         training = replace(workload.training, micro_batches=micro_batches)
-        algorithm = deep.algorithm(method, replace(workload, clients=1, training=training), **options)
-        clients = [Client(0, Subset(examples, np.arange(TEXTS)), {})]
-        run = deep.run(algorithm, clients=clients, rounds=1, score=lambda *_: {})
+        algorithm = DEEP.algorithm(method, replace(workload, training=training), **options)
+        run = DEEP.run(algorithm, clients=[Client(0, Subset(examples, np.arange(TEXTS)), {})], rounds=1)
         return steps, run.results[0].metrics.train_loss, run.channel.ledger.rows
 
     return train
@@ -125,18 +105,19 @@ def test_gradients_of_parts_add_up_on_a_gpu(trained, case):
 
 @pytest.fixture
 def full_above(monkeypatch):
-    """Make a pass over more texts fail after it has left gradients and sent activations."""
+    """Make a pass over more texts fail after it has sent activations and, in training, left gradients."""
+    whole = Model.path_logits
 
     def limit(room):
-        def limited(model, batch):
-            made = loss(model, batch)
-            if len(batch["labels"]) > room:
-                made.backward()
-                raise torch.OutOfMemoryError("CUDA out of memory")
-            return made
+        def limited(model, batch, changed=True):
+            logits = whole(model, batch, changed)
+            if len(batch["labels"]) <= room:
+                return logits
+            if logits.requires_grad:
+                logits.sum().backward()
+            raise torch.OutOfMemoryError("CUDA out of memory")
 
-        loss = Model.loss
-        monkeypatch.setattr(Model, "loss", limited)
+        monkeypatch.setattr(Model, "path_logits", limited)
 
     return limit
 
@@ -169,28 +150,15 @@ def test_then_the_error_says_what_to_set(trained, full_above, room, micro_batche
 
 
 @pytest.mark.parametrize("case", ["classification", "tags", "masked LM", "causal LM"])
-def test_scored_batches_go_through_in_parts_and_are_halved_once(deep, monkeypatch, case):
-    examples, objective, head, *_ = CASES[case]
-    config = GPT2 if objective is CAUSAL else {**deep.config, "num_hidden_layers": 4}
-    model = Model(
-        with_head(encoder_from_config(config), objective.outputs, seed=0, head=head),
-        resolve_precision("fp32", "cpu"),
-        objective,
-    )
+def test_scored_batches_go_through_in_parts_and_are_halved_once(full_above, case):
+    model, examples = load(case), CASES[case][0]
     subset = Subset(examples, np.arange(TEXTS))
     whole = model.predict(subset, BATCH, None)
     np.testing.assert_allclose(model.predict(subset, BATCH, None, MicroBatches(3, trains=False)), whole, atol=1e-5)
-    logits = Model.path_logits
-
-    def limited(model, batch, changed=True):
-        if len(batch["labels"]) > room:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return logits(model, batch, changed)
-
-    monkeypatch.setattr(Model, "path_logits", limited)
-    room, halved = 5, MicroBatches(trains=False)
+    halved = MicroBatches(trains=False)
+    full_above(5)
     np.testing.assert_allclose(model.predict(subset, BATCH, None, halved), whole, atol=1e-5)
     assert halved.size <= 5
-    room = 1
+    full_above(1)
     with pytest.raises(FederationError, match=r"score \d texts at once; share each GPU"):
         model.predict(subset, BATCH, None, halved)

@@ -12,19 +12,10 @@ from fedsim import objectives
 from fedsim.data import IGNORED, Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.models.heads import HEADS
-from fedsim.objectives import (
-    CausalLM,
-    Classification,
-    MaskedLM,
-    Regression,
-    TokenClassification,
-    TokenRecovery,
-    Vocabulary,
-)
+from fedsim.objectives import CausalLM, Classification, Regression, TokenClassification, TokenRecovery
+from tests.fedsim.conftest import CAUSAL, MASK, MASKED, SPECIAL, WORDS
 
 NO = IGNORED
-WORDS, SPECIAL, MASK = 60, 10, 3  # of the small encoder; ids below SPECIAL are special
-MASKED, CAUSAL = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(SPECIAL, WORDS), MASK)), CausalLM(WORDS)
 LANGUAGE = {"masked-lm": MASKED, "causal-lm": CAUSAL}
 EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
 # Probabilities 1/4 and 3/4, then 1/2 and 1/2: as targets 0 and 1 they cost ln 4 and ln 2.
@@ -146,10 +137,10 @@ def test_the_tied_decoder_is_counted_once_and_moves_absent_words(small, head):
 @pytest.mark.parametrize("head", ["pooled", "tokens"])
 def test_a_head_that_answers_for_something_else_is_refused(small, head):
     answers_tokens = HEADS[head].answers_tokens
-    model = small.load(head=head, objective=(Classification if answers_tokens else TokenClassification)(2))
+    model = small.load((Classification if answers_tokens else TokenClassification)(2), head)
     asks, answers = ("texts", "tokens") if answers_tokens else ("tokens", "texts")
     message = f"asks for {asks}, and the head .* answers for {answers}: choose"
     with pytest.raises(FederationError, match=message) as error:
-        model.logits(small.examples.collate(np.arange(2)))
+        model.path_logits(small.examples.collate(np.arange(2)))
     named = str(error.value).rpartition("the heads ")[2].split(", ")
     assert named == [name for name, kind in HEADS.items() if kind.answers_tokens != answers_tokens]

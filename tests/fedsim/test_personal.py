@@ -5,7 +5,7 @@ import torch
 
 from fedsim.algorithms.ditto import OWN
 from fedsim.algorithms.scaffold import KIND
-from tests.fedsim.test_adapters import adapted
+from tests.fedsim.conftest import LORA, assert_same_tensors
 
 
 def of_client(run, client, prefix=""):
@@ -13,14 +13,14 @@ def of_client(run, client, prefix=""):
     return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
 
 
-@pytest.mark.parametrize("load", [lambda small: small.workload(), adapted])
-def test_dittos_shared_model_is_fedavg_to_the_bit(small, assert_same_tensors, load):
-    one, other = (small.run(small.algorithm(name, load(small))) for name in ("ditto", "fedavg"))
+@pytest.mark.parametrize("adapter", [None, LORA])
+def test_dittos_shared_model_is_fedavg_to_the_bit(small, adapter):
+    one, other = (small.run(small.algorithm(name, small.workload(adapter=adapter))) for name in ("ditto", "fedavg"))
     assert_same_tensors(one.state.shared, other.state.shared)
     assert one.channel.ledger.rows == other.channel.ledger.rows
 
 
-def test_ditto_without_a_pull_is_training_alone(small, assert_same_tensors):
+def test_ditto_without_a_pull_is_training_alone(small):
     """With one client FedAvg's mean is the client's model; the proximal term moves it."""
     client = small.clients[1:2]
     alone = small.run(small.algorithm("fedavg"), clients=client, rounds=3)
@@ -60,15 +60,14 @@ def test_fedrep_trains_the_head_first_and_then_the_body(small):
     assert not ended.state.shared.keys() & head
 
 
-def test_scaffold_with_one_client_is_central(small):
-    for load in (lambda small: small.workload(), adapted):
-        client = small.clients[1:2]
-        workload = load(small)
-        object.__setattr__(workload, "clients", 1)
-        one = small.run(small.algorithm("scaffold", workload), clients=client, rounds=3)
-        central = small.run(small.algorithm("central", load(small)), clients=client, rounds=3)
-        for name, value in central.state.shared.items():
-            torch.testing.assert_close(one.state.shared[name], value, rtol=0, atol=1e-5)
+@pytest.mark.parametrize("adapter", [None, LORA])
+def test_scaffold_with_one_client_is_central(small, adapter):
+    workload, client = small.workload(adapter=adapter, clients=1), small.clients[1:2]
+    one, central = (
+        small.run(small.algorithm(name, workload), clients=client, rounds=3) for name in ("scaffold", "central")
+    )
+    for name, value in central.state.shared.items():
+        torch.testing.assert_close(one.state.shared[name], value, rtol=0, atol=1e-5)
 
 
 def test_scaffolds_controls_are_mean_gradients_and_of_their_own_kind(small):

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,17 +95,25 @@ def plan_of(names, layers) -> ExchangePlan:
 
 @pytest.mark.parametrize("depths", [dict.fromkeys(DEPTHS, DEPTHS[0]), DEPTHS], ids=["one depth", "several depths"])
 @pytest.mark.parametrize("participation", [1.0, 0.67])
-def test_merged_tensors_are_the_mean_of_those_who_send_them(small, recording_channel, depths, participation):
-    workload, channel = small.workload(), recording_channel()
+def test_merged_tensors_are_the_mean_of_those_who_send_them(small, depths, participation):
+    uploads = {}
+
+    def recorded(compute, updates):
+        for update in updates:
+            outcome = compute(update)
+            uploads[update.client.id] = {name: tensor.clone() for name, tensor in outcome.uploaded.items()}
+            yield outcome
+
+    workload = replace(small.workload(), map_clients=recorded)
     plans = {client: plan_of(workload.model.parameters, layers) for client, layers in depths.items()}
     algorithm = averaging(workload, lambda round, client: plans[client], personal=True)
-    run = small.run(algorithm, channel=channel, rounds=1, participation=participation)
+    run = small.run(algorithm, rounds=1, participation=participation)
     result = run.results[0]
     sizes = {client: len(small.clients[client].train) for client in result.cohort}
     assert len(sizes) == round(3 * participation)
     for target, merged in run.state.shared.items():
         sent = {
-            client: channel.received[1, client, "up"][name]
+            client: uploads[client][name]
             for client in result.cohort
             for name in plans[client].upload
             if plans[client].view[name] == target

@@ -8,13 +8,11 @@ import torch
 from torch import nn
 
 from fedsim.data import Client, Subset
-from fedsim.models.model import Model
-from fedsim.models.sequence import encoder_from_config, with_head
-from fedsim.objectives import Classification
 from fedsim.precision import Precision, resolve_precision
 from fedsim.rng import derive_seed
 from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining, Optimizer, learning_rate_share
+from tests.fedsim.conftest import Small, assert_same_run, assert_same_tensors
 
 
 def test_the_seed_of_a_key_never_changes():
@@ -81,32 +79,17 @@ def test_biases_and_layer_norm_decay_only_if_all_parameters_do(small, decayed):
 
 
 @pytest.mark.parametrize("method", ["fedavg", "central"])
-def test_two_rounds_that_keep_their_optimiser_are_one_of_two_epochs(small, assert_same_tensors, method):
+def test_two_rounds_that_keep_their_optimiser_are_one_of_two_epochs(small, method):
     """Without dropout and with one example, nothing depends on random draws."""
     client = Client(0, Subset(small.examples, np.array([3])), small.clients[0].evaluation)
 
-    def load():
-        model = small.load()
-        for module in model.network.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = 0.0
-        return model
-
     def run(rounds, **training):
-        workload = small.workload(load, rounds=rounds, schedule="linear", **training)
+        workload = small.workload(lambda: small.load(dropout=False), rounds=rounds, schedule="linear", **training)
         return small.run(small.algorithm(method, workload), clients=[client], rounds=rounds).state.shared
 
     once, fresh = run(1, epochs=2), run(2)
     assert_same_tensors(run(2, optimizer="kept"), once)
     assert any(not torch.equal(fresh[name], once[name]) for name in once)
-
-
-def family(config, name):
-    """A model of a family; RoBERTa's counts positions from after its padding id."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        encoder = encoder_from_config({**config, "model_type": name, "max_position_embeddings": 20, "pad_token_id": 1})
-    return Model(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
 
 
 @pytest.mark.parametrize(
@@ -117,12 +100,13 @@ def family(config, name):
         ("central", {"embeddings": "global"}),
     ],
 )
-@pytest.mark.parametrize("model", ["bert", "roberta"])
-def test_training_the_embeddings_of_own_words_alone_changes_no_bit(
-    small, assert_same_run, monkeypatch, name, options, model
-):
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_training_the_embeddings_of_own_words_alone_changes_no_bit(monkeypatch, name, options, family):
+    """RoBERTa's positions are counted from after its padding id."""
+    small = Small(model_type=family, pad_token_id=1)
+
     def run():
-        workload = small.workload(lambda: family(small.config, model), weight_decay=0.0, epochs=2, batch_size=4)
+        workload = small.workload(weight_decay=0.0, epochs=2, batch_size=4)
         return small.run(small.algorithm(name, workload, **options))
 
     compact = run()
