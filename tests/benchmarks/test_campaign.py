@@ -21,7 +21,7 @@ def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Demo scale, isolated from the committed results."""
     monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
     monkeypatch.setattr(registry, "_FOLDERS", set(registry._FOLDERS))
-    monkeypatch.setattr(campaign, "COMMITTED", tmp_path / "committed")
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "committed")
     registry.include_once(TABLES)
 
 
