@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import registry
 from benchmarks.cli.main import main
 from benchmarks.encoders.encoding import TokenCache
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
@@ -36,6 +37,13 @@ DEMO = RunConfig(
 def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Definitions before a search chose settings: committed settings change with new evidence."""
     monkeypatch.setattr(Search, "settings", lambda search, task, row: {})
+
+
+@pytest.fixture
+def nothing_included(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No user's folder was included before the test, and none is after it."""
+    for name, empty in (("_INCLUDED", {}), ("_FILES", {}), ("_FOLDERS", set())):
+        monkeypatch.setattr(registry, name, empty)
 
 
 @pytest.fixture(scope="session", autouse=True)

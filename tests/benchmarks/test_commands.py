@@ -5,20 +5,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks import registry
 from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.results import read_results
 from benchmarks.tasks.generated import VOCABULARY
 from tests.benchmarks.conftest import contents, run_words
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
 RUN = ["run", TABLE, "--no-tracking"]
 OWN = """from dataclasses import replace
@@ -30,11 +28,8 @@ BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A user's folder with a table, which is unregistered after the test."""
-    monkeypatch.setattr(registry, "_INCLUDED", {})
-    monkeypatch.setattr(registry, "_FOLDERS", set())
-    monkeypatch.setattr(registry, "_FILES", {})
+def own(tmp_path: Path, nothing_included: None) -> Path:
+    """A user's folder with a table."""
     folder = tmp_path / "own tables"
     folder.mkdir()
     (folder / "whatever.py").write_text(OWN.format(id="mine-first"), encoding="utf-8")

@@ -20,7 +20,7 @@ PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(nothing_included: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder "mine" with the page's files under the page's names, and a file of reviews."""
     blocks = re.findall(r"`(mine/\w+\.py)`.*?```python\n(.*?)```", PAGE, re.DOTALL)
     assert [name for name, _ in blocks] == ["mine/fedbias.py", "mine/reviews.py", "mine/table.py"]
@@ -31,8 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     lines = [f"{word} film number {number}\t{word}" for number in range(60) for word in ("good", "bad")]
     (tmp_path / "data" / "reviews").mkdir(parents=True)
     (tmp_path / "data" / "reviews" / "reviews.tsv").write_text("\n".join(["text\tverdict", *lines]), encoding="utf-8")
-    for name, empty in (("_INCLUDED", {}), ("_FILES", {}), ("_FOLDERS", set())):
-        monkeypatch.setattr(registry, name, empty)
     monkeypatch.setattr(fedsim.algorithms, "ADDED", {})
     yield tmp_path
     benchmarks.tasks._registry.cache_clear()
