@@ -17,8 +17,10 @@ RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --se
 
 
 @pytest.fixture(autouse=True)
-def campaign_tables(nothing_included: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def campaign_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The campaign's tables, isolated from the committed results."""
+    monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
+    monkeypatch.setattr(registry, "_FOLDERS", set(registry._FOLDERS))
     monkeypatch.setattr(campaign, "RESULTS", tmp_path / "committed")
     registry.include_once(TABLES)
 
