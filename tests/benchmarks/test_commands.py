@@ -23,7 +23,12 @@ OWN = """from dataclasses import replace
 
 from benchmarks.fedsplitbert import tables
 
-BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
+BENCHMARK{annotation} = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
+"""
+NO_TABLE = """'''Its text alone has BENCHMARK = something.'''
+# BENCHMARK = 1
+BENCHMARKED = BENCHMARK_ID = 1
+from benchmarks.fedsplitbert.tables import TABLE3 as BENCHMARK
 """
 
 
@@ -32,8 +37,8 @@ def own(tmp_path: Path, nothing_included: None) -> Path:
     """A user's folder with a table."""
     folder = tmp_path / "own tables"
     folder.mkdir()
-    (folder / "whatever.py").write_text(OWN.format(id="mine-first"), encoding="utf-8")
-    (folder / "notes.py").write_text("X = 1\n", encoding="utf-8")
+    (folder / "whatever.py").write_text(OWN.format(id="mine-first", annotation=""), encoding="utf-8")
+    (folder / "notes.py").write_text(NO_TABLE, encoding="utf-8")
     return folder
 
 
@@ -46,7 +51,7 @@ def test_every_command_prints_its_help(command, capsys):
 
 
 def test_tables_outside_the_tree_run_by_their_definition(own, capsys):
-    (own / "second.py").write_text(OWN.format(id="mine-second"), encoding="utf-8")
+    (own / "second.py").write_text(OWN.format(id="mine-second", annotation=": object"), encoding="utf-8")
     places = ["--include", str(own), "--results-dir", str(own / "results")]
     assert main(["list", *places]) == 0
     out = capsys.readouterr().out
@@ -108,7 +113,7 @@ WRONG_VALUES = {
     'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical', known are",
 }
 WRONG_TABLES = {
-    OWN.format(id="fedsplitbert-table1"): "the id fedsplitbert-table1 is taken",
+    OWN.format(id="fedsplitbert-table1", annotation=""): "the id fedsplitbert-table1 is taken",
     "BENCHMARK = 1\n": "expected BENCHMARK to be a Benchmark, found int",
     "import no_such_module\nBENCHMARK = 1\n": "cannot be imported",
     "": "found none",
