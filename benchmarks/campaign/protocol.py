@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.claims import At, AverageBetter, Better, Decisive, Study
 from benchmarks.errors import UserError
@@ -44,7 +44,7 @@ def steps() -> list[Step]:
 
 @dataclass(frozen=True)
 class Campaign:
-    """The campaign with one folder's results.
+    """The campaign with its committed results.
 
     steps: number -> the step's runs. benchmarks: its tables by id, only at its scale, with tuned settings.
     """
@@ -52,11 +52,10 @@ class Campaign:
     steps: Mapping[int, Sequence[RunConfig]]
     benchmarks: Mapping[str, Benchmark]
     records: Sequence[RunResult]
-    results: Path
 
     def table(self, name: str) -> Benchmark:
         """A table by id; one that no step names has the runs of others, with the settings that their sweeps chose."""
-        return self.benchmarks[name] if name in self.benchmarks else _tuned(benchmark(name), self.results)
+        return self.benchmarks[name] if name in self.benchmarks else _tuned(benchmark(name))
 
     def missing(self, steps: Sequence[int]) -> str:
         """The unfinished ones of these steps, with counts; "" if all are finished, so that results may be read."""
@@ -80,12 +79,12 @@ class Campaign:
     def _best_on_validation(self, rows: Sequence[At], task: str) -> At:
         """The row whose sweep has the best mean score on validation data."""
         table = rows[0].benchmark
-        entries = read_sweep(self.results / "sweeps" / f"{table}-{SCALE}.json")
+        entries = read_sweep(RESULTS / "sweeps" / f"{table}-{SCALE}.json")
         by_row = {entry["method"]: entry for entry in entries if entry["task"] == task and entry["best"]}
         tuned = [row for row in rows if row.row in by_row]
         if len(tuned) < len(rows):
             raise UserError(
-                f"{self.results / 'sweeps'}: expected sweeps of {', '.join(row.row for row in rows)} on {task}, found "
+                f"{RESULTS / 'sweeps'}: expected sweeps of {', '.join(row.row for row in rows)} on {task}, found "
                 f"those of {', '.join(row.row for row in tuned) or 'none'}; run `python -m benchmarks campaign`"
             )
         sign = metric(by_row[rows[0].row]["score"].partition(" ")[0]).sign
@@ -93,22 +92,21 @@ class Campaign:
 
 
 @cache
-def campaign(results: Path = RESULTS) -> Campaign:
-    """The campaign with its results in a results folder."""
+def campaign() -> Campaign:
+    """The campaign with its committed results."""
     defined = {name: table for folder in TABLES for name, table in tables_in(folder).items()}
     runs: dict[int, list[RunConfig]] = {}
     tables: dict[str, Benchmark] = {}
     for step in steps():
         commands = [command for command in step.commands if command.startswith("run ")]
-        chosen = [_selection(command, defined, results) for command in commands]
+        chosen = [_selection(command, defined) for command in commands]
         runs[step.number] = [run for selection in chosen for run in selection.runs()]
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
-    folder = results / "records"
-    tuned = {name: _tuned(table, results) for name, table in tables.items()}
-    return Campaign(runs, tuned, tuple(read_results(folder)) if folder.is_dir() else (), results)
+    tuned = {name: _tuned(table) for name, table in tables.items()}
+    return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")))
 
 
-def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) -> Selection:
+def _selection(command: str, defined: Mapping[str, Benchmark]) -> Selection:
     """The selection of a `run` command in a step, with the definition's settings until a sweep has chosen others.
 
     defined: the campaign's tables by id; no other list has them.
@@ -123,18 +121,18 @@ def _selection(command: str, defined: Mapping[str, Benchmark], results: Path) ->
     given = parser.parse_args(shlex.split(command)[1:])
     table = defined[given.id] if given.id in defined else benchmark(given.id)
     chosen = part_of(table, SCALE, given.methods, given.tasks, given.seeds, backbone=given.backbone)
-    return _swept(chosen, results) if given.from_sweep else chosen
+    return _swept(chosen) if given.from_sweep else chosen
 
 
-def _tuned(table: Benchmark, results: Path) -> Benchmark:
+def _tuned(table: Benchmark) -> Benchmark:
     """A table at the campaign's scale alone, with the settings that sweeps chose."""
-    swept = _swept(part_of(table, SCALE), results)
+    swept = _swept(part_of(table, SCALE))
     return replace(swept.benchmark, scales=(swept.scale,))
 
 
-def _swept(chosen: Selection, results: Path) -> Selection:
-    """The selection with the sweeps' settings from a results folder; the definition's without a finished sweep."""
-    return chosen.with_sweep(results) if chosen.tuned(results) else chosen
+def _swept(chosen: Selection) -> Selection:
+    """The selection with the settings that sweeps chose; the definition's without a finished sweep."""
+    return chosen.with_sweep(RESULTS) if chosen.tuned(RESULTS) else chosen
 
 
 def _range(text: str) -> range:
@@ -143,16 +141,16 @@ def _range(text: str) -> range:
 
 
 def decisive_of(paper: str) -> tuple[Decisive, ...]:
-    """The decisive comparisons for a paper's claims, from decisive.py in its folder; () without that file."""
-    if not (ROOT / paper / "decisive.py").is_file():
-        return ()
-    comparisons: tuple[Decisive, ...] = importlib.import_module(f"benchmarks.{paper}.decisive").DECISIVE
-    return comparisons
+    """The decisive comparisons for a paper's claims; () without any."""
+    return _decisive(paper).get("DECISIVE", ())
 
 
 def study_of(paper: str) -> Study | None:
-    """The study in decisive.py of a paper's folder; None without one."""
-    if not (ROOT / paper / "decisive.py").is_file():
-        return None
-    study: Study | None = getattr(importlib.import_module(f"benchmarks.{paper}.decisive"), "STUDY", None)
-    return study
+    """A paper's study; None without one."""
+    return _decisive(paper).get("STUDY")
+
+
+def _decisive(paper: str) -> dict[str, Any]:
+    """What decisive.py in a paper's folder defines; empty without that file."""
+    is_there = (ROOT / paper / "decisive.py").is_file()
+    return vars(importlib.import_module(f"benchmarks.{paper}.decisive")) if is_there else {}

@@ -43,7 +43,7 @@ WORKERS = "--workers --client-workers --executor --ray-address --slurm"
 MACHINE = f"{WORKERS} --threads --device --micro-batch --checkpoint-activations --lenient --no-tracking"
 
 COMMANDS = {
-    "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
+    "list": Command("look", "list all benchmarks", "--scale --results-dir --include"),
     "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include --backbone"),
     "plan": Command(
         "plan",
@@ -108,44 +108,32 @@ def build_parser() -> Parser:
 # ---- values ------------------------------------------------------------------------------------------------------
 
 
-def _between(text: str, kind: type[int] | type[float], low: float, high: float, expected: str) -> Any:
-    try:
-        value = kind(text)
-    except ValueError:
-        value = math.nan
-    if not low <= value <= high:
-        raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
-    return value
+def between(kind: type[int] | type[float], low: float, high: float, expected: str) -> Callable[[str], Any]:
+    """A reader of numbers from low to high. expected: describes them in the message."""
+
+    def read(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
+        return value
+
+    return read
 
 
-def positive(text: str) -> int:
-    """A whole number above 0."""
-    return int(_between(text, int, 1, math.inf, "a whole number above 0"))
+positive = between(int, 1, math.inf, "a whole number above 0")
+share = between(float, 0, 1, "a share from 0 to 1, such as 0.1")
+slowdown = between(float, 1, 1e6, "a factor of 1 or more, such as 4")
+hours = between(float, 1e-9, 1e9, "a number of hours above 0, such as 2 or 0.5")
+seed = between(int, 0, MOST_SEEDS, f"a whole number from 0 to {MOST_SEEDS:,}")
+part_size = between(int, 1, math.inf, "auto, or a whole number above 0")
 
 
 def micro_batch(text: str) -> int | None:
     """A whole number above 0; None for "auto"."""
-    return None if text == "auto" else int(_between(text, int, 1, math.inf, "auto, or a whole number above 0"))
-
-
-def share(text: str) -> float:
-    """A share from 0 to 1."""
-    return float(_between(text, float, 0, 1, "a share from 0 to 1, such as 0.1"))
-
-
-def slowdown(text: str) -> float:
-    """A factor of 1 or more."""
-    return float(_between(text, float, 1, 1e6, "a factor of 1 or more, such as 4"))
-
-
-def hours(text: str) -> float:
-    """A positive number of hours."""
-    return float(_between(text, float, 1e-9, 1e9, "a number of hours above 0, such as 2 or 0.5"))
-
-
-def seed(text: str) -> int:
-    """One seed."""
-    return int(_between(text, int, 0, MOST_SEEDS, f"a whole number from 0 to {MOST_SEEDS:,}"))
+    return None if text == "auto" else part_size(text)
 
 
 def seeds(text: str) -> range:
@@ -236,7 +224,6 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
             "training, adapters, engine, peers, gpu, memory, wire (default: all)", nargs="*", metavar="part"
         ),
         # what
-        "--ids": flag("print only ids, one per line"),
         "--scale": option(f"{scales} (default: demo)", type=filled),
         "list --scale": option("count finished cells at this scale (default: lite)", choices=SCALES, default="lite"),
         "front --scale": option(f"{scales} (default: lite)", type=filled, default="lite"),

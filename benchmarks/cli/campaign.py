@@ -19,8 +19,6 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
 from fedsim.files import write_bytes
 
-COMMITTED = RESULTS  # from earlier sessions; no page reads a step's records until the step is finished
-
 
 def campaign_command(args: argparse.Namespace) -> int:
     """Run the steps until they are finished or the time is up, then print what is left of each."""
@@ -28,10 +26,10 @@ def campaign_command(args: argparse.Namespace) -> int:
     for folder in TABLES:
         include(folder)
     deadline = time.monotonic() + 3600 * args.hours if args.hours else None
-    _copy_missing(COMMITTED, args.results_dir)
+    _copy_missing(RESULTS, args.results_dir)  # of earlier sessions
     status = 0 if args.status else run_steps(every, args, deadline)
     if args.keep:
-        _copy_missing(args.results_dir, COMMITTED)
+        _copy_missing(args.results_dir, RESULTS)  # no page reads a step's records until the step is finished
     print(*standing(every, args), sep="\n")
     return status
 
@@ -109,8 +107,7 @@ def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int 
 
 def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
     """A line per step: its finished cells, and the time for the others, estimated from records of similar cells."""
-    folder = args.results_dir / "records"
-    records = list(read_results(folder)) if folder.is_dir() else []
+    records = list(read_results(args.results_dir / "records"))
     timings = Timings([*taken(records), *taken_in(sorted(ROOT.glob("*/records")))])
     finished = {record.cell.spec_id for record in records}
     for step in every:

@@ -17,9 +17,6 @@ _WIDTH, _WIDE = 80, 110
 
 def list_command(args: argparse.Namespace) -> int:
     """Print a line per benchmark, with its number of finished cells."""
-    if args.ids:
-        print("\n".join(benchmark_ids()))
-        return 0
     tables = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
     papers = {table.paper.id for table in tables}
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
@@ -113,8 +112,8 @@ def site_command(args: argparse.Namespace) -> int:
 def site_data(
     records: Sequence[RunResult],
     by_paper: Mapping[str, Sequence[Benchmark]],
-    scale: str | None = None,
-    sweeps: Sweeps = MappingProxyType({}),
+    scale: str | None,
+    sweeps: Sweeps,
 ) -> SiteData:
     """All data of the site; the scale with the most records comes first."""
     counts = Counter(record.cell.scale for record in records)

@@ -46,7 +46,6 @@ PARTS: Mapping[str, str] = {
     "memory": "memory",
     "wire": "wire",
 }
-REPEATS = 3
 BACKBONE = "all-MiniLM-L6-v2"
 # Tokens per MRPC pair in the bert-base-uncased vocabulary: minimum, deciles, maximum; the mean is 53.2.
 MRPC_LENGTHS = (19, 36, 41, 45, 50, 53, 57, 61, 64, 70, 103)
@@ -80,7 +79,7 @@ class Section:
     note: str = ""
 
 
-def run_suite(parts: Sequence[str], settings: RunOptions, repeats: int = REPEATS) -> int:
+def run_suite(parts: Sequence[str], settings: RunOptions, repeats: int) -> int:
     """Measure the given sections, or all; returns 1 if a bar is missed, else 0.
 
     Args:
@@ -166,17 +165,16 @@ def random_clients(
 def workload_of(
     backbone: str = BACKBONE,
     device: str = "cpu",
-    config: Mapping[str, JSON] | None = None,
     adapter: AdapterConfig | None = None,
     **training: JSON,
 ) -> Workload:
     """A workload: a backbone with fresh weights, trained in batches of 16, copied before training.
 
-    config: changes to the encoder's configuration. adapter: on the encoder. training: changes to the TrainConfig.
+    adapter: on the encoder. training: changes to the TrainConfig.
     """
     local = TrainConfig(**{"rounds": 1, "learning_rate": 5e-5, "batch_size": 16, **training})
     objective = Classification(2)
-    encoder = encoder_from_config({**architecture(backbone), **(config or {})})
+    encoder = encoder_from_config(architecture(backbone))
     network = with_adapter(with_head(encoder, objective.outputs, seed=0), adapter, seed=0)
     model = Model(network, resolve_precision(local.precision, device), objective, local.kernels)
     workload = Workload(lambda: model, LocalTraining(local), objective)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import registry
 from benchmarks.cli.main import main
 from benchmarks.encoders.encoding import TokenCache
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running import federation
+from benchmarks.running import federation, included
 from benchmarks.running.events import Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import with_settings
@@ -36,6 +37,14 @@ DEMO = RunConfig(
 def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Definitions before a search chose settings: committed settings change with new evidence."""
     monkeypatch.setattr(Search, "settings", lambda search, task, row: {})
+
+
+@pytest.fixture
+def nothing_included(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No user's folder was included before the test, and none is after it."""
+    monkeypatch.setattr(registry, "_INCLUDED", {})
+    monkeypatch.setattr(included, "_FILES", {})
+    monkeypatch.setattr(included, "_LOADED", set())
 
 
 @pytest.fixture(scope="session", autouse=True)

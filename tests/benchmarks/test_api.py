@@ -8,13 +8,12 @@ import nbformat
 import pandas as pd
 import pytest
 
-from benchmarks import api, registry
+from benchmarks import api
 from benchmarks.registry import folder_of
 from benchmarks.results import RunResult
-from benchmarks.running import included
 from benchmarks.selection import Selection
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 SHORT = {"training.rounds": 2, "training.local_epochs": 1, "training.max_length": 16, "training.batch_size": 64}
 
 
@@ -97,9 +96,7 @@ def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records):
         api.plot(api.scores([]))
 
 
-def test_tables_of_ones_own_are_included(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "_INCLUDED", {})
-    monkeypatch.setattr(included, "_LOADED", set())
+def test_tables_of_ones_own_are_included(nothing_included, tmp_path):
     text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE1\n"
     (tmp_path / "own.py").write_text(f"{text}BENCHMARK = replace(TABLE1, id='mine-first')\n", encoding="utf-8")
     assert api.select("mine-first", include=tmp_path).title == "mine-first @ demo"

@@ -17,10 +17,10 @@ RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --se
 
 
 @pytest.fixture(autouse=True)
-def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Demo scale, isolated from the committed results."""
+def campaign_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The campaign's tables, isolated from the committed results."""
     monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
-    monkeypatch.setattr(campaign, "COMMITTED", tmp_path / "committed")
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "committed")
     for folder in TABLES:
         registry.include(folder)
 

@@ -1,45 +1,44 @@
 """The command line: help, tables outside the tree, `doctor`, invalid inputs and files, closed outputs, make."""
 
+import io
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
-from benchmarks import registry
 from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.results import read_results
-from benchmarks.running import included, runner
 from benchmarks.tasks.generated import VOCABULARY
 from tests.benchmarks.conftest import contents, run_words
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
 RUN = ["run", TABLE, "--no-tracking"]
 OWN = """from dataclasses import replace
 
 from benchmarks.fedsplitbert import tables
 
-BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
+BENCHMARK{annotation} = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
+"""
+NO_TABLE = """'''Its text alone has BENCHMARK = something.'''
+# BENCHMARK = 1
+BENCHMARKED = BENCHMARK_ID = 1
+from benchmarks.fedsplitbert.tables import TABLE3 as BENCHMARK
 """
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A user's folder with a table, which is unregistered after the test."""
-    monkeypatch.setattr(registry, "_INCLUDED", {})
-    monkeypatch.setattr(included, "_LOADED", set())
-    monkeypatch.setattr(included, "_FILES", {})
+def own(tmp_path: Path, nothing_included: None) -> Path:
+    """A user's folder with a table."""
     folder = tmp_path / "own tables"
     folder.mkdir()
-    (folder / "whatever.py").write_text(OWN.format(id="mine-first"), encoding="utf-8")
-    (folder / "notes.py").write_text("X = 1\n", encoding="utf-8")
+    (folder / "whatever.py").write_text(OWN.format(id="mine-first", annotation=""), encoding="utf-8")
+    (folder / "notes.py").write_text(NO_TABLE, encoding="utf-8")
     return folder
 
 
@@ -52,7 +51,7 @@ def test_every_command_prints_its_help(command, capsys):
 
 
 def test_tables_outside_the_tree_run_by_their_definition(own, capsys):
-    (own / "second.py").write_text(OWN.format(id="mine-second"), encoding="utf-8")
+    (own / "second.py").write_text(OWN.format(id="mine-second", annotation=": object"), encoding="utf-8")
     places = ["--include", str(own), "--results-dir", str(own / "results")]
     assert main(["list", *places]) == 0
     out = capsys.readouterr().out
@@ -114,7 +113,7 @@ WRONG_VALUES = {
     'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical', known are",
 }
 WRONG_TABLES = {
-    OWN.format(id="fedsplitbert-table1"): "the id fedsplitbert-table1 is taken",
+    OWN.format(id="fedsplitbert-table1", annotation=""): "the id fedsplitbert-table1 is taken",
     "BENCHMARK = 1\n": "expected BENCHMARK to be a Benchmark, found int",
     "import no_such_module\nBENCHMARK = 1\n": "cannot be imported",
     "": "found none",
@@ -179,21 +178,15 @@ def test_a_reader_may_stop_after_a_line():
         assert process.wait(timeout=60) == 141
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(encoding, tmp_path):
-    environment = {"PYTHONIOENCODING": encoding, "MPLBACKEND": "nonsense", "COLUMNS": "abc", "TERM": "weird"}
-    args = ["--tasks", "mrpc", "--methods", "fedavg", "--set", "training.rounds=1", "--workers", "1", "--no-tracking"]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "run", "fedsplitbert-table3", *args, "--results-dir", str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        cwd=tmp_path,
-        capture_output=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"Table III ? scale demo" in done.stdout or "Table III · scale demo".encode(encoding) in done.stdout
-    assert len(list(tmp_path.glob("records/*.json"))) == 1
-    assert {path.suffix for path in tmp_path.glob("reports/*/*/plot.*")} == {".png", ".svg", ".pdf"}
+@pytest.mark.parametrize(("encoding", "title"), [("ascii", b"Table III ? scale demo"), ("cp1252", b"Table III \xb7 s")])
+def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(encoding, title, results, monkeypatch):
+    output = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", output)
+    for name, value in {"MPLBACKEND": "nonsense", "COLUMNS": "abc", "TERM": "weird"}.items():
+        monkeypatch.setenv(name, value)
+    assert main(run_words(results, "fedsplitbert", "training.rounds=1")) == 0  # draws the plots again
+    output.flush()
+    assert title in output.buffer.getvalue()
 
 
 # ---- make --------------------------------------------------------------------------------------------------------
@@ -228,57 +221,20 @@ def test_make_refuses_unknown_variables_and_passes_those_of_its_tools():
 # ---- wrong files -------------------------------------------------------------------------------------------------
 
 
-def with_cut_weights(folder: Path) -> None:
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1000])
-
-
-def with_a_pickle_alone(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    torch.save({}, folder / "pytorch_model.bin")
-
-
-def with_anothers_tokenizer(folder: Path) -> None:
+def test_encoders_with_wrong_files_are_refused(refusal, results, tiny_encoder, tmp_path):
+    cut, pickled, foreign = folders = [tmp_path / name for name in ("cut", "pickled", "foreign")]
+    for folder in folders:
+        shutil.copytree(tiny_encoder, folder)
+    weights = (cut / "model.safetensors").read_bytes()
+    (cut / "model.safetensors").write_bytes(weights[:-1000])
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     fillers = [f"filler{number}" for number in range(600)]  # every word's id is beyond the encoder's 512
-    word_tokenizer([*fillers, *VOCABULARY]).save_pretrained(folder)
-
-
-ENCODERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "weights cut short": (with_cut_weights, "the weights cannot be read"),
-    "a pickle alone": (with_a_pickle_alone, "expected weights as model.safetensors, found none"),
-    "another encoder's tokenizer": (with_anothers_tokenizer, "tokenizer"),
-}
-
-
-@pytest.mark.parametrize("case", ENCODERS)
-def test_a_wrong_encoder(case, refusal, results, tiny_encoder, tmp_path):
-    damage, expected = ENCODERS[case]
-    folder = tmp_path / "encoder"
-    shutil.copytree(tiny_encoder, folder)
-    damage(folder)
-    message = refusal([*run_words(results, "fedavg"), "--backbone", str(folder)])
-    assert str(folder) in message
-    assert expected in message
-
-
-@pytest.mark.slow
-def test_a_damaged_checkpoint(refusal, tmp_path, monkeypatch):
-    """A run interrupted between its last round and its record, with one bit of its checkpoint changed."""
-    results = tmp_path / "results"
-    words = run_words(results, "fedsplitbert", "training.rounds=2")
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(runner, "write_result", interrupt)
-        assert main(words) == 130
-    (folder,) = (results / "checkpoints").iterdir()
-    content = bytearray((folder / "state.json").read_bytes())
-    content[len(content) // 2] ^= 1
-    (folder / "state.json").write_bytes(content)
-    before = contents(results)
-    message = refusal(words)
-    assert "is damaged" in message
-    assert f"Remove the folder {folder} to start this cell from its first round" in message
-    assert contents(results) == before
+    word_tokenizer([*fillers, *VOCABULARY]).save_pretrained(foreign)
+    for folder, expected in (
+        (cut, "the weights cannot be read"),
+        (pickled, "expected weights as model.safetensors, found none"),
+        (foreign, "tokenizer, vocabulary: "),
+    ):
+        message = refusal([*run_words(results, "fedavg"), "--backbone", str(folder)])
+        assert str(folder) in message
+        assert expected in message

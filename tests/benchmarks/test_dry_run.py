@@ -11,7 +11,6 @@ from benchmarks.dry_run import cache, client_costs, rounds
 from benchmarks.dry_run.cache import key_of
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.dry_run.shapes import derive_client, plan_of
-from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted, Trained
@@ -19,10 +18,9 @@ from benchmarks.running.runner import run_cell
 from fedsim.algorithms import algorithm_names
 
 
-def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunConfig:
+def of_table(table: str, row: str) -> RunConfig:
     found = benchmark(table)
-    cell = found.cell(found.row(row), found.columns[0], found.scale(scale), 0)
-    return replace(cell, training=replace(cell.training, **training))
+    return found.cell(found.row(row), found.columns[0], found.scale("demo"), 0)
 
 
 TRAINED = {"fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedbert_parallel", "fedbert_sequential"}  # of all examples
@@ -70,18 +68,6 @@ def test_what_is_planned_is_what_is_sent(method, participation, settings, events
     (started,) = events.of(CellStarted)
     if method in TRAINED:
         assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", [row.id for row in benchmark("fedpeft-bytes").rows])
-def test_every_row_of_federated_peft_sends_what_is_planned_at_the_lite_scale(row, settings, events):
-    """With its own encoder, and few texts: bytes do not depend on them."""
-    cell = of_table("fedpeft-bytes", row, "lite", max_length=16)
-    few = replace(cell, source="generated", partition={**cell.partition, "share": 0.2})
-    try:
-        assert_sent_as_planned(few, settings, events)
-    except UserError as error:
-        pytest.skip(f"needs the encoder {cell.backbone}: {error}")
 
 
 @pytest.mark.slow

@@ -1,27 +1,23 @@
-"""A user's methods, tasks and tables: docs/extend.md followed literally, and the files of a paper's folder."""
+"""A user's methods, tasks and tables: docs/extend.md followed literally."""
 
-import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import benchmarks
 import benchmarks.tasks
 import fedsim.algorithms
 from benchmarks import api, registry
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.errors import UserError
-from benchmarks.running import included
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(nothing_included: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder "mine" with the page's files under the page's names, and a file of reviews."""
     blocks = re.findall(r"`(mine/\w+\.py)`.*?```python\n(.*?)```", PAGE, re.DOTALL)
     assert [name for name, _ in blocks] == ["mine/fedbias.py", "mine/reviews.py", "mine/table.py"]
@@ -32,9 +28,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     lines = [f"{word} film number {number}\t{word}" for number in range(60) for word in ("good", "bad")]
     (tmp_path / "data" / "reviews").mkdir(parents=True)
     (tmp_path / "data" / "reviews" / "reviews.tsv").write_text("\n".join(["text\tverdict", *lines]), encoding="utf-8")
-    monkeypatch.setattr(registry, "_INCLUDED", {})
-    monkeypatch.setattr(included, "_FILES", {})
-    monkeypatch.setattr(included, "_LOADED", set())
     monkeypatch.setattr(fedsim.algorithms, "ADDED", {})
     yield tmp_path
     benchmarks.tasks._registry.cache_clear()
@@ -93,45 +86,6 @@ def test_missing_data_and_names_that_are_taken_are_refused(folder, words, capsys
         assert main(words) == 2
         assert f"is taken; give its {kind} another one" in capsys.readouterr().err
         path.write_text(text, encoding="utf-8")
-
-
-ODD = '''"""A study: BENCHMARK = something is in the text alone."""
-from dataclasses import replace
-
-from benchmarks.fedsplitbert import tables
-
-BENCHMARK{annotation} = replace(tables.TABLE3, id="{id}", place="A study")
-'''
-NONE = {
-    "claims": "CLAIMS = ()\n",
-    "mentions": "# BENCHMARK = 1\n",
-    "similar": "BENCHMARKS = ()\nBENCHMARK_ID = 1\n",
-    "imports": "from benchmarks.fedsplitbert.tables import TABLE3 as BENCHMARK\n",
-}
-
-
-@pytest.fixture
-def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty paper folder that replaces the others."""
-    folder = tmp_path / "oddpaper"
-    folder.mkdir()
-    monkeypatch.setattr(registry, "_ROOT", tmp_path)
-    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(tmp_path)])
-    importlib.invalidate_caches()
-    return folder
-
-
-@pytest.mark.parametrize("annotation", ["", ": object"])
-def test_adding_a_file_is_enough(paper, annotation):
-    name = "annotated_2" if annotation else "zz9_study"
-    (paper / f"{name}.py").write_text(ODD.format(id=f"oddpaper-{name}", annotation=annotation), encoding="utf-8")
-    for other, text in NONE.items():
-        (paper / f"{other}.py").write_text(text, encoding="utf-8")
-    assert registry.benchmark_ids() == [f"oddpaper-{name}"]
-    assert registry.benchmark(f"oddpaper-{name}").place == "A study"
-    for other in NONE:
-        with pytest.raises(UserError, match=f"unknown benchmark 'oddpaper-{other}'"):
-            registry.benchmark(f"oddpaper-{other}")
 
 
 def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tmp_path):

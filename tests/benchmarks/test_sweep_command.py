@@ -90,12 +90,12 @@ def trial(number: int, layer: int, rate: float, mean: float | None, **more: Any)
     return trial | {"uplink_bytes": 1e6 * layer} | more
 
 
-def study(**more: Any) -> dict[str, Any]:
+def study() -> dict[str, Any]:
     trials = [trial(0, 6, 1e-4, 0.75), trial(1, 12, 1e-4, 0.75), trial(2, 0, 1e-4, 0.5, given_up_after=1)]
     entry: dict[str, Any] = {"task": "mrpc", "method": "fedsplitbert", "scale": LITE.label, "seeds": [1000]}
     entry |= {"score": "f1 on validation data after the best round", "metric": "f1", "study": "a/b"}
     entry |= {"grid": {LAYER: [0, 6, 12], RATE: [1e-4]}, "budget": 3, "trials": trials, "best": trials[0]}
-    return entry | {"ties": [0, 1]} | more
+    return entry | {"ties": [0, 1]}
 
 
 def test_files_hold_every_trial_and_the_pictures(tmp_path):

@@ -81,9 +81,13 @@ def test_a_sweep_tunes_what_the_definition_declares(benchmark_id):
 # ---- choices that definitions read ---------------------------------------------------------------------------------
 
 
-def choices(path: Path, **methods: Mapping[str, JSON]) -> Path:
-    """A sweep's file in which these values were best on MRPC."""
-    entries = [{"task": "mrpc", "method": name, "best": {"values": values}} for name, values in methods.items()]
+def choices(path: Path, task: str = "mrpc", label: str = "", **methods: Mapping[str, JSON]) -> Path:
+    """A sweep's file in which these values were best on a task. label: the scale's."""
+    entries = [
+        {"task": task, "method": name, "scale": label, "score": "f1 on …", "best": {"mean": 0.5, "values": values}}
+        for name, values in methods.items()
+    ]
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"tunings": entries}), encoding="utf-8")
     return path
 
@@ -166,11 +170,7 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone():
 
 def test_run_takes_the_best_as_set_would(tmp_path):
     values = {LAYER: 6, RATE: 2e-3}
-    entry = {"task": "mrpc", "method": "fedsplitbert", "score": "f1 on validation data"}
-    entry |= {"scale": scale_of(TABLE, "demo").label, "best": {"mean": 0.5, "values": values}}
-    (tmp_path / "sweeps").mkdir()
-    path = tmp_path / "sweeps" / f"{TABLE.id}-demo.json"
-    path.write_text(json.dumps({"tunings": [entry]}), encoding="utf-8")
+    choices(tmp_path / "sweeps" / f"{TABLE.id}-demo.json", label=scale_of(TABLE, "demo").label, fedsplitbert=values)
 
     def cells(*args: str, methods: str = "fedsplitbert,fedsplitbert-qat,fedavg") -> list:
         line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, "--results-dir", str(tmp_path), *args]
@@ -187,10 +187,8 @@ def test_run_takes_the_best_as_set_would(tmp_path):
 
 def test_a_table_takes_the_sweep_of_another_until_it_has_its_own(tmp_path):
     def swept(table: str, rate: float) -> None:
-        entry = {"task": "sst2", "method": "fedit", "score": "accuracy on validation data"}
-        entry |= {"scale": benchmark(table).scale("lite").label, "best": {"mean": 0.5, "values": {RATE: rate}}}
-        (tmp_path / "sweeps").mkdir(exist_ok=True)
-        (tmp_path / "sweeps" / f"{table}-lite.json").write_text(json.dumps({"tunings": [entry]}), encoding="utf-8")
+        path, label = tmp_path / "sweeps" / f"{table}-lite.json", benchmark(table).scale("lite").label
+        choices(path, "sst2", label, fedit={RATE: rate})
 
     def rates(table: str, *methods: str) -> set[float]:
         chosen = part_of(table, "lite", methods, ["sst2"]).with_sweep(tmp_path)

@@ -10,18 +10,17 @@ from benchmarks.performance import federations, flower_job, suite
 from benchmarks.performance.suite import Bar, Section
 from benchmarks.running.run_options import RunOptions
 
-CONFIG = {"vocab_size": 1200, "hidden_size": 32, "intermediate_size": 32}
-LENGTHS = (4, 9)
+LENGTHS, WORDS = (4, 9), 512  # of the tiny encoder
 
 
 @pytest.fixture
 def workload():
-    return suite.workload_of("tiny", config=CONFIG, precision="fp32")
+    return suite.workload_of("tiny", precision="fp32")
 
 
 @pytest.fixture
 def clients():
-    return suite.random_clients(3, 16, 2, LENGTHS, CONFIG["vocab_size"])
+    return suite.random_clients(3, 16, 2, LENGTHS, WORDS)
 
 
 def test_results_are_printed_and_kept(tmp_path, monkeypatch, capsys):

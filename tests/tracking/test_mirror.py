@@ -16,8 +16,9 @@ from benchmarks.predictions import write_predictions
 from benchmarks.results import among, run_bytes, write_result
 from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.tracking.entries import clients_csv, confusion_csv
+from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.store import PORT
-from benchmarks.tracking.table import PREFIX
+from benchmarks.tracking.table import PREFIX, Table
 from tests.tracking.conftest import Store, play, record_of
 
 SECONDS_OF_AN_OUTAGE = 25  # MLflow's own patience is minutes
@@ -184,21 +185,26 @@ def test_a_store_that_fails_midway_is_caught_up_later(store, monkeypatch):
     assert store.points(run)["bytes/uplink"] == [(1, 100), (2, 300)]
 
 
-@pytest.mark.slow
+SLOW_URIS = "http://me:secret@127.0.0.1:{1}", "sqlite:///{0}", "sqlite:///{0}/text"
+
+
 @pytest.mark.parametrize(
-    "uri", ["http://me:secret@127.0.0.1:{1}", "foo://me:secret@x", "sqlite:///{0}", "sqlite:///{0}/text"]
+    "uri",
+    [
+        *(pytest.param(uri, marks=pytest.mark.slow) for uri in SLOW_URIS),
+        *("foo://me:secret@x", "http://:5000", "http://[::1", "http://me:secret@h:x"),
+    ],
 )
 def test_an_unusable_store_is_warned_about_once_and_the_run_goes_on(uri, tmp_path, capfd):
     (tmp_path / "text").write_text("words\n" * 1000)
-    store, started = Store(tmp_path, "paper"), time.monotonic()
-    with (
-        socket.create_server(("127.0.0.1", 0)) as silent,
-        store.mirror(uri=uri.format(tmp_path, silent.getsockname()[1])) as mirror,
-    ):
+    warnings, started = list[str](), time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        mirror = Mirror(uri.format(tmp_path, silent.getsockname()[1]), tmp_path, "p", Table("t", "t"), warnings.append)
         play(mirror, record_of())
         mirror.log_report([tmp_path / "text"])
+        mirror.close()
     assert time.monotonic() - started < SECONDS_OF_AN_OUTAGE
-    (warning,) = store.warnings
+    (warning,) = warnings
     assert "is off from now on" in warning
     assert "python -m benchmarks import" in warning
     assert "secret" not in warning

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.store import RUNNING, default_tracking_uri, serve
-from benchmarks.tracking.table import Table
 from tests.conftest import ROOT
 from tests.tracking.conftest import Store, record_of
 
@@ -31,15 +29,6 @@ def test_the_uri_is_the_users_or_a_database_in_the_results(store, monkeypatch):
         assert (store.folder / "mlflow.db").read_bytes().startswith(b"SQLite format 3")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.org")
     assert default_tracking_uri(store.folder) == "http://example.org"
-
-
-@pytest.mark.parametrize("wrong", ["http://:5000", "http://[::1", "http://me:secret@h:x", "nonsense://x"])
-def test_a_malformed_address_switches_tracking_off_with_one_warning(wrong, tmp_path):
-    warnings: list[str] = []
-    Mirror(wrong, tmp_path, "paper", Table("t", "t"), warnings.append).close()
-    (warning,) = warnings
-    assert "is off from now on" in warning
-    assert "secret" not in warning
 
 
 def test_a_moved_results_folder_keeps_its_artifacts(store, tmp_path):
