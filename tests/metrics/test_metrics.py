@@ -249,8 +249,6 @@ def test_scores_of_some_clients_by_hand():
         metric("accuracy@best")
 
 
-def test_a_spread_over_clients_starts_at_zero():
-    """Perplexity starts at one."""
+def test_a_spread_of_perplexities_starts_at_zero_and_a_perplexity_at_one():
     assert metric("test/perplexity").limits == (1, math.inf)
     assert metric("test/perplexity@spread").limits == (0, math.inf)
-    assert metric("test/accuracy@worst").limits == (0, 100)
