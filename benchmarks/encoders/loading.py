@@ -17,6 +17,7 @@ from benchmarks.encoders.tokenizer_checks import require_sound
 from benchmarks.errors import UserError
 from benchmarks.run_config import digest
 from benchmarks.running.run_options import RunOptions
+from benchmarks.tasks.generated import VOCABULARY
 from fedsim.models.families import STORED_AS
 from fedsim.models.pretrained import has_head
 from fedsim.models.sequence import encoder_from_config, encoder_from_folder, read_config
@@ -27,8 +28,8 @@ from fedsim.rng import SERVER, torch_seeded
 class Located:
     """A backbone with its files; `digest` identifies its content.
 
-    folder: None for random weights. tokenizer: the tokenizer's folder, if it differs. bpe: whether the tokenizer is a
-    byte-level BPE without special tokens. heads: whether the files' pooler and masked-LM head are used.
+    folder: None for random weights. heads: whether the files' pooler and masked-LM head are used. bpe: for random
+    weights, the folder of the tokenizer's byte-level BPE; None for the generated tasks' words.
     """
 
     id: str
@@ -37,8 +38,7 @@ class Located:
     origin: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     heads: bool = True
-    tokenizer: Path | None = None
-    bpe: bool = False
+    bpe: Path | None = None
 
 
 @lru_cache
@@ -60,7 +60,7 @@ def locate(
     if known and known.id == requested and not known.has_files and not known.bpe:
         content = digest({"config": dict(known.config), "seed": 0})
         return Located(requested, known.config, content, {"from": "built in"}, heads=False)
-    if known and (known.tokenizer or known.bpe) and not is_folder(requested):
+    if known and known.bpe and not is_folder(requested):
         return _drawn(known, data_dir, local_only, results_dir or RunOptions().results_dir)
     folder, origin = find_files(requested, local_only, data_dir)
     config, content = read_config(folder), content_digest(folder)
@@ -103,14 +103,14 @@ def build_tokenizer(located: Located) -> Any:
 
     UserError if it fails a check in `tokenizer_checks`.
     """
-    folder = located.tokenizer or located.folder
+    folder, model_type = located.bpe or located.folder, str(located.config["model_type"])
     if folder is None:
-        return tokenization.generated_tokenizer()
+        return tokenization.word_tokenizer(VOCABULARY)
     if located.bpe:
-        tokenizer = tokenization.byte_level_tokenizer(folder, str(located.config["model_type"]))
+        tokenizer = tokenization.byte_level_tokenizer(folder, model_type)
     else:
         tokenizer = tokenization.load_tokenizer(folder)
-    require_sound(tokenizer, folder, str(located.config["model_type"]), int(located.config["vocab_size"]))
+    require_sound(tokenizer, folder, model_type, int(located.config["vocab_size"]))
     return tokenizer
 
 
@@ -129,7 +129,7 @@ def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir
                 f"missing: {error}"
             ) from None
     origin = {**origin, "from": f"drawn here; tokenizer: {origin['from']}"}
-    located = Located(known.id, known.config, "", origin, heads=False, tokenizer=folder, bpe=bool(known.bpe))
+    located = Located(known.id, known.config, "", origin, heads=False, bpe=folder)
     tokenizer = digest(build_tokenizer(located).backend_tokenizer.to_str(), 64)
     content = digest({"config": dict(known.config), "seed": 0, "tokenizer": tokenizer}, 64)
     return replace(located, digest=content)

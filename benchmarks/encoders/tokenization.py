@@ -19,7 +19,6 @@ from benchmarks.errors import UserError
 from benchmarks.results import write_text
 from benchmarks.run_config import digest
 from benchmarks.tasks import task
-from benchmarks.tasks.generated import VOCABULARY
 from fedsim.files import read_json, read_text, require_files
 from fedsim.locks import held
 
@@ -58,11 +57,6 @@ def word_tokenizer(words: Sequence[str]) -> Any:
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
     special = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "pad", "cls", "sep", "mask")}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
-
-
-def generated_tokenizer() -> Any:
-    """The tokenizer for the generated tasks' words."""
-    return word_tokenizer(VOCABULARY)
 
 
 def byte_level_tokenizer(folder: Path, model_type: str) -> Any:

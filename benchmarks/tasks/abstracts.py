@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from benchmarks.tasks import generated
-from benchmarks.tasks.base import Task, by_sizes
+from benchmarks.tasks.base import BySizes, Task
 from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import official
 
@@ -52,7 +52,7 @@ def _task(
         find=files.find,
         generate=partial(generated.generated_data, task_id, make, GENERATED_EXAMPLES),
         evaluations=("test", "validation"),
-        genuine=by_sizes(sizes) if sizes else None,
+        genuine=BySizes((sizes,)) if sizes else None,
     )
 
 

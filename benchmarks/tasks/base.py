@@ -99,11 +99,6 @@ class BySizes:
         )
 
 
-def by_sizes(*sizes: Mapping[str, int], tolerance: float = 0.0) -> BySizes:
-    """Recognise data by their numbers of examples; see `BySizes`."""
-    return BySizes(sizes, tolerance)
-
-
 @dataclass(frozen=True)
 class DataSource:
     """Where data come from.

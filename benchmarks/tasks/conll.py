@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.tasks.base import Task, TaskData, TextExamples, by_digest, by_sizes
+from benchmarks.tasks.base import BySizes, Task, TaskData, TextExamples, by_digest
 from benchmarks.tasks.generated import generated_data, tagged
 from benchmarks.tasks.rows import BLANKS, Location, Log, RawRow, RowError, read_columns, read_lines, sound_rows
 from benchmarks.tasks.sources import OFFICIAL, official
@@ -140,8 +140,8 @@ def _task(
 JNLPBA = ("DNA", "protein", "cell_type", "cell_line", "RNA")  # in the hub copy's order
 SCIERC = ("Task", "Method", "Metric", "Material", "OtherScientificTerm", "Generic")
 # Sentences in SciBERT's copy, and in the hub's, which has another development set.
-JNLPBA_SIZES = by_sizes(
-    {"pool": 16_807, "validation": 1_739, "test": 3_856}, {"pool": 16_619, "validation": 1_927, "test": 3_856}
+JNLPBA_SIZES = BySizes(
+    ({"pool": 16_807, "validation": 1_739, "test": 3_856}, {"pool": 16_619, "validation": 1_927, "test": 3_856})
 )
 SCIERC_FILES = by_digest("c1823fc4e0f5ecc5a98098a5045e8b0eeda14dddf921f6cd654c872b9e8f6334")
 TASKS = (

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.run_config import VALIDATION
-from benchmarks.tasks.base import DataSource, Task, TaskData, by_sizes
+from benchmarks.tasks.base import BySizes, DataSource, Task, TaskData
 from benchmarks.tasks.generated import ADJECTIVES, ARTICLES, NOUNS, OTHER_NOUNS, VERBS
 from benchmarks.tasks.passages import Text, first_lines, load_texts, stamp, text_of_file, text_of_hub, unlabelled
 from benchmarks.tasks.rows import Location, Log
@@ -273,7 +273,7 @@ ARTICLES_TASK = Task(
     objective="masked_lm",
     long_texts="packed",
     # WikiText-103's articles (Merity et al. 2017, table 1), within a tolerance for headings inside texts.
-    genuine=by_sizes({"pool": 28_475, TEST: 60, VALIDATION: 60}, tolerance=0.05),
+    genuine=BySizes(({"pool": 28_475, TEST: 60, VALIDATION: 60},), tolerance=0.05),
 )
 TASKS = (
     *(corpus.task for corpus in CORPORA),

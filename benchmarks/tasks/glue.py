@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tasks.base import DataSource, Task, TaskData, TextExamples, by_digest, by_sizes
+from benchmarks.tasks.base import BySizes, DataSource, Task, TaskData, TextExamples, by_digest
 from benchmarks.tasks.generated import generate_glue
 from benchmarks.tasks.rows import TableReader
 from benchmarks.tasks.sources import Files, Part
@@ -138,10 +138,10 @@ GENUINE: Mapping[str, Callable[[TaskData], bool]] = {
     "wnli": by_digest(
         "73964dcab12101aef58887bf0c784d0fe127957a9e67b58d7cbd245dfbd309a0",
     ),
-    "qqp": by_sizes({"pool": 363_846 + 40_430}, {"pool": 363_846, "test": 40_430}),
-    "qnli": by_sizes({"pool": 104_743 + 5_463}, {"pool": 104_743, "test": 5_463}),
-    "mnli": by_sizes(
-        {"pool": 392_702 + 9_815, "mismatched": 9_832}, {"pool": 392_702, "test": 9_815, "mismatched": 9_832}
+    "qqp": BySizes(({"pool": 363_846 + 40_430}, {"pool": 363_846, "test": 40_430})),
+    "qnli": BySizes(({"pool": 104_743 + 5_463}, {"pool": 104_743, "test": 5_463})),
+    "mnli": BySizes(
+        ({"pool": 392_702 + 9_815, "mismatched": 9_832}, {"pool": 392_702, "test": 9_815, "mismatched": 9_832})
     ),
 }
 # Labels are in the hub's order. Two numbers in FedSplitBERT's Table III are F1 and accuracy.

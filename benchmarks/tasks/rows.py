@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BLANKS = " \t\r\n\x0b\x0c"
 MOST_LINES, MOST_RATIO = 20, 10  # of a CSV record
+LOWEST, HIGHEST = 0, 5  # scores
 T = TypeVar("T")
 
 
@@ -79,7 +80,6 @@ class TableReader:
         texts: Names of the text columns.
         label: Name of the label column.
         codes: The labels in the files, by label id; () for scores.
-        scores: The lowest and the highest score.
         header: Names of all columns, for files without a header.
         tabs: Whether tabs separate columns, as in GLUE, with one row per line and quotes as text. Otherwise CSV.
         comment: Lines with this beginning are ignored.
@@ -92,7 +92,6 @@ class TableReader:
     texts: tuple[str, ...]
     label: str
     codes: tuple[str, ...] = ()
-    scores: tuple[float, float] = (0, 5)
     header: tuple[str, ...] = ()
     tabs: bool = False
     comment: str | None = None
@@ -166,13 +165,12 @@ class TableReader:
             return self.codes.index(label)
         if self.codes:
             raise RowError(f"expected one of the labels {', '.join(self.codes)}, found {label!r}")
-        low, high = self.scores
         try:
             score = float(label)
         except (TypeError, ValueError):
             score = np.nan
-        if not low <= score <= high:
-            raise RowError(f"expected a score from {low:g} to {high:g}, found {label!r}")
+        if not LOWEST <= score <= HIGHEST:
+            raise RowError(f"expected a score from {LOWEST} to {HIGHEST}, found {label!r}")
         return float(np.float32(score))  # the hub stores scores in single precision
 
 

@@ -20,8 +20,8 @@ QUERY_KEY_VALUE = S * 2 * 3 * H**2
 TRANSFORM, DECODER = ASKED * 2 * H**2, ASKED * 2 * H * V
 
 
-def cell_of(row: str, scale: str = "paper") -> RunConfig:
-    return PRETRAINING.cell(PRETRAINING.row(row), PRETRAINING.columns[0], PRETRAINING.scale(scale), 0)
+def cell_of(row: str) -> RunConfig:
+    return PRETRAINING.cell(PRETRAINING.row(row), PRETRAINING.columns[0], PRETRAINING.scale("paper"), 0)
 
 
 @cache

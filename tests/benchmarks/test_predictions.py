@@ -27,7 +27,6 @@ from benchmarks.tasks import task
 from fedsim.data import IGNORED, Client
 from fedsim.engine import RoundMetrics, RoundResult
 from fedsim.objectives import build_objective
-from partitions import PartitionReport
 from tests.benchmarks.conftest import DEMO
 
 CELL = replace(DEMO, training=replace(DEMO.training, batch_size=64), validation_share=0.25)
@@ -53,16 +52,16 @@ def run(cell: RunConfig, folder: Path) -> RunResult:
     return run_cell(cell, RunOptions(results_dir=folder, device="cpu"), lambda _: None)
 
 
-def clients_of(cell: RunConfig) -> tuple[list[Client], PartitionReport]:
+def clients_of(cell: RunConfig) -> list[Client]:
     settings = RunOptions(device="cpu")
-    return build_clients(cell, load_inputs(cell, settings), settings)
+    return build_clients(cell, load_inputs(cell, settings), settings)[0]
 
 
 def check_answers(folder: Path, record: RunResult, rounds: list[int]) -> dict[tuple[int, str], Predictions]:
     """Check the rounds of the kept answers, and that each round's recorded scores follow exactly."""
     of = task(record.cell.task)
     objective = build_objective(of.objective, of.classes)
-    clients, _ = clients_of(record.cell)
+    clients = clients_of(record.cell)
     kept = read_predictions(folder, record)
     assert kept.keys() == {(client.id, name) for client in clients for name in client.evaluation}
     for (client, name), part in kept.items():
@@ -144,7 +143,7 @@ def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values):
 @pytest.mark.parametrize("name", ["tags", "official labels"])
 def test_trials_are_scored_on_the_validation_set_and_see_no_test(name):
     cell = replace(CELL, **CASES[name])
-    table, tuning = (clients_of(each)[0] for each in (cell, replace(cell, holdout="validation")))
+    table, tuning = (clients_of(each) for each in (cell, replace(cell, holdout="validation")))
     for client, trial in zip(table, tuning, strict=True):
         assert client.train.indices.tolist() == trial.train.indices.tolist()
         assert list(trial.evaluation) == ["test"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.tasks import Task
+from benchmarks.tasks import DataSource, Task, TaskData, task
 from benchmarks.tasks.glue import GLUE
 
 # Texts with marks that a reader could mistake for a quote, a blank to strip or the end of a line.
@@ -93,3 +93,8 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode("utf-8", "surrogateescape"))
     return folder
+
+
+def load(task_id: str, folder: Path | None = None, lenient: bool = False, extracts: Path | None = None) -> TaskData:
+    """A task's data from a folder, or from the hub."""
+    return task(task_id).load(DataSource(folder, lenient, extracts))

@@ -8,8 +8,8 @@ import datasets
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tasks import DataSource, corpora, task
-from tests.tasks.samples import write
+from benchmarks.tasks import DataSource, corpora
+from tests.tasks.samples import load, write
 
 WIKITEXT = (
     "\n = One = \n\n The first . \n = x = \n = 1 = \n\n = = Section = = \n\n Goes  on . \n \n = Two = \n\n Ends . \n"
@@ -18,13 +18,9 @@ ONE = "= One =\nThe first .\n= x =\n= 1 =\n= = Section = =\nGoes on ."
 TWO = "= Two =\nEnds ."
 
 
-def load(folder, of="corpus-biology", lenient=False, extracts=None):
-    return task(of).load(DataSource(folder, lenient, extracts))
-
-
 def read(folder, content, of="corpus-biology", name="corpora/biology.txt"):
     """A task's data from a folder with one file."""
-    return load(write(folder, {name: content}), of)
+    return load(of, write(folder, {name: content}))
 
 
 def texts(examples):
@@ -60,14 +56,10 @@ def test_sentences_are_separate_passages(tmp_path):
     assert texts(read(tmp_path, content, "corpus-biology-sentences").pool) == [*sentences, "(Fig.", "1) shows it."]
 
 
-@pytest.fixture
-def download(tmp_path):
+def test_an_article_goes_from_its_title_to_the_next_one(tmp_path):
     contents = {"train": WIKITEXT, "valid": " = V = \n\n v \n", "test": " = T = \n\n t \n"}
-    return write(tmp_path, {f"wikitext-103-raw/wiki.{split}.raw": content for split, content in contents.items()})
-
-
-def test_an_article_goes_from_its_title_to_the_next_one(download):
-    data = load(download, "wikitext")
+    write(tmp_path, {f"wikitext-103-raw/wiki.{split}.raw": content for split, content in contents.items()})
+    data = load("wikitext", tmp_path)
     assert texts(data.pool) == [ONE, TWO]
     central = {name: texts(examples) for name, examples in data.central.items()}
     assert central == {"test": ["= T =\nt"], "validation": ["= V =\nv"]}
@@ -99,7 +91,7 @@ def test_papers_of_the_field_are_passages_and_are_read_once(release, tmp_path, m
     folder = tmp_path / "extracts"
     bodies = ["Title 1. Abstract 1 goes on", "Title 2. Abstract 2 goes on", "Why? Abstract 5 goes on"]
     for _ in range(2):
-        data = load(tmp_path / "data", extracts=folder)
+        data = load("corpus-biology", tmp_path / "data", extracts=folder)
         assert texts(data.pool) == bodies
         assert data.notes == ("papers without an abstract, left out: 1",)
         assert data.origin == "folder: s2orc, 2 files, field Biology"
@@ -108,19 +100,19 @@ def test_papers_of_the_field_are_passages_and_are_read_once(release, tmp_path, m
     before = data.digest
     (file,) = folder.glob("*.arrow")
     file.write_bytes(file.read_bytes().replace(b"Title 1", b"Title 9"))
-    assert load(tmp_path / "data", extracts=folder).digest == before  # damaged: it is read again
+    assert load("corpus-biology", tmp_path / "data", extracts=folder).digest == before  # damaged: it is read again
     (release / "metadata_10.jsonl").write_text(paper(8))
-    assert texts(load(tmp_path / "data", extracts=folder).pool)[-1] == "Title 8. Abstract 8 goes on"
+    assert texts(load("corpus-biology", tmp_path / "data", extracts=folder).pool)[-1] == "Title 8. Abstract 8 goes on"
     with pytest.raises(UserError, match=r"passages cannot be stored there .* RESULTS_DIR"):
-        load(tmp_path / "data", extracts=file / "extracts")
+        load("corpus-biology", tmp_path / "data", extracts=file / "extracts")
     with pytest.raises(UserError, match="computer science: expected passages, found none"):
-        load(tmp_path / "data", "corpus-computer-science")
+        load("corpus-computer-science", tmp_path / "data")
 
 
 @pytest.mark.parametrize("limit", [2, 3])
 def test_the_limit_holds_and_is_noted(release, tmp_path, monkeypatch, limit):
     monkeypatch.setattr(corpora, "LIMIT", limit)
-    data = load(tmp_path / "data")
+    data = load("corpus-biology", tmp_path / "data")
     assert len(data.pool) == limit
     assert ("the first 2 passages alone" in data.notes) == (limit == 2)
 
@@ -134,9 +126,9 @@ def test_invalid_papers_are_refused_with_their_line(release, tmp_path):
     }
     (release / "metadata_10.jsonl").write_text("\n".join([paper(1), *faults, paper(2)]))
     with pytest.raises(UserError, match=r"metadata_10\.jsonl:2: .*Invalid JSON.*--lenient"):
-        load(tmp_path / "data")
+        load("corpus-biology", tmp_path / "data")
     for _ in range(2):  # the second time from the file that was written
-        data = load(tmp_path / "data", lenient=True, extracts=tmp_path / "extracts")
+        data = load("corpus-biology", tmp_path / "data", lenient=True, extracts=tmp_path / "extracts")
         assert [row.line for row in data.skipped] == [2, 3, 4, 5]
         assert all(fault in row.reason for row, fault in zip(data.skipped, faults.values(), strict=True))
         assert (data.skipped[0].file, len(data.pool)) == ("full/metadata/metadata_10.jsonl", 4)

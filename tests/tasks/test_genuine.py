@@ -11,7 +11,7 @@ from benchmarks.running.counts import stand_ins
 from benchmarks.running.federation import stand_in_of
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import task
-from benchmarks.tasks.base import DataSource, TaskData, TextExamples, by_sizes
+from benchmarks.tasks.base import BySizes, DataSource, TaskData, TextExamples
 
 
 def data_of(pool: int, **central: int) -> TaskData:
@@ -22,7 +22,7 @@ def data_of(pool: int, **central: int) -> TaskData:
 
 
 def test_sizes_are_those_of_all_sets():
-    is_genuine = by_sizes({"pool": 100, "test": 10}, {"pool": 50}, tolerance=0.05)
+    is_genuine = BySizes(({"pool": 100, "test": 10}, {"pool": 50}), tolerance=0.05)
     assert is_genuine(data_of(96, test=10))
     assert is_genuine(data_of(50))
     for other in (data_of(94, test=10), data_of(100), data_of(100, test=12), data_of(50, test=10)):

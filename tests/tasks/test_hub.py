@@ -4,13 +4,9 @@ import datasets
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tasks import DataSource, sources, task
+from benchmarks.tasks import sources, task
 from benchmarks.tasks.glue import FINE_TUNED, REPOSITORY, REVISION
-from tests.tasks.samples import GLUES, files_of, glue_id, glue_rows, write
-
-
-def load(task_id, folder=None, lenient=False):
-    return task(task_id).load(DataSource(folder, lenient))
+from tests.tasks.samples import GLUES, files_of, glue_id, glue_rows, load, write
 
 
 def clone(folder, dataset):
