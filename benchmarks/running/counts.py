@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.dry_run.cache import kept
+from benchmarks.encoders.backbones import KNOWN, TRAINED
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.files import find_files
 from benchmarks.errors import UserError
@@ -92,7 +93,8 @@ def _key(cell: RunConfig, settings: RunOptions) -> str:
     files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
     if not files and (packed_texts or cell.source != "generated"):
         return ""
-    if packed_texts:
+    known = KNOWN.get(cell.backbone)
+    if packed_texts and (known is None or known.bpe != TRAINED):  # otherwise the tokenizer is trained on Wikipedia
         files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
     seed = cell.seed if cell.data_seed is None else cell.data_seed
     split = (cell.clients, cell.partition, seed, cell.test_share, cell.holdout, cell.validation_share, cell.grouped)
