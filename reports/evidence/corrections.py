@@ -6,7 +6,7 @@ the clients' answers on their validation examples, but no test example.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -129,11 +129,6 @@ def corrected(record: RunResult, correction: str) -> RunResult | None:
     scores that labels suffice for, and those of OF_ANSWERS. It keeps no answers.
     """
     return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
-
-
-def all_corrected(records: Iterable[RunResult], correction: str) -> tuple[RunResult, ...]:
-    """The corrected records, without records whose answers cannot be corrected."""
-    return tuple(each for record in records if (each := corrected(record, correction)) is not None)
 
 
 def _once(record: RunResult, name: str, compute: Callable[[], T]) -> T:

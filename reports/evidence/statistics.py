@@ -98,8 +98,3 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """The interval; None below three seeds, as its width is not informative."""
         return self.interval if self.n >= FEWEST_SEEDS else None
-
-
-def exact(value: float, note: str = "") -> Estimate:
-    """A published number, without noise."""
-    return Estimate(value, (value, value), note=note)

@@ -12,8 +12,8 @@ from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark_ids
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
-from reports.claims.decisive import Deciding
 from reports.claims.hypothesis import State
+from reports.claims.judge import Deciding
 from reports.claims.wording import numbers, short_reason
 from reports.evidence.paired import rule_for
 from reports.evidence.scores import PROTOCOL
