@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.claims import At
-from benchmarks.experiment import Benchmark, Row
+from benchmarks.experiment import Benchmark
 from benchmarks.publication import LEARNING
 from benchmarks.results import RunResult
 from benchmarks.sweeps.tuning import Search
@@ -18,13 +18,11 @@ from reports.pages.text import data_notes
 
 ACC = "test/accuracy"
 RecordOf = Callable[..., RunResult]
-REFERENCES = ("central", "linear", "overall-majority")
 
 
 @pytest.fixture(scope="module")
-def table(table3: Benchmark) -> Benchmark:
-    rows = tuple(Row(name, name, {"algorithm": name.replace("-", "_")}, printed=False) for name in REFERENCES)
-    return replace(table3, rows=(*table3.rows, *rows), columns=tuple(c for c in table3.columns if c.task == "qqp"))
+def table(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunResult]]]) -> Benchmark:
+    return opened(replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp")), [])[0]
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +30,10 @@ def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunResult]
     """Records of a reference row whose pooled accuracy is that, in percent, one a seed; its clients' mean is 99."""
     like = record_of("fedavg", "qqp", {ACC: 0.99})
 
-    def build(name: str, levels: Sequence[float | None], **changes: object) -> list[RunResult]:
-        row = next(row for row in table.rows if row.id == name)
+    def build(name: str, levels: Sequence[float | None]) -> list[RunResult]:
         made = []
         for seed, level in enumerate(levels):
-            cell = replace(table.cell(row, table.columns[0], table.scale("lite"), seed), **changes)  # type: ignore[arg-type]
+            cell = table.cell(table.row(name), table.columns[0], table.scale("lite"), seed)
             pooled = {"test": {"accuracy": None if level is None else level / 100}}
             rounds = (replace(like.rounds[1], pooled_scores=pooled),)
             identity = cell.cell_id({key: entry["digest"] for key, entry in like.inputs.items()})
@@ -82,20 +79,17 @@ def test_what_is_not_known_is_no_judgement(table, runs, record_of):
 
 
 def test_nothing_is_judged_before_the_reference_rows_are_tuned(table, runs, tmp_path):
-    records = [
-        *runs("central", [80.0, 81.0, 82.0]),
-        *runs("linear", [70.0, 71.0, 70.5]),
-        *runs("overall-majority", [50.0] * 3),
-    ]
+    records = [*runs("central", [80.0, 81.0, 82.0]), *runs("linear", [70.0, 71.0, 70.5])]
+    records += runs("overall-majority", [50.0] * 3)
     path = tmp_path / "chosen.json"
     search = Search({"central": {"training.learning_rate": (1e-4,)}}, chosen=path)
     lite = replace(table.scale("lite"), search=search)
     asked = replace(table, scales=tuple(lite if scale.id == "lite" else scale for scale in table.scales))
     request = request_for(asked, lite, records)
-    note = "QQP: run before settings were chosen by the scale's search: central."
+    note = "QQP: run before settings were chosen by the scale's search: Central training."
     assert gates(request)["qqp"] == Gate(NOT_TUNED)
     assert note in list(data_notes(request))
-    values = table.cell(next(row for row in table.rows if row.id == "central"), table.columns[0], lite, 0).training
+    values = table.cell(table.row("central"), table.columns[0], lite, 0).training
     best = {"values": {"training.learning_rate": values.learning_rate}}
     path.write_text(json.dumps({"tunings": [{"task": "qqp", "method": "central", "best": best}]}), encoding="utf-8")
     assert gates(request)["qqp"] == Gate()
