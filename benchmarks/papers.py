@@ -18,8 +18,7 @@ from reports.audit.sources import PaperFacts
 from reports.audit.statements import Finding, findings
 from reports.claims import wording
 from reports.claims.cells import Runs
-from reports.claims.decisive import Deciding
-from reports.claims.judge import Judgement, judge, measured_word
+from reports.claims.judge import Deciding, Judgement, judge, measured_word
 from reports.evidence.inference import CONFIDENCE
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import PAPER, request_for

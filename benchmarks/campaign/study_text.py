@@ -10,8 +10,7 @@ from benchmarks.claims import At, Study
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
-from reports.claims.decisive import Deciding
-from reports.claims.judge import measured_word
+from reports.claims.judge import Deciding, measured_word
 from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.inference import average_of, resampled
 from reports.evidence.paired import Pairs, difference, resplit_ratio, rule_for

@@ -13,7 +13,7 @@ from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
 from benchmarks.run_config import RunConfig
 from reports import ReportError
-from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
+from reports.evidence.gate import Gate, failed, gate_of, home
 from reports.evidence.records import Index, is_partial, newest_by_place, paired, select
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost, measured_cost
@@ -189,7 +189,7 @@ class Runs:
         benchmark, column = self.tables.benchmark(judging), self.tables.column(judging, task)
         own = (row.yardstick for row in benchmark.rows if row.yardstick and row.yardstick.row == judging.row)
         if column is None:
-            return OPEN
+            return Gate()
         return gate_of(benchmark, column, self._scale(judging) or self.scale, self._index, next(own, None))
 
     def untuned(self, rows: Iterable[At], task: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from benchmarks.claims import At, CostBound, Sends
 from benchmarks.costs.networks import TYPICAL
 from benchmarks.dry_run import shapes
-from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.run_config import JSON
 from fedsim.files import read_json
 from reports.claims.cells import Pair, Runs, Tables, once
@@ -126,37 +125,32 @@ class RowCosts:
 
     def _flops(self, at: At, task: str) -> float | None:
         """Of one client's training on a text, with the paper's own encoder; of central training the server's."""
-        costed = self._costed(at, task)
-        if costed is None:
+        request = self._request(at, task)
+        if request is None:
             return None
-        table, row, column = costed
-        work = shapes.derive_work(table.cell(row, column, table.scale(PAPER), 0))
+        table = request.benchmark
+        work = shapes.derive_work(table.cell(request.rows[0], table.columns[0], request.scale, 0))
         return None if work is None else work.client or work.server
 
     def _by_shapes(self, at: At) -> str:
         return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
 
-    def _costed(self, at: At, task: str) -> tuple[Benchmark, Row, Column] | None:
-        """The runs that determine a row's cost at the paper's scale: its own, or earlier ones with its encoder."""
-        table, column = self.tables.benchmark(at), self.tables.column(at, task)
-        if column is None or PAPER not in {scale.id for scale in table.scales}:
-            return None
-        if table.stage is None:
-            return table, self.tables.row(at), column
-        scale, (earlier_at, earlier_task) = table.scale(PAPER), self.tables.costed(at, task)
-        earlier = self.tables.benchmark(earlier_at)
-        at_paper = replace(earlier.scale(PAPER), backbone=scale.backbone, depth=scale.depth)
-        scales = tuple(at_paper if each.id == PAPER else each for each in earlier.scales)
-        column = self.tables.column(earlier_at, earlier_task)
-        return None if column is None else (replace(earlier, scales=scales), self.tables.row(earlier_at), column)
-
     def _request(self, at: At, task: str) -> Request | None:
-        """A request for the run that determines a row's cost at the paper's scale, with only its row."""
-        costed = self._costed(at, task)
-        if costed is None:
+        """A request for the run that determines a row's cost at the paper's scale: its own, or an earlier one.
+
+        The earlier one is taken with the row's encoder. The request has only that row and task.
+        """
+        own = self.tables.benchmark(at)
+        if self.tables.column(at, task) is None or PAPER not in {scale.id for scale in own.scales}:
             return None
-        table, row, column = costed
-        return request_for(replace(table, columns=(column,)), table.scale(PAPER), (), [row])
+        costed, costed_task = self.tables.costed(at, task)
+        column = self.tables.column(costed, costed_task)
+        if column is None:
+            return None
+        table = replace(self.tables.benchmark(costed), columns=(column,))
+        scale = replace(table.scale(PAPER), backbone=own.scale(PAPER).backbone, depth=own.scale(PAPER).depth)
+        table = replace(table, scales=tuple(scale if each.id == PAPER else each for each in table.scales))
+        return request_for(table, scale, (), [self.tables.row(costed)])
 
     @once
     def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:

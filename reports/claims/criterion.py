@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import count
 from typing import Any, Literal
 
@@ -44,6 +45,11 @@ class Evidence(Estimate):
 def evidence(given: Estimate | None, **changes: Any) -> Evidence:
     """An estimate as evidence, with other values for some of its fields."""
     return Evidence(**{**vars(given or Estimate(None)), **changes})
+
+
+def exact(value: Decimal | float, note: str = "") -> Evidence:
+    """A published number, without noise."""
+    return Evidence(float(value), (float(value), float(value)), note=note)
 
 
 def derived(value: float, n: int, note: str = "") -> Evidence:

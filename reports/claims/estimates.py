@@ -12,8 +12,8 @@ from benchmarks.results import RunResult
 from reports.claims.cells import Runs
 from reports.claims.criterion import Evidence, evidence, median_evidence
 from reports.claims.hypothesis import is_majority
-from reports.evidence.inference import average_of, average_together, is_flat, resampled, scaled, with_sampling
-from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio, rule_for
+from reports.evidence.inference import average_of, average_together, is_flat, on_test_sets, resampled, scaled
+from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio, rule_for, unpaired_error
 from reports.evidence.records import PAPER
 from reports.evidence.scores import best_by_seed, known, round_scores, scores_of
 from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
@@ -27,7 +27,7 @@ MEANS_NOTHING = "vacuous target: with another encoder all methods reach some lev
 # ---- differences -------------------------------------------------------------------------------------------------
 
 
-def relative_difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
+def relative_difference(pairs: Pairs, score: str, at: str) -> Estimate:
     """The mean advantage of each pair's first record, in percent of the second ones' mean, which is taken as exact."""
     others = scores_of([second for _, second in pairs], score)
     estimate, values = difference(pairs, score, at), known(others.at(rule_for(at, pairs)))
@@ -82,13 +82,7 @@ def unpaired_p(pairs: Pairs, score: str) -> str:
     return f"p = {number(p, places=4)}: Welch's t = {number(t)} with {number(freedom)} degrees of freedom"
 
 
-def unpaired_error(records: Sequence[RunResult], score: str) -> float | None:
-    """The sampling error of a difference to another score on the same test sets, as if these were independent."""
-    scores = scores_of(records, score)
-    return None if scores.error is None or None in scores.errors else scores.error * 2**0.5
-
-
-def mean_difference(of_rows: Sequence[Pairs], score: str, at: str = "chosen") -> Estimate | None:
+def mean_difference(of_rows: Sequence[Pairs], score: str, at: str) -> Estimate | None:
     """The average advantage of several rows over one rival, over the seeds that all of them have.
 
     Redrawn splits are averaged seed by seed. If seeds share their test set, errors are added as if fully correlated,
@@ -283,10 +277,9 @@ def above(runs: Sequence[RunResult], limits: Sequence[int], wanted: Goal, score:
         best = measured.best(round_scores(run, score)[:limit])
         values.append(None if best is None else measured.shown(measured.gain(best, target)))
         when.append(attempt(run, score, target).when)
-    note, ratio = f"{_once(when)}; {wanted.text}", resplit_ratio(runs)
-    if ratio:
-        return resampled(values, ratio, note, floor=unpaired_error(runs, score))
-    return with_sampling(resampled(values, 0.0, note, floor=0.0), unpaired_error(runs, score))
+    scores = scores_of(runs, score)  # the target is a score on the same test sets
+    error = unpaired_error(scores, scores)
+    return on_test_sets(values, resplit_ratio(runs), error, f"{_once(when)}; {wanted.text}")
 
 
 def _ratio(pairs: Pairs) -> float:

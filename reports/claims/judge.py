@@ -11,7 +11,6 @@ from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
-from reports.claims.decisive import Deciding
 from reports.claims.hypothesis import State, Verdict, decide
 from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
@@ -218,6 +217,25 @@ class Judgement:
             shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
             earlier = f"earlier runs, exploratory: {shown}"
         return "; ".join(filter(None, (wording.why(self.measured), judged_on, more, earlier)))
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """The comparisons that decide a claim, and the runs that they compare.
+
+    missing: the finished runs, such as "21 of 36", while some are missing; "" if all are finished.
+    """
+
+    relations: Sequence[Relation]
+    runs: Runs
+    missing: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all comparisons; without a number until every run is finished."""
+        runs = replace(self.runs, records=()) if self.missing else self.runs
+        verdict = decide(hypotheses_of(self.relations, MeasuredNumbers(runs, {})))
+        return replace(verdict, missing=self.missing)
 
 
 def judge_published(

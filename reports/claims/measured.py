@@ -30,7 +30,7 @@ from reports.evidence.published import Numbers
 from reports.evidence.records import machine
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
-from reports.evidence.traffic import bytes_until
+from reports.evidence.traffic import sent_by_round
 from reports.pages.text import number
 
 ACCURACY = "test/accuracy"
@@ -201,7 +201,7 @@ class MeasuredNumbers(RowCosts):
         if relation.below_bytes is None:
             return rounds
         limit = self._byte_limit(relation, relation.below_bytes, task)
-        return sum(bytes_until(record, count, self._directions(at)) < limit for count in range(1, rounds + 1))
+        return sum(size < limit for size in sent_by_round(record, self._directions(at))[1 : rounds + 1])
 
     def _byte_limit(self, relation: Reaches, limit: float, task: str) -> float:
         """The paper's limit at its scale; elsewhere the same share of a round of the first baseline."""

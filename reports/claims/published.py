@@ -9,16 +9,11 @@ from decimal import Decimal
 from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, CostBound, PublishedColumn, Reaches, Sends
 from benchmarks.measures import metric
 from reports.claims.cells import Pair, Tables
-from reports.claims.criterion import Evidence, evidence
+from reports.claims.criterion import Evidence, exact
 from reports.evidence.published import AVERAGE, PARAMETERS, Numbers, Place
-from reports.evidence.statistics import exact
 from reports.pages.text import number
 
 FROM_PROSE = "derived from prose"
-
-
-def _exact(value: Decimal | float, note: str = "") -> Evidence:
-    return evidence(exact(float(value), note=note))
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class PublishedNumbers:
         if score is None or other is None:
             return None
         value = metric(pair.score).sign * (100 * (score / other - 1) if relative else score - other)
-        return self._marked(_exact(value), rows, pair.task, pair.score)
+        return self._marked(exact(value), rows, pair.task, pair.score)
 
     def identities(self, pair: Pair) -> tuple[str, ...]:
         """No runs: a number that two tables publish is two numbers."""
@@ -80,12 +75,12 @@ class PublishedNumbers:
             margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (average - other))
         means = {place: sum(values, Decimal(0)) / len(values) for place, values in margins.items()}
         parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
-        return _exact(sum(means.values()) / len(means), ", ".join(parts))
+        return exact(sum(means.values()) / len(means), ", ".join(parts))
 
     def _p_value(self, pair: Pair, table: str) -> Evidence | None:
         place = table, pair.row.published or pair.row.row, pair.task, P_VALUE
         p = self._numbers(pair.row).values.get(place)
-        return None if p is None else _exact(p, f"printed {p}")
+        return None if p is None else exact(p, f"printed {p}")
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Evidence | None:
         """By the published cost if bytes are limited, else by the published score. Rounds are in curves only."""
@@ -97,13 +92,13 @@ class PublishedNumbers:
             if cost is None:
                 return None
             limit = Decimal(str(relation.below_bytes)) / self.tables.benchmark(row).paper.gigabyte
-            return _exact(limit - cost, f"{cost} of {limit.normalize():f} GB")
+            return exact(limit - cost, f"{cost} of {limit.normalize():f} GB")
         score = self._score(row, task, relation.target.score)
         if score is None:
             return None
         above = metric(relation.target.score).sign * (score - percent)
         note = f"target {percent.normalize():f}"
-        return self._marked(_exact(above, note), (row,), task, relation.target.score)
+        return self._marked(exact(above, note), (row,), task, relation.target.score)
 
     def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Two costs compared; of whole runs by the paper's equations with its published parameters."""
@@ -113,7 +108,7 @@ class PublishedNumbers:
         row, other = (self._cost(relation.costs, at) for at in rows)
         if row is None or other is None:
             return None
-        return _exact(relation.compare(row, other), f"{row} of {other}" if relation.share else "")
+        return exact(relation.compare(row, other), f"{row} of {other}" if relation.share else "")
 
     def _by_equations(self, relation: CostBound, rows: tuple[At, At]) -> Evidence | None:
         table, numbers = self.tables.benchmark(rows[0]), self._numbers(rows[0])
@@ -123,16 +118,16 @@ class PublishedNumbers:
             return None
         terms, gigabyte = numbers.terms(table.place), table.paper.gigabyte
         quotient = relation.compare(row.cost_gb(terms, gigabyte), other.cost_gb(terms, gigabyte))
-        return _exact(quotient, f"equations {other.equation} and {row.equation} with the printed parameters")
+        return exact(quotient, f"equations {other.equation} and {row.equation} with the printed parameters")
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
         """GB in the given number of rounds."""
         size = self._cost(relation.sizes, row)
-        return None if size is None else _exact(relation.rounds * size, f"{relation.rounds} × {size} GB")
+        return None if size is None else exact(relation.rounds * size, f"{relation.rounds} × {size} GB")
 
     def level(self, relation: AtMost, row: At, task: str) -> Evidence | None:
         score = self._score(row, task, relation.score)
-        return None if score is None else self._marked(_exact(score), (row,), task, relation.score)
+        return None if score is None else self._marked(exact(score), (row,), task, relation.score)
 
     def gap(self, pair: Pair) -> Evidence | None:
         """The largest difference over all scores."""

@@ -18,7 +18,7 @@ _SAME = 1e-9
 Curves = Mapping[str, np.ndarray]  # method -> the scores of its seeds at each budget, [seeds, budgets]
 
 
-def spent(record: RunResult, find: Find, directions: Sequence[str] = ("up",)) -> list[float] | None:
+def spent(record: RunResult, find: Find, directions: Sequence[str]) -> list[float] | None:
     """Payload bytes of one client after each round, a mean over clients, with all earlier runs.
 
     None if the record of an earlier run is missing.
@@ -31,7 +31,7 @@ def spent(record: RunResult, find: Find, directions: Sequence[str] = ("up",)) ->
 
 
 def score_within(
-    record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str] = ("up",), chosen: bool = False
+    record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str], chosen: bool = False
 ) -> float | None:
     """The mean of up to the last three rounds within a client's bytes, in the metric's unit; None without a round.
 

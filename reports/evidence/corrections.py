@@ -6,11 +6,12 @@ the clients' answers on their validation examples, but no test example.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from scipy.special import log_softmax, softmax
 
 from benchmarks.measures import metric
 from benchmarks.predictions import Predictions, predictions_file, read_predictions
@@ -91,20 +92,15 @@ def log_ratios(counts: np.ndarray) -> np.ndarray:
 
 def nll(answers: Answers) -> float:
     """The mean negative log-likelihood of the true labels, in nats."""
-    return float(-np.mean(_log_shares(answers.logits)[np.arange(len(answers.gold)), answers.gold]))
+    return float(-np.mean(log_softmax(answers.logits, axis=1)[np.arange(len(answers.gold)), answers.gold]))
 
 
 def ece(answers: Answers) -> float:
     """The expected calibration error: the mean distance of confidence and accuracy, in BINS bins of confidence."""
-    shares = np.exp(_log_shares(answers.logits))
+    shares = softmax(answers.logits, axis=1)
     confidence, right = shares.max(axis=1), shares.argmax(axis=1) == answers.gold
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     return float(np.abs(np.bincount(bins, confidence - right)).sum() / len(right))
-
-
-def _log_shares(logits: np.ndarray) -> np.ndarray:
-    above = logits - logits.max(axis=1, keepdims=True)
-    return np.asarray(above - np.log(np.exp(above).sum(axis=1, keepdims=True)))
 
 
 # Scores from logits and labels.
@@ -129,11 +125,6 @@ def corrected(record: RunResult, correction: str) -> RunResult | None:
     scores that labels suffice for, and those of OF_ANSWERS. It keeps no answers.
     """
     return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
-
-
-def all_corrected(records: Iterable[RunResult], correction: str) -> tuple[RunResult, ...]:
-    """The corrected records, without records whose answers cannot be corrected."""
-    return tuple(each for record in records if (each := corrected(record, correction)) is not None)
 
 
 def _once(record: RunResult, name: str, compute: Callable[[], T]) -> T:

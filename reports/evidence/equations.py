@@ -11,14 +11,9 @@ from benchmarks.costs import ClosedForm, ModelSizes, Terms
 from benchmarks.experiment import Row
 from reports.evidence.published import Numbers, read_published
 from reports.evidence.records import Request
-from reports.evidence.traffic import Cost, derived_cost, derived_sizes, gains_over, measured_cost
+from reports.evidence.traffic import Cost, derived_cost, measured_cost
 
 _WHOLE_MODEL = "pooled"  # the head of the whole model, SizeOf(BERT)
-
-
-def numbers_of(request: Request) -> Numbers:
-    """The numbers in the benchmark's published file."""
-    return Numbers.of(read_published(request.benchmark.published_csv))
 
 
 @dataclass(frozen=True)
@@ -54,15 +49,20 @@ class Costs:
         return self.request.rows_named("baselines")
 
     @cached_property
+    def numbers(self) -> Numbers:
+        """The numbers in the benchmark's published file."""
+        return Numbers.of(read_published(self.request.benchmark.published_csv))
+
+    @cached_property
     def terms(self) -> Terms:
-        return numbers_of(self.request).terms(self.request.benchmark.place)
+        return self.numbers.terms(self.request.benchmark.place)
 
     @cached_property
     def sizes(self) -> dict[str, ModelSizes]:
         """Head -> sizes of the paper's encoder under it."""
         rows = (*self.request.benchmark.rows, self.baselines[0].changed({"head": _WHOLE_MODEL}))
-        sizes = {row.head: derived_sizes(self.request, row, int(self.terms.n_s)) for row in rows}
-        return {head: size for head, size in sizes.items() if size is not None}
+        plans = {row.head: self.request.plan(row, texts=int(self.terms.n_s)) for row in rows}
+        return {head: plan.sizes for head, plan in plans.items() if plan}
 
     def term_bytes(self, head: str) -> dict[str, int]:
         """A SizeOf term of the equations -> its bytes on the encoder's shapes, under a head."""
@@ -81,15 +81,18 @@ class Costs:
     @cached_property
     def measured(self) -> dict[str, Cost]:
         """Measured costs of all rows, as gains need baselines that are not shown."""
-        benchmark, column = self.request.benchmark, self.request.columns[0]
+        of, benchmark, column = self.request, self.request.benchmark, self.request.columns[0]
         rows = benchmark.rows
-        of = self.request
         costs = {row.id: measured_cost(benchmark, column, of.records_of(row, column), of.find) for row in rows}
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     def gains(self, costs: Mapping[str, Cost]) -> dict[str, dict[str, float]]:
-        """Row id -> baseline's row id -> gain, of derived or of measured costs."""
-        return gains_over(costs, self.baselines)
+        """Row id -> baseline's row id -> its bytes over the row's in both directions, derived or measured."""
+        bases = {base.id: costs[base.id].total_bytes for base in self.baselines if base.id in costs}
+        return {
+            name: {base: size / cost.total_bytes for base, size in bases.items()} if cost.total_bytes else {}
+            for name, cost in costs.items()
+        }
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
@@ -98,7 +101,7 @@ class Costs:
         The printed SizeOf(W_s) applies to the printed rows. Other rows use their own head's size, or are left out if
         it is not derived.
         """
-        benchmark, numbers = self.request.benchmark, numbers_of(self.request)
+        benchmark, numbers = self.request.benchmark, self.numbers
         forms, gigabyte, place = benchmark.closed_forms, benchmark.paper.gigabyte, benchmark.place
 
         def cost_gb(row: Row) -> float:

@@ -28,23 +28,18 @@ Key = tuple[str, int]  # the data's digest, and a seed
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether a column's scores are evidence. why: the reason if they are not.
+    """Whether a column's scores are evidence. why: the reason if they are not; "" if they are.
 
-    is_known: whether the deciding rows have run. is_settled: whether it is shut after SETTLED or more seeds, or by a
-    leak.
+    is_settled: whether it is shut after SETTLED or more seeds, or by a leak.
     """
 
-    is_open: bool
     why: str = ""
-    is_known: bool = True
     is_settled: bool = False
 
     @property
     def is_shut(self) -> bool:
-        return self.is_known and not self.is_open
-
-
-OPEN = Gate(True)
+        """Whether they are known to be no evidence, and not only as runs are missing."""
+        return self.why not in ("", NOT_RUN, NOT_TUNED, NO_ERROR)
 
 
 def home(benchmark: Benchmark) -> Benchmark:
@@ -65,23 +60,23 @@ def gate_of(
     yardstick = yardstick or reference.yardstick
     # A split by group keeps equal first texts together, so nothing leaks.
     if column.leak and not benchmark.cell(benchmark.rows[0], column, scale, 0).grouped:
-        return Gate(False, f"its test examples {column.leak}", is_settled=True)
+        return Gate(f"its test examples {column.leak}", is_settled=True)
     judged = next((other for other in reference.columns if other.task == column.task), None)
     if (
         judged is None
         or not _has_references(benchmark, yardstick)
         or scale.id not in {other.id for other in reference.scales}
     ):
-        return Gate(False, NOT_RUN, is_known=False)
+        return Gate(NOT_RUN)
     records = {name: select(reference, scale, reference.row(name), judged, index).records for name in yardstick.rows}
     scored = {
         name: {(one.inputs["data"]["digest"], one.cell.seed): one for one in own if _holds(one, yardstick.evaluation)}
         for name, own in records.items()
     }
     if not all(scored.values()):
-        return Gate(False, NOT_RUN, is_known=False)
+        return Gate(NOT_RUN)
     if {row.id for row in reference.untuned(judged, scale)} & set(yardstick.rows):
-        return Gate(False, NOT_TUNED, is_known=False)
+        return Gate(NOT_TUNED)
     return _decided(yardstick, scored, _score(yardstick, judged))
 
 
@@ -90,10 +85,10 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]]
     for name, words in yardstick.rivals.items():
         shared = sorted(learner.keys() & scored[name].keys())
         if not shared:
-            return Gate(False, NOT_RUN, is_known=False)
+            return Gate(NOT_RUN)
         gap = lead([(learner[key], scored[name][key]) for key in shared], score)
         if gap.interval is None:
-            return Gate(False, NO_ERROR, is_known=False)
+            return Gate(NO_ERROR)
         if gap.interval[0] <= 0:
             ends = ", ".join(map(_signed, gap.interval))
             by = "" if gap.value is None else f" ({_signed(gap.value)} [{ends}])"
@@ -101,11 +96,11 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]]
             seeds.append(len(shared))
             states.append(gap.interval[1] < 0)
     if not failing:
-        return OPEN
+        return Gate()
     best = _mean_text(list(learner.values()), score)
     state = f"{SHOWN_NOT} ({yardstick.fails})" if any(states) else f"{UNKNOWN} {yardstick.learns}"
     why = f"{state}: {yardstick.name} {best}, {', '.join(failing)}, n = {min(seeds)}"
-    return Gate(False, why, is_settled=min(seeds) >= SETTLED)
+    return Gate(why, is_settled=min(seeds) >= SETTLED)
 
 
 def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str:

@@ -129,6 +129,18 @@ def with_sampling(found: Estimate, error: float | None) -> Estimate:
     return estimate(found.value, (*found.components, Component(error)), found.n, found.note)
 
 
+def on_test_sets(
+    values: Sequence[float | None], test_over_train: float, error: float | None, note: str = ""
+) -> Estimate:
+    """The mean of one value per seed, on test sets that seeds redraw, or on one that they share.
+
+    error: the sampling error of one seed's value; None if it is unknown.
+    """
+    if test_over_train:
+        return resampled(values, test_over_train, note, floor=error)
+    return with_sampling(resampled(values, 0.0, note, floor=0.0), error)
+
+
 def average_of(found: Sequence[Estimate], note: str = "") -> Estimate:
     """The mean of estimates on independent data, such as tasks: variances add.
 

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import IGNORED, predictions_file, read_predictions
 from benchmarks.results import POOLED, RunResult
-from reports.evidence.inference import is_flat, resampled, with_sampling
+from reports.evidence.inference import is_flat, on_test_sets, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
 from reports.evidence.scores import ENOUGH_ROUNDS, PROTOCOL, Scores, scores_of
 from reports.evidence.statistics import Estimate, root_mean_square
@@ -62,11 +62,10 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     sides = _answers(pairs, score, rule_for(at, pairs))
     if sides is not None and None not in values:
         return hierarchical(*sides, MEASURES[first.metric.name], factor=factor, is_common=_is_common(pairs, score))
-    error = _unpaired(first, second)
-    return with_sampling(resampled(values, 0.0, UNPAIRED, floor=0.0), error)
+    return on_test_sets(values, 0.0, unpaired_error(first, second), UNPAIRED)
 
 
-def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
+def is_distinguishable(pairs: Pairs, score: str, at: str) -> bool:
     """Whether the pairs' first records are better: the interval of `difference` lies above 0.
 
     The error lies between the seeds' spread and the unpaired error, so most cases need no bootstrap.
@@ -75,7 +74,7 @@ def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
     least = resampled(values, ratio, floor=0.0)
     if least.interval is None or least.interval[0] <= 0:
         return False
-    most = with_sampling(least, _unpaired(*_scores(pairs, score)))
+    most = with_sampling(least, unpaired_error(*_scores(pairs, score)))
     if most.interval is not None and most.interval[0] > 0:
         return True
     found = difference(pairs, score, at)
@@ -90,7 +89,7 @@ def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
     return [None if one is None or other is None else first.metric.gain(one, other) for one, other in both]
 
 
-def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
+def paired_error(pairs: Pairs, score: str, at: str) -> float | None:
     """The sampling error of one seed's difference, in the metric's unit: the `floor` of `resampled`.
 
     From kept answers; without them, as if both scores were on different examples. None if unknown.
@@ -99,7 +98,7 @@ def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
     rule = rule_for(at, pairs)
     sides = _answers(pairs, score, "last" if rule == "late" else rule)
     if sides is None:
-        return _unpaired(first, second)
+        return unpaired_error(first, second)
     measure, is_common = MEASURES[first.metric.name], _is_common(pairs, score)
     errors = [sampling_error(measure, *pair, is_common) for pair in zip(*sides, strict=True)]
     return first.metric.shown(root_mean_square(errors) or 0.0)
@@ -110,7 +109,7 @@ def _scores(pairs: Pairs, score: str) -> tuple[Scores, Scores]:
     return first, second
 
 
-def _unpaired(first: Scores, second: Scores) -> float | None:
+def unpaired_error(first: Scores, second: Scores) -> float | None:
     """The root of both squared errors; conservative, as both answer the same examples. None if one is unknown."""
     errors = [*first.errors, *second.errors]
     known = [error for error in errors if error is not None]
@@ -178,10 +177,7 @@ def level(records: Sequence[RunResult], score: str, at: str = "chosen") -> Estim
     found = scores_of(records, score)
     values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])
     error = found.error if None not in found.errors else None
-    if ratio:
-        estimate = resampled(values, ratio, floor=error)
-    else:
-        estimate = with_sampling(resampled(values, 0.0, floor=0.0), error)
+    estimate = on_test_sets(values, ratio, error)
     if estimate.interval is None:
         return estimate
     least, most = found.metric.limits

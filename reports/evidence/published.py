@@ -144,10 +144,6 @@ class Numbers:
             )
         return self.values[place]
 
-    def scores(self, table: str, row: str, column: str) -> dict[str, Decimal]:
-        found = {place[3]: value for place, value in self.values.items() if place[:3] == (table, row, column)}
-        return found or {"": self.at(table, row, column)}
-
     def terms(self, table: str) -> Terms:
         """The printed parameters of a table's equations, megabytes as bytes; ReportError if one is missing."""
 

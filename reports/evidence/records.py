@@ -11,7 +11,7 @@ from benchmarks.costs import WirePlan
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
-from reports.evidence.corrections import all_corrected
+from reports.evidence.corrections import corrected
 
 DEMO = "demo"  # the scale with generated data, which is no evidence about a paper
 PAPER = "paper"  # the scale with the paper's encoder, at which its absolute numbers apply
@@ -106,7 +106,8 @@ def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: 
     """
     if row.corrects:
         answered = select(benchmark, scale, benchmark.row(row.corrects), column, index)
-        return CellRecords(all_corrected(answered.records, row.correction))
+        found = (corrected(record, row.correction) for record in answered.records)
+        return CellRecords(tuple(record for record in found if record is not None))
     records = index.get(benchmark.cell(row, column, scale, 0).place_id)
     if not records:
         return CellRecords()

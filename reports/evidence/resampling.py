@@ -112,10 +112,6 @@ class Answered:
     outputs: tuple[np.ndarray, ...]
     gold: tuple[np.ndarray, ...]
 
-    @property
-    def smallest(self) -> int:
-        return min(map(len, self.gold))
-
 
 def _weights(answered: Answered, is_common: bool) -> list[np.ndarray]:
     """Resamples of each client's test set, or of the shared one."""
@@ -138,7 +134,7 @@ def sampling_error(measure: Measure, own: Answered, other: Answered, is_common: 
 
 
 def _one_example(answered: Answered, is_common: bool) -> float:
-    return 1 / (answered.smallest * (1 if is_common else len(answered.gold)))
+    return 1 / (min(map(len, answered.gold)) * (1 if is_common else len(answered.gold)))
 
 
 def hierarchical(

@@ -6,19 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from statistics import fmean
 
 from scipy.special import stdtr
 
 # Papers compute with decimal digits; binary floats would truncate 77.94 to 77.93.
 FEWEST_SEEDS = 3  # two seeds show little of the spread
 RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
-
-
-def mean(values: Sequence[float]) -> float:
-    """Arithmetic mean; ValueError without values."""
-    if not values:
-        raise ValueError("the mean of no values")
-    return math.fsum(values) / len(values)
+mean = fmean  # of an exact sum; ValueError without values
 
 
 def sample_sd(values: Sequence[float]) -> float | None:
@@ -98,8 +93,3 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """The interval; None below three seeds, as its width is not informative."""
         return self.interval if self.n >= FEWEST_SEEDS else None
-
-
-def exact(value: float, note: str = "") -> Estimate:
-    """A published number, without noise."""
-    return Estimate(value, (value, value), note=note)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from benchmarks.results import RunResult
 from reports.evidence.scores import round_reaching
-from reports.evidence.traffic import bytes_until, values_until
+from reports.evidence.traffic import sent_by_round, values_until
 
 Number = TypeVar("Number", int, Fraction)
 
@@ -37,7 +37,7 @@ def attempt(record: RunResult, score: str, target: float, directions: Sequence[s
     """A run's traffic until the target (as recorded), in these directions, for all clients together."""
     reached = round_reaching(record, score, target)
     rounds = len(record.rounds) if reached is None else reached
-    sent = values_until(record, rounds, directions), bytes_until(record, rounds, directions)
+    sent = values_until(record, rounds, directions), sent_by_round(record, directions)[rounds]
     return Attempt(rounds, *sent, reached is not None)
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import pandas as pd
 
-from benchmarks.costs import ModelSizes, Work
+from benchmarks.costs import Work
 from benchmarks.costs.networks import ACCOMPANYING, BATCHWISE, Turn
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row
@@ -22,18 +22,13 @@ from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 
 
-def sent_by_round(record: RunResult, directions: Sequence[str] = ("up",)) -> list[int]:
+def sent_by_round(record: RunResult, directions: Sequence[str]) -> list[int]:
     """Payload bytes of all clients before the first round and after each one, summed, without set-up."""
     sizes = (sum(getattr(entry, f"{way}_bytes") for way in directions) for entry in record.rounds)
     return list(accumulate(sizes, initial=0))
 
 
-def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
-    """Payload bytes of the first rounds of all clients, without set-up."""
-    return sent_by_round(record, directions)[rounds]
-
-
-def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
+def values_until(record: RunResult, rounds: int, directions: Sequence[str]) -> int:
     """Numbers sent in the first rounds, before the codec; without set-up."""
     return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
 
@@ -213,18 +208,3 @@ def derived_turns(request: Request, row: Row, texts: int | None = None) -> list[
         once = replace(turn, operations=turn.operations + work.features * each)
         rounds.append([turn if rounds else once] * clients)
     return rounds
-
-
-def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:
-    """The sizes of the paper's encoder with a row's head; None if they are not derived."""
-    plan = request.plan(row, texts=texts)
-    return plan.sizes if plan else None
-
-
-def gains_over(costs: Mapping[str, Cost], baselines: Iterable[Row]) -> dict[str, dict[str, float]]:
-    """Row id -> baseline's row id -> its bytes over the row's, for known costs, in both directions."""
-    bases = {base.id: costs[base.id].total_bytes for base in baselines if base.id in costs}
-    return {
-        name: {base: size / cost.total_bytes for base, size in bases.items()} if cost.total_bytes else {}
-        for name, cost in costs.items()
-    }

@@ -178,7 +178,7 @@ def _evidence_notes(request: Request) -> Iterator[str]:
     }.values():
         by_reason: dict[str, list[str]] = {}
         for task, gate in gates(request, yardstick).items():
-            by_reason.setdefault("" if gate.is_open else gate.why, []).append(names[task])
+            by_reason.setdefault(gate.why, []).append(names[task])
         for why, columns in sorted(by_reason.items(), key=lambda entry: bool(entry[0])):
             reason = why or f"there {yardstick.learns}"
             yield f"Orderings{yardstick.of} are {'no ' if why else ''}evidence on {', '.join(columns)}: {reason}."

@@ -145,7 +145,7 @@ class Gains(TableView):
     def finding(self) -> tuple[str, str] | None:
         """For the first page: the headline row against the part, on the mean of the tasks that are evidence."""
         checks = gates(self.request)
-        counted = [at for at in self.columns if at.task not in checks or checks[at.task].is_open]
+        counted = [at for at in self.columns if at.task not in checks or not checks[at.task].why]
         found = {at.name: self._over(self.headline, self.part, at) for at in counted}
         by_task = {name: each for name, each in found.items() if each is not None and each.interval is not None}
         if not by_task:

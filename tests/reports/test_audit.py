@@ -50,8 +50,6 @@ def checked(paper: str, *changes: Change) -> dict[str, Finding]:
         # Equality, inequality, order, tolerance, sums, intervals, whole numbers.
         ("fedbert", "period 50, fedavg, rte-central", False,
             ("Figure 9", "fedavg", "rte-central", "test/accuracy", "52.7"), True),
-        ("fedbfpt", "sum, uniform, corpus-biology", True,
-            ("Appendix Table 5", "uniform", "corpus-biology", "all/megabytes", "431.6"), False),
         ("fedsplitbert", "label sums, Table I", True, ("Table I", "client1", "cola", "share/label1", "90"), False),
         ("fedsplitbert", "chosen layer, qqp", True, ("Table IV", "c8", "qqp", "test/accuracy", "90.54"), False),
         # Texts that have to be equal, and rows that repeat others.

@@ -2,29 +2,19 @@
 
 import dataclasses
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.claims import At, Better
-from benchmarks.corrections import CORRECTIONS, PRIOR, STRENGTH, THRESHOLD
+from benchmarks.corrections import PRIOR
 from benchmarks.registry import benchmark
-from benchmarks.results import RunResult, read_folders
+from benchmarks.results import RunResult
 from reports import ReportError
-from reports.claims.cells import Runs
-from reports.claims.measured import MeasuredNumbers
-from reports.claims.relations import hypotheses_of
 from reports.evidence.corrections import Answers, corrected, ece, log_ratios, nll, strength, thresholds
 from reports.evidence.records import request_for
 from reports.evidence.scores import scores_of
-from reports.evidence.statistics import mean
-from reports.pages.text import NOTHING, not_run
+from tests.contract.project import committed_records
 
-RECORDS = Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records"
-POOLED = "pooled/matthews_correlation"
-TASKS = ("cola", "mrpc", "sst2", "qqp", "qnli")
 # Client 0 has trained on 7 zeros and 1 one, client 1 the other way round: with add-one, 8/10 and 2/10 against a half.
 RATIO = np.log([8 / 5, 2 / 5])
 RATIOS = np.array([RATIO, RATIO[::-1]])
@@ -81,15 +71,11 @@ def test_calibration_by_hand():
 
 
 @pytest.fixture(scope="module")
-def records() -> list[RunResult]:
-    return read_folders([RECORDS])
-
-
-@pytest.fixture(scope="module")
-def fedavg(records) -> RunResult:
+def fedavg() -> RunResult:
     table = benchmark("fedsplitbert-table3")
     column = next(column for column in table.columns if column.task == "mrpc")
-    return request_for(table, table.scale("lite"), records).records_of(table.row("fedavg"), column)[0]
+    request = request_for(table, table.scale("lite"), committed_records().values())
+    return request.records_of(table.row("fedavg"), column)[0]
 
 
 def test_uncorrected_answers_have_the_scores_that_the_run_recorded(fedavg):
@@ -105,49 +91,9 @@ def test_uncorrected_answers_have_the_scores_that_the_run_recorded(fedavg):
         scores_of([without], "test/pearson")
 
 
-def test_every_row_without_training_has_a_score_of_every_seed(records):
-    """On validation data, a chosen strength is at least as good as strength 1 and no correction."""
-    table = benchmark("fedsplitbert-table3")
-    request = request_for(table, table.scale("lite"), records)
-    for column in (column for column in request.columns if column.task in TASKS):
-        rows = map(table.row, ("fedavg", *(f"fedavg-{correction}" for correction in CORRECTIONS)))
-        seeds = [[record.cell.seed for record in request.records_of(row, column)] for row in rows]
-        assert all(each == seeds[0] for each in seeds)
-        for record in request.records_of(table.row("fedavg"), column):
-            held = {name: corrected(record, name) for name in ("as-answered", PRIOR, STRENGTH, THRESHOLD)}
-            levels = {name: each.by_round("validation/accuracy")[-1] for name, each in held.items() if each}
-            assert levels[STRENGTH] >= max(levels[PRIOR], levels["as-answered"])
-            assert levels[THRESHOLD] >= levels[STRENGTH]
-
-
-def test_rows_without_training_are_no_runs(records):
-    table = benchmark("fedsplitbert-table3")
-    shown = request_for(table, table.scale("lite"), records)
-    assert {row.correction for row in shown.rows} == {"", *CORRECTIONS}
-    assert shown.run[1] == len(table.rows) * len(table.columns)
-    stsb = next(column for column in table.columns if column.task == "stsb")  # scores, not labels
-    assert not_run(shown, table.row("fedavg-prior"), stsb) == NOTHING
-
-
 def test_without_the_file_of_answers_or_the_counts_of_labels_there_is_no_such_row(fedavg, tmp_path):
     assert corrected(dataclasses.replace(fedavg, folder=tmp_path), PRIOR) is None
     unknown = {**fedavg.partition, "obtained_counts": None}
     assert corrected(dataclasses.replace(fedavg, partition=unknown), PRIOR) is None
     fewer = tuple({**client, "train": client["train"] - 1} for client in fedavg.clients)
     assert corrected(dataclasses.replace(fedavg, clients=fewer), PRIOR) is None  # labels of one example are unknown
-
-
-def test_next_to_a_correlation_stand_accuracy_and_the_pooled_correlation(records):
-    """CoLA's Matthews within clients falls where the pooled one rises: clients differ in how common a label is."""
-    table, runs = benchmark("fedsplitbert-table3"), [record for record in records if record.cell.task == "cola"]
-    source = MeasuredNumbers(Runs.of_all({table.id: table}, table.scale("lite"), runs), {})
-    rows = (At(table.id, "fedsplitbert"),), (At(table.id, "fedavg"),)
-    ((one,),) = (each.comparisons for each in hypotheses_of([Better(*rows, tasks=("cola",))], source))
-    by_score = dict(re.findall(r"(Acc|Mcc \(pooled\)) ([+−][\d.]+)", one.evidence.note))
-    assert one.evidence.value < -2
-    assert (by_score.keys(), by_score["Mcc (pooled)"] > "+10") == ({"Acc", "Mcc (pooled)"}, True)
-    assert f"{one.evidence.in_mean.value:+.2f}" == by_score["Acc"]  # enters means over tasks
-    request = request_for(table, table.scale("lite"), runs)
-    column = next(column for column in table.columns if column.task == "cola")
-    pooled = [mean(scores_of(request.records_of(table.row(at.row), column), POOLED).at()) for (at,) in rows]
-    assert f"{pooled[0] - pooled[1]:+.2f}" == by_score["Mcc (pooled)"]

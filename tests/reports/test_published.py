@@ -1,12 +1,12 @@
-"""Published numbers: damaged files, derived values, printed digits, and the papers' averages."""
+"""Published numbers: damaged files, derived values and printed digits."""
 
 from decimal import Decimal
 
 import pytest
 
 from reports import ReportError
-from reports.evidence.published import by_place, read_published
-from reports.evidence.statistics import average, printed
+from reports.evidence.published import read_published
+from reports.evidence.statistics import printed
 
 HEADER = "table,row,column,score,value\n"
 
@@ -17,10 +17,7 @@ HEADER = "table,row,column,score,value\n"
         (None, "t.csv: expected the published values, found no such file"),
         ("", "t.csv:1: expected the header table,row,column,score,value"),
         ("# source\n" + HEADER, "t.csv:1: expected the header"),
-        (
-            HEADER + "T,a,x,test/f1,1\nT,a,x,test/acc,many\n",
-            "t.csv:3: expected table,row.*'T,a,x,test/acc,many'",
-        ),
+        (HEADER + "T,a,x,test/f1,1\nT,a,x,test/acc,many\n", "t.csv:3: expected table,row.*'T,a,x,test/acc,many'"),
         (HEADER + "T,a,x,test/f1,nan\n", "t.csv:2: .*number"),
         (HEADER + "T,a,x,1\n", "t.csv:2: .*'T,a,x,1'"),
         (HEADER + "T,a,x,,1\nT,a,x,,2\n", "t.csv:3: expected one value a place, found two of T,a,x,"),
@@ -71,16 +68,3 @@ def test_other_derivations_are_refused_with_their_line(derived, tmp_path):
 def test_decimals_follow_the_printed_digits(value, cut, rounded):
     assert str(printed(float(value), "truncate")) == str(printed(Decimal(value), "truncate")) == cut
     assert str(printed(float(value))) == rounded
-
-
-def test_the_rule_gives_all_five_printed_averages(table3):
-    published = by_place(read_published(table3.published_csv), "Table III")
-    values = {place: entry.value for place, entry in published.items()}
-    rows = [row for row in table3.rows if row.printed]
-    assert len(rows) == 5
-    for row in rows:
-        tasks = [printed(values[row.id, column.task, column.averaged]) for column in table3.columns]
-        assert average(tasks, table3.average) == printed(values[row.id, "average", ""]), row.id
-    # Rounding instead would print 72.26 for FedAvg: the rule matters.
-    fedavg = [printed(values["fedavg", column.task, column.averaged]) for column in table3.columns]
-    assert average(fedavg, "round") == Decimal("72.26")

@@ -1,6 +1,5 @@
 """A study's blocks: the worst client by hand, nothing before all runs are finished, and the label-prior study."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.campaign.protocol import campaign, study_of
-from benchmarks.campaign.studies import blocks_of
 from benchmarks.campaign.study_text import Evidence, client_accuracies, study_blocks
-from benchmarks.results import RunResult, read_folders
+from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
 
 ROOT = Path(__file__).parents[2]
@@ -67,22 +65,14 @@ def test_a_clients_accuracy_is_the_mean_of_the_rounds_that_count(record_of):
 # ---- the label-prior study -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def blocks() -> dict[str, str]:
-    return blocks_of(STUDY, read_folders(sorted(ROOT.glob("benchmarks/*/records"))))
-
-
-def test_its_line_in_the_protocol():
+def test_its_margin_and_seeds_are_those_of_the_protocol():
     text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
     (line,) = (line for line in text.splitlines() if line.startswith("| study |"))
-    _, _, what, tasks, seeds, steps, _ = (cell.strip() for cell in line.split("|"))
-    (relation,) = STUDY.primary.relations
-    assert f"within {relation.most:g} point," in what
+    (relation,), seeds = STUDY.primary.relations, STUDY.primary.seeds
+    assert f"within {relation.most:g} point," in line
     assert relation.by == -relation.most
-    names = {"CoLA": "cola", "MRPC": "mrpc", "SST-2": "sst2", "QQP": "qqp", "QNLI": "qnli"}
-    assert {names[name] for name in tasks.split(", ")} == set(STUDY.primary.seeds) == set(relation.tasks)
-    assert {f"{each[0]}–{each[-1]}" for each in STUDY.primary.seeds.values()} == {seeds}
-    assert tuple(map(int, re.findall(r"\d", steps))) == STUDY.primary.steps
+    assert set(relation.tasks) == set(seeds)
+    assert all(f"| {each[0]}–{each[-1]} |" in line for each in seeds.values())
 
 
 def test_all_that_it_compares_are_runs_of_its_steps():
@@ -101,27 +91,9 @@ def test_all_that_it_compares_are_runs_of_its_steps():
                 assert is_left_out or ids <= runs, (row.id, column.task)
 
 
-def test_exploratory_and_confirmatory_numbers_are_apart(blocks):
-    """Recomputed independently: −0.6 [−1.1, −0.1] for the reversed difference, 2.0 [1.4, 2.6]."""
-    exploratory, confirmatory = blocks["answer"].splitlines()
-    found = re.search(r"= ([+−][\d.]+) \[.*FedAvg \+ prior − FedSplitBERT = ([+−][\d.]+) \[", exploratory)
-    assert found is not None
-    assert [float(each.replace("−", "-")) for each in found.groups()] == pytest.approx([0.6, 2.0], abs=0.15)
-    if campaign().missing(STUDY.primary.steps):
-        assert "not run yet" in confirmatory
-        assert not re.search(r"points|\[", confirmatory)
-
-
 def test_no_number_before_all_runs_are_finished(evidence):
     """Locked evidence has no records: reading any would be a KeyError."""
     locked = replace(evidence, name="Confirmatory", missing="21 of 36 (step 3)", by_row={})
     said = "**Confirmatory**: not run yet. Runs finished: 21 of 36 (step 3); no number is computed before all are done."
     for text in study_blocks(STUDY, [locked], [locked]).values():
         assert text.removeprefix("- ") == said
-
-
-def test_the_document_has_its_blocks_and_names_each_row_that_is_shown(blocks):
-    text = (ROOT / STUDY.page).read_text(encoding="utf-8")
-    for name in blocks:
-        assert text.count(f"<!-- {name}:begin -->") == text.count(f"<!-- {name}:end -->") == 1
-    assert {"FedAvg + prior", "Fine-tuned FedAvg + prior"} <= set(re.findall(r"^\| ([^|]+) \| ", text, re.M))

@@ -11,8 +11,8 @@ from benchmarks.experiment import Benchmark
 from benchmarks.results import LedgerEntry, RunResult
 from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers
+from tests.reports.claims.rows import ACC
 
-ACC = "test/accuracy"
 RunOf = Callable[..., RunResult]
 JudgeOf = Callable[..., Judgement]
 
@@ -79,6 +79,21 @@ def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunR
         published = {} if numbers is None else {table.paper.id: numbers}
         table, records = opened(table, records, levels, shut)
         return judge(table.paper.name, (claim,), published, records, {table.id: table}, table.scale(scale))[0]
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def one_task(table3: Benchmark) -> Benchmark:
+    return replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
+
+
+@pytest.fixture(scope="session")
+def runs_of(run_of: RunOf) -> Callable[..., list[RunResult]]:
+    """Seven seeds of a row with one curve, a hundredth of a point apart; fewer seeds decide nothing."""
+
+    def build(row: str, curve: Sequence[float], **values: object) -> list[RunResult]:
+        return [run_of(row, curve=[each + seed / 100 for each in curve], seed=seed, **values) for seed in range(7)]
 
     return build
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.campaign.protocol import campaign, decisive_of
+from benchmarks.campaign.protocol import campaign, decisive_of, study_of
 from benchmarks.claims import At, AverageBetter, Better, rows_named
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark_ids
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
-from reports.claims.decisive import Deciding
 from reports.claims.hypothesis import State
+from reports.claims.judge import Deciding
 from reports.claims.wording import numbers, short_reason
 from reports.evidence.paired import rule_for
 from reports.evidence.scores import PROTOCOL
@@ -79,7 +79,7 @@ def test_no_number_is_looked_at_before_all_runs_are_finished(run_of, deciding):
 
 @pytest.mark.parametrize("paper", ["FedSplitBERT", "FedFreezeBERT", "FedPEFT"])
 def test_the_comparisons_are_those_of_the_document(paper):
-    """Claims, tasks, seeds and steps, line by line; the study's line is no claim."""
+    """Claims and the study, with their tasks and steps, line by line."""
     names = {"CoLA": "cola", "MRPC": "mrpc", "SST-2": "sst2", "QQP": "qqp", "QNLI": "qnli", "STS-B": "stsb"}
     names |= {"ArSarcasm-v2": "arsarcasm"}
     document = DOCUMENT.read_text(encoding="utf-8")
@@ -89,14 +89,12 @@ def test_the_comparisons_are_those_of_the_document(paper):
     lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines() if "| step" in line]
     documented: dict[str, tuple[set[str], set[int]]] = {}
     for claims, *middle, steps in lines:
-        for claim in re.findall(r"\b\d+[a-z]?\b", claims):
+        for claim in re.findall(r"\b(?:\d+[a-z]?|study)\b", claims):
             listed = {id for name, id in names.items() if any(name in cell for cell in middle[:-1])}
             documented[claim] = (listed or documented["1a"][0]), set(map(int, re.findall(r"\d+", steps)))
-    stated = {
-        claim: (set(decisive.seeds), set(decisive.steps))
-        for decisive in decisive_of(paper.lower())
-        for claim in decisive.claims
-    }
+    study = study_of(paper.lower())
+    every = (*decisive_of(paper.lower()), *([study.primary] if study else []))
+    stated = {claim: (set(each.seeds), set(each.steps)) for each in every for claim in each.claims}
     assert documented
     assert stated == documented
 

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.claims import At, AtMost, Better, Claim, CostBound, Reaches, Relation, Same, Sends, Target
+from benchmarks.claims import AtMost, Better, Claim, CostBound, Reaches, Relation, Same, Sends, Target
 from benchmarks.cli.main import main
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
 from reports.claims.needs import Needs, needs
+from tests.reports.claims.rows import FEDAVG, FEDPROX, SPLIT
 
-TABLE = "fedsplitbert-table3"
-SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
 Opened = Callable[..., tuple[Benchmark, list[RunResult]]]
 JUDGING = {"central", "linear", "overall-majority"}
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))

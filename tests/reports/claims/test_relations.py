@@ -29,9 +29,7 @@ from reports.claims.judge import Judgement, counted, judge, judge_published, pub
 from reports.claims.tables import summary
 from reports.evidence.published import Numbers
 from tests.contract.project import committed_records
-
-ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
-SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
+from tests.reports.claims.rows import ACC, FEDAVG, FEDPROX, QAT, SPLIT, TABLE
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
 HALF = CostBound((SPLIT,), (FEDAVG,), ("qqp",), share=True, most=50.0, places=2, costs=PublishedColumn("Costs", "mb"))
@@ -172,15 +170,14 @@ def test_runs_of_two_tables_count_once(seeds_of, table3, opened):
     assert (found.word, len(found.measured.comparisons), len(found.published.comparisons)) == ("supported", 1, 2)
 
 
-def test_a_row_with_a_codec_adds_no_comparison(seeds_of, judge_of, table3):
+def test_a_row_with_a_codec_adds_no_comparison(seeds_of, judge_of, one_task):
     """Half precision on the wire is the same method: Holm's correction and the mean count it once."""
-    one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedsplitbert-qat", "qqp", [40.0] * 3)
     records += seeds_of("fedavg", "qqp", [60.0] * 3)
     for relation in (replace(BETTER, rows=(SPLIT, QAT)), AverageBetter((SPLIT, QAT), (FEDAVG,), by=1.0)):
-        found = judge_of(relation, records, table=one)
+        found = judge_of(relation, records, table=one_task)
         assert (found.word, len(found.measured.comparisons)) == ("supported", 1)
-    with_itself = judge_of(replace(BETTER, rows=(QAT,), than=(FEDAVG, SPLIT)), records, table=one)
+    with_itself = judge_of(replace(BETTER, rows=(QAT,), than=(FEDAVG, SPLIT)), records, table=one_task)
     assert (with_itself.word, len(with_itself.measured.comparisons)) == ("contradicted", 2)
 
 
@@ -206,13 +203,12 @@ def test_gains_over_before_training_are_compared(run_of, judge_of):
     assert "0.00" in in_points.effect  # 60 − 50 and 50 − 40
 
 
-def test_rows_of_one_table_share_their_seeds(seeds_of, judge_of, table3):
+def test_rows_of_one_table_share_their_seeds(seeds_of, judge_of, one_task):
     """Each seed's gain of one row is the other's loss: their mean is stable, though neither row is."""
-    one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
     records = seeds_of("fedsplitbert", "qqp", [60.0, 70.1]) + seeds_of("fedprox", "qqp", [70.0, 60.0])
     records += seeds_of("fedavg", "qqp", [60.0, 60.0])
-    assert judge_of(AverageBetter((SPLIT, FEDPROX), (FEDAVG,), by=3.5), records, table=one).word == "supported"
-    assert judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=3.5), records, table=one).word == "undecided"
+    assert judge_of(AverageBetter((SPLIT, FEDPROX), (FEDAVG,), by=3.5), records, table=one_task).word == "supported"
+    assert judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=3.5), records, table=one_task).word == "undecided"
 
 
 # ---- bytes and times -------------------------------------------------------------------------------------------

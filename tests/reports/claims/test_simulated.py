@@ -17,9 +17,8 @@ from reports.claims.hypothesis import State, decide
 from reports.claims.relations import hypotheses_of
 from reports.evidence.inference import LEVEL, average_of, resampled
 from tests.conftest import ROOT
+from tests.reports.claims.rows import FEDAVG, FEDPROX, QAT, SPLIT, TABLE
 
-TABLE = "fedsplitbert-table3"
-SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
 TASKS = ("qqp", "qnli", "rte", "wnli")
 REPLICATES = 300
 SHARED = 0.2  # of the variance, and of the examples that are tested

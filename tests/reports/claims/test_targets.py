@@ -1,6 +1,5 @@
 """Targets: reached or not, in which round, with how many bytes; and when nothing follows."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -9,30 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.claims import At, Better, CostBound, PublishedColumn, Reaches, Target
-from benchmarks.results import LedgerEntry, RoundRecord, RunResult
-from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.claims import Better, CostBound, PublishedColumn, Reaches, Target
 from reports.evidence.published import Numbers
 from reports.evidence.scores import round_reaching
 from reports.evidence.targets import Attempt, attempt, gain_over
-
-TABLE = "fedsplitbert-table3"
-SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
-Runs = Callable[..., list[RunResult]]
+from tests.reports.claims.rows import ACC, FEDAVG, FEDPROX, SPLIT
 
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 ROUNDS = Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="rounds")
 TWICE = CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=2.0, target=TARGET)
-
-
-@pytest.fixture(scope="session")
-def runs_of(run_of: Callable[..., RunResult]) -> Runs:
-    """Seven seeds of a row with one curve, a hundredth of a point apart; fewer seeds decide nothing."""
-
-    def build(row: str, curve: tuple[float, ...], **values: object) -> list[RunResult]:
-        return [run_of(row, curve=[each + seed / 100 for each in curve], seed=seed, **values) for seed in range(7)]
-
-    return build
 
 
 def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
@@ -48,18 +32,14 @@ def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
 
 
 def test_a_target_is_our_own_below_the_papers_scale(runs_of, judge_of):
-    relation, curves = (
-        Reaches((SPLIT,), TARGET, within_rounds=2),
-        {"fedsplitbert": (62, 65, 66), "fedavg": (50, 60, 55)},
-    )
-    found = judge_of(relation, [record for row, curve in curves.items() for record in runs_of(row, curve)])
+    relation, quick, slow = Reaches((SPLIT,), TARGET, within_rounds=2), (62, 65, 66), (50, 60, 55)
+    records = runs_of("fedsplitbert", quick) + runs_of("fedavg", slow)
+    found = judge_of(relation, records)
     assert (found.word, "(round 1; target 60.03, FedAvg's best round)" in found.effect) == ("supported", True)
-    at_paper = [record for row, curve in curves.items() for record in runs_of(row, curve, scale="paper")]
+    at_paper = runs_of("fedsplitbert", quick, scale="paper") + runs_of("fedavg", slow, scale="paper")
     assert judge_of(relation, at_paper, "paper").word == "contradicted"  # the paper's 84
     only = replace(relation, target=replace(TARGET, only_published=True))
-    assert judge_of(only, runs_of("fedsplitbert", (62, 65, 66)) + runs_of("fedavg", (50, 60, 55))).verdict == (
-        "not testable here: vacuous target"
-    )
+    assert judge_of(only, records).verdict == "not testable here: vacuous target"
 
 
 def test_a_limit_in_bytes_is_scaled_by_the_first_baselines_round(runs_of, judge_of):
@@ -109,39 +89,19 @@ def test_a_target_that_constant_answers_reach_is_a_result(runs_of, judge_of):
     assert judge_of(higher, runs, levels={"local-majority": 85.0}).word == "undecided"
 
 
-ACC = "test/accuracy"
-CELL = RunConfig("lite", "mrpc", 1, "glue", "minilm", 3, {}, "fedavg", {}, TrainConfig(1, 5e-5, 16), 0)
-
-
-def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence[int] = ()) -> RunResult:
-    """A run with a score after every round; 40 bytes and 10 values a round up where none are given, a byte down."""
-    up, values = up or (40,) * len(scores), values or (10,) * len(scores)
-    entries = tuple(
-        RoundRecord(number, (0,), 0.5, (0.5,), {"test": {"accuracy": score}}, (), size, 1)
-        for number, (score, size) in enumerate(zip(scores, up, strict=True), start=1)
-    )
-    ledger = [LedgerEntry(0, 0, "down", "parameters", 7, 28)]  # set-up
-    for number, (size, count) in enumerate(zip(up, values, strict=True), start=1):
-        ledger += [LedgerEntry(number, 0, "up", "parameters", count, size)]
-        ledger += [LedgerEntry(number, 0, "down", "parameters", 1, 1)]
-    return RunResult(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
-
-
-SCORES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
-
-
-def test_the_first_round_at_the_target_counts_even_if_later_ones_fall():
-    record = run([0.5, 0.84, 0.7, 0.9])
+def test_the_first_round_at_the_target_counts_even_if_later_ones_fall(run_of):
+    record = run_of("fedavg", curve=(50.0, 84.0, 70.0, 90.0))
     assert [round_reaching(record, ACC, target) for target in (0.4, 0.84, 0.85, 0.91)] == [1, 2, 4, None]
 
 
-@given(SCORES, st.floats(0, 1))
-def test_a_censored_run_is_never_counted_as_reached(scores, target):
-    found = attempt(run(scores), ACC, target)
-    best = max((score for score in scores if score is not None), default=-1.0)
+@given(st.lists(st.one_of(st.none(), st.floats(0, 100)), min_size=1, max_size=8), st.floats(0, 1))
+def test_a_censored_run_is_never_counted_as_reached(run_of, scores, target):
+    """Each round sends 1000 bytes of 250 values up, and the same down."""
+    found = attempt(run_of("fedavg", curve=scores), ACC, target)
+    best = max((score / 100 for score in scores if score is not None), default=-1.0)
     assert found.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
     if not found.is_reached:
-        assert (found.rounds, found.bytes, found.values) == (len(scores), 40 * len(scores), 10 * len(scores))
+        assert (found.rounds, found.bytes, found.values) == (len(scores), 1000 * len(scores), 250 * len(scores))
 
 
 COUNTS = st.integers(1, 10**12)

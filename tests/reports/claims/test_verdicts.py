@@ -8,10 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from reports.claims.criterion import Criterion, Evidence, derived, evidence, median_evidence, seeds_for_sign_test
+from reports.claims.criterion import Criterion, Evidence, derived, evidence, exact, median_evidence, seeds_for_sign_test
 from reports.claims.hypothesis import LEVEL, Assertion, Hypothesis, State, decide
 from reports.evidence.inference import confidence, estimate, quantile, resampled
-from reports.evidence.statistics import Component, exact
+from reports.evidence.statistics import Component
 
 VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=8)
 ABOVE_0 = Criterion(0, strict=True)
@@ -32,7 +32,7 @@ ABOVE_0 = Criterion(0, strict=True)
     ],
 )
 def test_an_exact_value_meets_it_or_not(criterion, value, meets):
-    found = evidence(exact(value))
+    found = exact(value)
     assert criterion.p_for(found) == (0.0 if meets else 1.0)
     assert (min(criterion.p_against(found)) == 0.0) is not meets
 
@@ -126,10 +126,10 @@ def test_if_one_is_enough_the_two_rules_change_places(chances):
 
 def test_numbers_without_noise_decide_and_are_not_counted():
     for many in (1, 20):
-        right = [comparison(evidence(exact(1.0)), place) for place in range(many)]
+        right = [comparison(exact(1.0), place) for place in range(many)]
         assert all_of(*right) is State.YES
         assert all_of(*right, noisy(0.97)) is State.NO
-        assert all_of(*right, comparison(evidence(exact(-1.0)))) is State.NO
+        assert all_of(*right, comparison(exact(-1.0))) is State.NO
     assert one_of(comparison(derived(-1.0, 0)), noisy(0.04)) is State.YES
 
 
