@@ -24,7 +24,8 @@ def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusa
 
 @pytest.mark.slow
 def test_tables_are_printed_if_they_are_asked_for(finished_results, tmp_path, capsys):
-    words = ["report", TABLE, "--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    words = ["report", TABLE, "--set", "training.rounds=1", *places]
     for more, is_printed in (([], False), (["--tables"], True)):
         assert main([*words, *more]) == 0
         assert ("Method" in capsys.readouterr().out) is is_printed
