@@ -21,13 +21,14 @@ FrameLine = Mapping[str, JSON]  # one line of a frame: field -> value
 class TableView:
     """A benchmark's records as a frame, tables, notes and a figure.
 
-    ranks: whether it shows the methods' scores, so one method is the best.
+    ranks: whether it shows the methods' scores, so one method is the best. options: of the benchmark's view.
     """
 
     ranks: ClassVar[bool] = True
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self.options = request.benchmark.view.options
 
     def lines(self) -> Iterable[FrameLine]:
         """The frame's lines."""

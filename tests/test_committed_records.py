@@ -1,7 +1,6 @@
 """Committed records have the closed form's bytes and their answers, and every page shows them."""
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,7 @@ from benchmarks.results import RunResult, read_result
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = sorted(ROOT.glob("benchmarks/*/records"))
 PATHS = [path for folder in FOLDERS for path in sorted(folder.glob("*.json"))]
-
-
+WITH_RECORDS = [word for folder in FOLDERS for word in ("--records", str(folder))]
 PLANS: dict[str, WirePlan] = {}  # of cells whose bytes depend on no examples
 
 
@@ -66,37 +64,26 @@ SLOW = ("-fedbert_sequential-", "-fedbert_parallel-")  # whose shapes are follow
         for path in PATHS
     ],
 )
-def test_bytes_are_those_of_the_closed_form(path):
+def test_a_record_is_of_committed_code_with_its_answers_and_the_bytes_of_the_closed_form(path):
     record = read_result(path)
     assert path.name == record.file_name
+    assert record.environment["modified"] is False
+    assert has_predictions(path.parent, record)
     check_bytes(record)
 
 
-def test_records_came_from_committed_code_and_have_the_answers_that_they_name():
-    for path in PATHS:
-        record = read_result(path)
-        assert has_predictions(path.parent, record), path
-        assert record.environment["modified"] is False  # it came from committed code
-
-
-PAGES = {f"benchmarks/{folder.parent.name}/README.md": [folder.parent.name] for folder in FOLDERS}
-
-
-def report(page: Path, words: Sequence[str], folder: Path) -> None:
-    """Render a page as `make readme` does, with pictures and files in a folder."""
-    found = [word for records in FOLDERS for word in ("--records", str(records))]
-    places = ["--readme", str(page), "--pictures", str(folder / "docs" / "pictures"), "--results-dir", str(folder)]
-    assert main(["report", *words, "--scale", "lite", *found, *places]) == 0
+PAGES = {f"benchmarks/{folder.parent.name}/README.md": folder.parent.name for folder in FOLDERS}
 
 
 @pytest.fixture(scope="module", params=PAGES)
 def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """A page, and the folder with its fresh rendering and its tables' files."""
+    """A page, and the folder with its fresh rendering as by `make readme`, its pictures and its tables' files."""
     folder = tmp_path_factory.mktemp("reported")
-    copy = folder / request.param
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / request.param, copy)
-    report(copy, PAGES[request.param], folder)
+    page = folder / request.param
+    page.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / request.param, page)
+    places = ["--readme", str(page), "--pictures", str(folder / "docs" / "pictures"), "--results-dir", str(folder)]
+    assert main(["report", PAGES[request.param], "--scale", "lite", *WITH_RECORDS, *places]) == 0
     return request.param, folder
 
 
@@ -125,7 +112,6 @@ def test_the_first_page_and_the_study_say_what_the_records_say(tmp_path):
     for page in pages:
         shutil.copy(ROOT / page, tmp_path / page)
     words = ["--readme", str(tmp_path / "README.md"), "--picture", str(tmp_path / "docs" / "pictures" / "front.png")]
-    found = [word for records in FOLDERS for word in ("--records", str(records))]
-    assert main(["front", "--scale", "lite", *found, *words]) == 0
+    assert main(["front", "--scale", "lite", *WITH_RECORDS, *words]) == 0
     for page in pages:
         assert (tmp_path / page).read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # make readme

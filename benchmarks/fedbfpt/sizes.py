@@ -10,7 +10,8 @@ from benchmarks.experiment import Column, Row
 from benchmarks.run_config import JSON
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, number, scale_note
-from reports.views.shares import WHOLE, Lines, Shares, gap
+from reports.views.comparison import difference
+from reports.views.shares import WHOLE, Lines, Shares
 
 UNIT = "megabytes"
 
@@ -37,7 +38,7 @@ class SizeShares(Shares):
                 line |= {"status": "run", "obtained": obtained, "examples": sizes[client]}
             published = None if size is None or whole is None else 100 * size / whole
             line |= {"requested": 100 * wanted[client] / sum(wanted), "published": published, UNIT: size}
-            yield keys_of(self.request, row, column) | line | {"difference": gap(line["obtained"], published)}
+            yield keys_of(self.request, row, column) | line | {"difference": difference(line["obtained"], published)}
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """Shares in percent of all clients together."""

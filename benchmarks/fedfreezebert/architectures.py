@@ -17,6 +17,7 @@ from reports.evidence.scores import score_label
 from reports.pages.page import Grid, Group
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import DAGGER
+from reports.views.comparison import scores_shown
 from reports.views.scores import ScoreTable, dots
 
 VARIANT = "aggregation architecture"
@@ -78,7 +79,7 @@ class CrossedTable(ScoreTable):
         headers, comparison = tuple((variant,) for variant in self.variants), self.comparison
         for column in comparison.columns_shown:
             heading = self.request.heading_of(column)
-            for score in sorted(comparison.scores_of(column), key=lambda score: score != column.averaged):
+            for score in sorted(scores_shown(self.request, column), key=lambda score: score != column.averaged):
                 about = ", ".join(filter(None, (column.name, score_label(column, score), comparison.examples(column))))
                 methods = (*self.references, *self.methods)
                 groups = tuple(self._score_group(method, column, score) for method in methods)

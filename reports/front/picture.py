@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+from scipy.optimize import isotonic_regression
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
@@ -14,7 +16,7 @@ from reports.evidence.inference import CONFIDENCE
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import known, scores_of
-from reports.evidence.traffic import measured_cost
+from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.plots import finish, method_mark, new_figure, tidy
 
 _TEXT = 0.052  # height of a label with its margin, as a share of the axes
@@ -26,17 +28,13 @@ class Mark:
 
     Args:
         scores: One per seed, in the metric's unit.
-        round_bytes: Sent up per round by all clients together; for a row with an earlier run, the larger number.
-        up_bytes: Sent up in the whole run and its earlier runs.
-        total_bytes: Sent up and down.
+        cost: Of the whole run and its earlier runs.
         cell_id: Of the first record.
     """
 
     row: Row
     scores: tuple[float, ...]
-    round_bytes: float
-    up_bytes: float
-    total_bytes: float
+    cost: Cost
     cell_id: str
 
 
@@ -47,22 +45,15 @@ def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
         values = known(scores_of(records, score).at()) if records else ()
         cost = measured_cost(request.benchmark, column, records, request.find)
         if values and cost is not None:
-            yield Mark(row, values, cost.round_up, cost.up_bytes, cost.total_bytes, records[0].cell_id)
+            yield Mark(row, values, cost, records[0].cell_id)
 
 
 def spread_out(places: Sequence[float], room: float) -> list[float]:
     """Positions of labels, in order and with this distance, each as close as possible to its own position."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    blocks: list[tuple[list[int], float]] = []  # labels that touch, and the position of the lowest one
-    for label in order:
-        blocks.append(([label], places[label]))
-        while len(blocks) > 1 and blocks[-2][1] + room * len(blocks[-2][0]) > blocks[-1][1]:
-            (lower, _), (upper, _) = blocks[-2:]
-            labels = [*lower, *upper]
-            start = sum(places[each] - room * number for number, each in enumerate(labels)) / len(labels)
-            blocks[-2:] = [(labels, start)]
-    found = {each: start + room * number for labels, start in blocks for number, each in enumerate(labels)}
-    return [found[label] for label in range(len(places))]
+    order, steps = np.argsort(places, kind="stable"), room * np.arange(len(places))
+    found = np.empty(len(places))
+    found[order] = isotonic_regression(np.take(places, order) - steps).x + steps
+    return [float(place) for place in found]
 
 
 def front_picture(request: Request, column: Column, score: str, baseline: str, reference: str) -> Figure:
@@ -76,13 +67,13 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
         reference: The row that is zero: each client answers its most frequent label.
     """
     zero, marks = request.benchmark.row(reference), list(marks_of(request, column, score))
-    unit = next((mark.round_bytes for mark in marks if mark.row.id == baseline), 0.0)
+    unit = next((mark.cost.round_up for mark in marks if mark.row.id == baseline), 0.0)
     gains = []
     for mark in marks if unit else ():
         pairs = paired(request.records_of(mark.row, column), request.records_of(zero, column))
         gain = difference(pairs, score) if pairs and mark.row.id != reference else None
         if gain is not None and gain.value is not None and gain.interval is not None:
-            gains.append((mark.row.name, round(100 * mark.round_bytes / unit), gain.value, gain.interval, gain.n))
+            gains.append((mark.row.name, round(100 * mark.cost.round_up / unit), gain.value, gain.interval, gain.n))
     figure = new_figure(9.2, 4.6)
     axes = figure.subplots()
     tidy(axes)

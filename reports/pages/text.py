@@ -30,7 +30,7 @@ _LEVEL = {
     "lite": "reported values are not comparable in level: other encoder/scale; judged by orderings",
     "paper": "reported values are those that the paper prints",
 }
-_AT_ROUND = {
+AT_ROUND = {  # the scored round -> its words
     "chosen": "at the round that is best on validation data (the last one where a run held none back)",
     "last": "at the last round",
     "late": "in the mean of the last three rounds",
@@ -128,11 +128,6 @@ def over_clients(columns: Sequence[Column]) -> str:
     """How clients' scores are averaged: "mean over clients", or geometric for some metrics."""
     kinds = {metric(column.averaged).over_clients for column in columns}
     return " or ".join("mean over clients" if kind == "mean" else f"{kind} mean over clients" for kind in sorted(kinds))
-
-
-def at_round(score_at: str) -> str:
-    """The scored round, as text."""
-    return _AT_ROUND[score_at]
 
 
 def not_run(request: Request, row: Row, column: Column) -> str:

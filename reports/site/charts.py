@@ -130,13 +130,13 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
             continue
         for column in request.columns:
             marks = list(marks_of(request, column, column.averaged))
-            if not any(mark.round_bytes for mark in marks):
+            if not any(mark.cost.round_up for mark in marks):
                 continue
             label, by = score_label(column, column.averaged), metric(column.averaged)
             name = f"{request.benchmark.paper.name}, {request.benchmark.place}: {column.name}, {label}"
             panels[name] = list(_values(name, marks, request, column))
             titles[name] = f"{column.name}, {label}" + (f" ({by.unit})" if by.unit else "")
-            sending = [len(mark.scores) for mark in marks if mark.round_bytes]
+            sending = [len(mark.scores) for mark in marks if mark.cost.round_up]
             runs[name] = min(len(sending), MANY), mean(sending)
             exponential += [name] if by.is_exponential else []
     values = [value for name in panels for value in panels[name]]
@@ -151,9 +151,9 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
 def _values(panel: str, marks: Sequence[Mark], request: Request, column: Column) -> Iterator[Chart]:
     """The marks of a panel: the paper's methods first, then others that send something."""
     by = metric(column.averaged)
-    for mark in sorted(marks, key=lambda mark: (not mark.row.printed, not mark.round_bytes)):
-        centre, sd = mean(mark.scores), sample_sd(mark.scores)
-        sizes = dict(zip(MEASURES, (mark.round_bytes, mark.up_bytes, mark.total_bytes), strict=True))
+    for mark in sorted(marks, key=lambda mark: (not mark.row.printed, not mark.cost.round_up)):
+        centre, sd, cost = mean(mark.scores), sample_sd(mark.scores), mark.cost
+        sizes = dict(zip(MEASURES, (cost.round_up, cost.up_bytes, cost.total_bytes), strict=True))
         about = f"{number(centre)}{'' if sd is None else f' ± {number(sd)}'}"
         yield {
             "panel": panel,

@@ -110,9 +110,9 @@ def count(value: int) -> Entry:
     return Entry(f"{value:,}".replace(",", "\u202f"), str(value))
 
 
-def size(value: float, gigabyte: int = 10**9) -> Entry:
+def size(value: float) -> Entry:
     """Bytes in readable units."""
-    return Entry(human_bytes(value, gigabyte), repr(value))
+    return Entry(human_bytes(value), repr(value))
 
 
 def compact(value: float, unit: str) -> str:

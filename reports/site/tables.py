@@ -16,7 +16,7 @@ from reports.site import html
 from reports.site.charts import curves_chart
 from reports.site.site_data import SiteData
 from reports.views import show, view_of
-from reports.views.comparison import Comparison, ScoreResult, compare
+from reports.views.comparison import Comparison, compare
 from reports.views.curves import Curves
 from reports.views.scores import ScoreTable
 
@@ -105,13 +105,9 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
     return entries, [("uplink", over), ("downlink", over), ("one-time model", "distribution")]
 
 
-def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:
-    return next(result for result in comparison.cell(row, column).scores if result.score == score)
-
-
 def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> html.Entry:
     cell, request, unit = comparison.cell(row, column), comparison.request, metric(score).unit
-    result, selection = _result(comparison, row, column, score), request.selections[row.id, column.task]
+    result, selection = cell.score(score), request.selections[row.id, column.task]
     published = result.published if comparison.shows_published and row.printed else None
     note = "" if published is None else marked(number(published), result.is_derived)
     records = [*selection.records, *selection.diverged]

@@ -27,7 +27,7 @@ from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
-from reports.pages.text import DERIVED, NOTHING, at_round, in_units, not_run, notes_under, number, over_clients
+from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, notes_under, number, over_clients
 
 INTERVAL = f"{CONFIDENCE} CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
@@ -84,7 +84,7 @@ class CellResult:
 
     row: Row
     column: Column
-    scores: tuple[ScoreResult, ...]  # in the order of Comparison.scores_of
+    scores: tuple[ScoreResult, ...]  # in the order of scores_shown
     seeds: tuple[int, ...] = ()
     cost: Cost | None = None
     missing: str = NOTHING
@@ -95,7 +95,10 @@ class CellResult:
 
     @property
     def headline(self) -> ScoreResult:
-        return next(result for result in self.scores if result.score == self.column.averaged)
+        return self.score(self.column.averaged)
+
+    def score(self, name: str) -> ScoreResult:
+        return next(result for result in self.scores if result.score == name)
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,6 @@ class Comparison:
     def by_place(self) -> dict[tuple[str, str], CellResult]:
         return {(cell.row.id, cell.column.task): cell for cell in (*self.cells, *self.averages)}
 
-    def scores_of(self, column: Column) -> tuple[str, ...]:
-        return scores_shown(self.request, column)
-
     def cell(self, row: Row, column: Column) -> CellResult:
         return self.by_place[row.id, column.task]
 
@@ -147,7 +147,7 @@ class Comparison:
         return {
             (column.task, score): self.best(column, score)
             for column in self.columns_shown
-            for score in self.scores_of(column)
+            for score in scores_shown(self.request, column)
         }
 
     def best(self, column: Column, score: str) -> frozenset[str]:
@@ -158,7 +158,7 @@ class Comparison:
         """
         request = self.request
         rows = [row for row in request.rows if row.printed]
-        means = {row.id: _result(self.cell(row, column), score).ours for row in rows}
+        means = {row.id: self.cell(row, column).score(score).ours for row in rows}
         top = metric(score).best([value for value in means.values() if value is not None])
         if top is None or sum(value is not None for value in means.values()) < 2:
             return frozenset()
@@ -174,10 +174,6 @@ class Comparison:
         )
 
 
-def _result(cell: CellResult, score: str) -> ScoreResult:
-    return next(result for result in cell.scores if result.score == score)
-
-
 def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
     """A column's scores, and those of `beside` that some of its records have."""
     records = [record for row in request.rows for record in request.records_of(row, column)]
@@ -188,7 +184,7 @@ def _is_held(records: Sequence[RunResult], score: str) -> bool:
     return any(set(round_scores(record, score)) != {None} for record in records)
 
 
-def _difference(ours: float | None, published: float | None) -> float | None:
+def difference(ours: float | None, published: float | None) -> float | None:
     """Of the numbers as printed, so that a reader who subtracts finds it."""
     return None if ours is None or published is None else float(printed(ours) - printed(published))
 
@@ -212,7 +208,7 @@ def _score(
         estimate.ends,
         scores.error,
         published,
-        _difference(ours, published) if comparable else None,
+        difference(ours, published) if comparable else None,
         verdict(estimate, published, comparable, scores.metric.unit),
         derivation,
         mean(at_last) if at_last and score_at == "chosen" else None,
@@ -231,7 +227,7 @@ def _average(request: Request, row: Row, cells: Sequence[CellResult], entry: Pub
     estimates = [result.estimate for result in results if result.estimate]
     ci = confidence(estimates, [metric(result.score).limits for result in results if result.estimate])
     is_comparable_row = all(result.difference is not None for result in results)
-    gap = _difference(float(exact), published) if is_comparable_row else None
+    gap = difference(float(exact), published) if is_comparable_row else None
     whole = ScoreResult("", float(exact), 0, None, average_of(estimates), ci, None, published, gap)
     return CellResult(row, column, (whole,))
 
@@ -268,7 +264,7 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
 def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
+        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {AT_ROUND[request.scored_at]}, then "
         f"over n seeds. ± sd: over seeds (n - 1). {INTERVAL}: Student's t, corrected for overlapping splits, from "
         "three seeds on (docs/statistics.md). ± SE: sampling error of the finite test sets. test: examples in all "
         "clients' test sets. Bold: the best of the paper's methods, and those that the paired test does not "

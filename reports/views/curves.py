@@ -22,7 +22,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON
 from reports.evidence.published import published_for
-from reports.evidence.records import DEMO, PAPER
+from reports.evidence.records import DEMO, PAPER, Request
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.frame import TableView
@@ -48,15 +48,10 @@ _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 class Curves(TableView):
     """Curves by row and task. ReportError if a record lacks the score."""
 
-    @property
-    def is_loss(self) -> bool:
-        """Whether the curves show the training loss, not scores."""
-        return bool(self.request.benchmark.view.options["quantity"] == TRAIN_LOSS)
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        """Ids of the rows that are drawn as levels."""
-        return tuple(self.request.benchmark.view.options.get("references", ()))
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.is_loss = self.options["quantity"] == TRAIN_LOSS  # whether the curves show the training loss, not scores
+        self.references: tuple[str, ...] = self.options.get("references", ())  # ids of the rows that are levels
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str], Scores]:

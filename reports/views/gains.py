@@ -27,8 +27,8 @@ from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
 from reports.pages.text import (
+    AT_ROUND,
     NOTHING,
-    at_round,
     dagger_note,
     in_brackets,
     in_units,
@@ -58,7 +58,7 @@ class Gains(TableView):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.round = str(request.benchmark.view.options.get("at", ROUND))
+        self.round = str(self.options.get("at", ROUND))
         self.reference, self.part, self.headline = (
             request.rows_named(name)[0] for name in ("reference", "part", "headline")
         )
@@ -107,7 +107,7 @@ class Gains(TableView):
         """What gains and shares are."""
         columns = self.request.columns
         yield (
-            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(self.round)}: means of "
+            f"Gains{in_units(columns)}, {over_clients(columns)} {AT_ROUND[self.round]}: means of "
             f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
             "docs/statistics.md)."
         )
@@ -154,7 +154,7 @@ class Gains(TableView):
         value, ends = whole.value or 0.0, whole.interval or (0.0, 0.0)
         by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
         shown = by if ends[0] > 0 or ends[1] < 0 else "not measurably better or worse"
-        title = f"{self.headline.name} is {shown} than {self.part.name}: {self.request.benchmark.view.options['is']}"
+        title = f"{self.headline.name} is {shown} than {self.part.name}: {self.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
         n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
         return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {self.round} round: {each}"

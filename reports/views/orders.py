@@ -67,7 +67,6 @@ class Orders(TableView):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.options = request.benchmark.view.options
         self.budget = float(MEGABYTE * self.options["megabytes"])  # bytes that one client may send
         self.ways: Sequence[str] = self.options.get("directions", ("up",))
         self.link = " and ".join(f"{way}link" for way in self.ways)
@@ -143,10 +142,10 @@ class Orders(TableView):
         return ranked
 
     @cached_property
-    def fronts(self) -> dict[tuple[str, str], np.ndarray]:
-        """(task, row's name) -> its probability of being the best at each budget, and its band; see `on_front`."""
+    def fronts(self) -> dict[tuple[str, str], list[list[float]]]:
+        """(task, row's name) -> at each budget its probability of being the best, with its band; see `on_front`."""
         return {
-            (column.task, name): band
+            (column.task, name): band.T.tolist()
             for column in self.columns
             for name, band in on_front(self.curves(column, self.budgets), metric(column.averaged).sign).items()
         }
@@ -161,14 +160,9 @@ class Orders(TableView):
                     low, high = bounds(one, order.score(column)) or (None, None)
                     line = common | {"quantity": order.id, "value": one.value, "low": low, "high": high}
                     yield line | {"rank": None if one.value is None else rank, "n_seeds": one.n}
-                for budget, chance in zip(self.budgets, self._front(row, column), strict=False):
+                for budget, chance in zip(self.budgets, self.fronts.get((column.task, row.name), ()), strict=False):
                     numbers = dict(zip(("value", "low", "high"), chance, strict=True))
                     yield common | numbers | {"quantity": FRONT, "counted": _within(budget)}
-
-    def _front(self, row: Row, column: Column) -> list[list[float]]:
-        """A row's probability of being the best at each budget, with its band; empty if it is unknown."""
-        band = self.fronts.get((column.task, row.name))
-        return [] if band is None else band.T.tolist()
 
     def curves(self, column: Column, budgets: Sequence[float]) -> Curves:
         """Method -> the scores of its seeds at each budget; NaN where no round fits."""
@@ -211,9 +205,9 @@ class Orders(TableView):
 
     def _chances(self, column: Column) -> Iterator[Line]:
         """For each budget, the methods that may be the best, the most probable first."""
-        fronts = [(row.name, self._front(row, column)) for row in self.rows_of(column)]
+        fronts = [(name, front) for (task, name), front in self.fronts.items() if task == column.task]
         for place, budget in enumerate(self.budgets):
-            at = [(*front[place], name) for name, front in fronts if front and front[place][0] >= LEAST_CHANCE]
+            at = [(*front[place], name) for name, front in fronts if front[place][0] >= LEAST_CHANCE]
             texts = (f"{name} {chance:.0%} [{low:.0%}, {high:.0%}]" for chance, low, high, name in sorted(at)[::-1])
             yield Line(_within(budget), ("; ".join(texts) or NOTHING,))
 

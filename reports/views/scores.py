@@ -31,7 +31,7 @@ from reports.pages.text import (
     row_name,
     status,
 )
-from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare
+from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare, scores_shown
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
@@ -66,7 +66,7 @@ class ScoreTable(TableView):
 
     @cached_property
     def comparison(self) -> Comparison:
-        return compare(self.request, str(self.request.benchmark.view.options.get("printed_in", "")), self.averages)
+        return compare(self.request, str(self.options.get("printed_in", "")), self.averages)
 
     def notes(self) -> Iterable[str]:
         """The comparison's notes."""
@@ -120,7 +120,7 @@ class ScoreTable(TableView):
     def scores_grid(self) -> Grid:
         """Rows are methods, columns tasks, last the average; a cell has the column's scores between slashes."""
         comparison, columns, groups = self.comparison, self.comparison.columns_shown, []
-        labels = ("/".join(score_label(at, score) for score in comparison.scores_of(at)) for at in columns)
+        labels = ("/".join(score_label(at, score) for score in scores_shown(self.request, at)) for at in columns)
         headers = [(at.name, label, comparison.examples(at)) for at, label in zip(columns, labels, strict=True)]
         headers += [("Average", "", "")] if comparison.has_average else []
         for row in self.request.rows:

@@ -17,6 +17,7 @@ from benchmarks.costs import Factor, ModelSizes, PeftTerms, Traffic, WireForm
 from benchmarks.experiment import Row, Scale
 from benchmarks.run_config import JSON
 from reports.evidence.published import by_place, read_published
+from reports.evidence.records import Request
 from reports.evidence.traffic import last_round
 from reports.frame import Quantities, Shown
 from reports.pages.page import Grid, Group, Line, keys_of, one_line
@@ -53,27 +54,19 @@ class Sent(Quantities):
 
     place_fields = ("encoder", "counted", "quantity", "over")
 
-    @cached_property
-    def forms(self) -> Mapping[str, WireForm]:
-        forms: Mapping[str, WireForm] = self.request.benchmark.view.options["forms"]
-        return forms
-
-    @cached_property
-    def baselines(self) -> Sequence[Row]:
-        return self.request.rows_named("baselines")
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.forms: Mapping[str, WireForm] = self.options["forms"]
+        self.factors: Mapping[str, tuple[str, str, Sequence[Factor]]] = self.options["factors"]
+        self.baselines = request.rows_named("baselines")
 
     @cached_property
     def encoders(self) -> dict[str, Scale]:
         """Name -> the scale with that encoder: the request's own, then those of the options."""
         scale, paper = self.request.scale, self.request.paper_scale
-        named = self.request.benchmark.view.options["encoders"]
+        named = self.options["encoders"]
         others = {name: replace(paper, backbone=name, depth=depth) for name, depth in named if name != scale.backbone}
         return {scale.backbone: scale} | others
-
-    @cached_property
-    def factors(self) -> Mapping[str, tuple[str, str, Sequence[Factor]]]:
-        factors: Mapping[str, tuple[str, str, Sequence[Factor]]] = self.request.benchmark.view.options["factors"]
-        return factors
 
     @cached_property
     def stated(self) -> dict[str, float]:
@@ -85,7 +78,7 @@ class Sent(Quantities):
         """The terms of a scale's encoder and clients; None if they depend on the texts."""
         table, first = self.request.benchmark, self.baselines[0]
         plan, cell = self.request.plan(first, scale), table.cell(first, self.request.columns[0], scale, 0)
-        return terms_of(plan.sizes, scale.depth, cell.cohort_size, table.view.options["rank"]) if plan else None
+        return terms_of(plan.sizes, scale.depth, cell.cohort_size, self.options["rank"]) if plan else None
 
     def _sizes(self, row: Row, scale: Scale) -> dict[str, dict[str, float]]:
         """Way to count -> direction -> bytes of one client."""
@@ -122,7 +115,7 @@ class Sent(Quantities):
 
     def _factor_lines(self) -> Iterator[dict[str, JSON]]:
         """Each reading of each stated factor, by encoder, and the largest rank at which it reaches the factor."""
-        for name, depth in self.request.benchmark.view.options["factor_encoders"]:
+        for name, depth in self.options["factor_encoders"]:
             terms = self.terms(replace(self.request.paper_scale, backbone=name, depth=depth))
             if terms is None:
                 return
@@ -206,7 +199,7 @@ class Sent(Quantities):
         yield "Shapes: the round itself on tensors without values. Ledger: payloads of the last round, mean over runs."
         yield "N leaves out the embeddings E, which are frozen. The one-time distribution of the model is left out."
         yield (
-            f"Stated factors: ratios of closed forms at rank {self.request.benchmark.view.options['rank']}, both "
+            f"Stated factors: ratios of closed forms at rank {self.options['rank']}, both "
             "directions, of the adapter alone unless h or E is named; in brackets the ranks at which the stated number "
             "is reached. A paper that does not say what it counts is neither confirmed nor refuted by one reading."
         )

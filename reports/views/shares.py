@@ -23,15 +23,11 @@ from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark, with_points
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
+from reports.views.comparison import difference
 
 _TICK = {"marker": "|", "markersize": 13, "markeredgewidth": 1.6, "color": "black"}
 WHOLE = "all"  # all clients together
 Lines = list[dict[str, JSON]]
-
-
-def gap(obtained: float | None, published: float | None) -> float | None:
-    """In points, of both as printed."""
-    return None if obtained is None or published is None else float(printed(obtained) - printed(published))
 
 
 def _short(value: float | None) -> str:
@@ -103,7 +99,7 @@ class LabelShares(Shares):
 
     def labels_of(self, column: Column) -> Sequence[tuple[int, str]]:
         """A task's labels by the view's option; empty for a task with scores."""
-        named: Mapping[str, Sequence[tuple[int, str]]] = self.request.benchmark.view.options.get("labels", {})
+        named: Mapping[str, Sequence[tuple[int, str]]] = self.options.get("labels", {})
         return named.get(column.task, ())
 
     def records_of(self, column: Column) -> list[RunResult]:
@@ -153,7 +149,7 @@ class LabelShares(Shares):
                     values.append(line | {"requested": requested and 100 * requested[client][place]})
             for line in values:
                 known = self.published.get((f"client{client + 1}", column.task, str(line["score"])))
-                lines.append(common | line | {"published": known, "difference": gap(line["obtained"], known)})
+                lines.append(common | line | {"published": known, "difference": difference(line["obtained"], known)})
         return lines
 
     def lines(self) -> Iterator[dict[str, JSON]]:

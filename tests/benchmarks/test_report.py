@@ -1,4 +1,4 @@
-"""`report` and `import`: pages from several folders, a part of a table, and records computed elsewhere."""
+"""`report` and `import`: what is printed, and records computed elsewhere."""
 
 import json
 import shutil
@@ -13,40 +13,7 @@ from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import checksum, read_results
 from benchmarks.run_config import digest
 from benchmarks.tracking.store import connect, default_tracking_uri
-from reports.front.readme import BEGIN, END
-from tests.benchmarks.conftest import contents
-
-TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"
-
-
-@pytest.fixture(scope="module")
-def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results folder with one finished demo cell of FedFreezeBERT."""
-    results = tmp_path_factory.mktemp("frozen") / "results"
-    words = ["--workers", "1", "--device", "cpu", "--no-tracking", "--results-dir", str(results)]
-    assert main(["run", FROZEN, "--methods", "c-ordinary", *words]) == 0
-    return results
-
-
-@pytest.mark.slow
-def test_one_page_from_several_folders(finished_results, frozen_results, tmp_path, capsys):
-    readme = tmp_path / "README.md"
-    readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
-    folders = [word for results in (finished_results, frozen_results) for word in ("--records", f"{results}/records")]
-    places = ["--readme", str(readme), "--pictures", str(tmp_path / "pictures"), "--results-dir", str(tmp_path)]
-    # The rounds of the finished cell were changed, so it is one of Table III with that change alone.
-    words = ["report", TABLE, FROZEN, "--set", "training.rounds=1", *folders, *places]
-    assert main(words) == 0
-    assert f"| [Table III](pages/{TABLE}.md) | 1 of " in readme.read_text(encoding="utf-8")
-    for name, heading in ((TABLE, "FedSplitBERT, Table III"), (FROZEN, "FedFreezeBERT, Table 3")):
-        assert f"# {heading} · scale demo" in (tmp_path / "pages" / f"{name}.md").read_text(encoding="utf-8")
-    pictures = {path.name for path in (tmp_path / "pictures").iterdir() if "-sweep-" not in path.name}
-    assert pictures == {f"{TABLE}-demo.png", f"{FROZEN}-demo.png"}
-    out = capsys.readouterr().out.splitlines()
-    assert [line for line in out if line.startswith(f"{TABLE} @ demo: 1 of ")]
-    assert len(out) < 10  # a line for each table, claims, audit and page
-    assert main([*words, "--tables"]) == 0
-    assert "Method" in capsys.readouterr().out
+from tests.benchmarks.conftest import TABLE, contents
 
 
 def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusal):
@@ -56,10 +23,12 @@ def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusa
 
 
 @pytest.mark.slow
-def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(tmp_path, capsys):
-    other = folder_of("fedbert") / "records"
-    assert main(["report", "fedsplitbert-table6", "--records", str(other), "--results-dir", str(tmp_path)]) == 0
-    assert "fedsplitbert-table6 @ lite: 7 of 7 cells run" in capsys.readouterr().out
+def test_tables_are_printed_if_they_are_asked_for(finished_results, tmp_path, capsys):
+    places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    words = ["report", TABLE, "--set", "training.rounds=1", *places]
+    for more, is_printed in (([], False), (["--tables"], True)):
+        assert main([*words, *more]) == 0
+        assert ("Method" in capsys.readouterr().out) is is_printed
 
 
 # ---- import ------------------------------------------------------------------------------------------------------

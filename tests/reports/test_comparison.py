@@ -3,34 +3,25 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.experiment import Benchmark
+from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from reports.evidence.records import request_for
 from reports.views import page
-from reports.views.comparison import CellResult, Comparison, ScoreResult, compare
+from reports.views.comparison import compare
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
 
 
-def _cell(comparison: Comparison, row: str, task: str) -> CellResult:
-    return next(c for c in comparison.cells if (c.row.id, c.column.task) == (row, task))
-
-
 def test_inputs_of_the_newest_record_decide(table3, record_of):
-    def record(seed: int, f1: float, digest: str, day: int) -> RunResult:
-        finished = f"2025-01-{day:02}T00:00:00+00:00"
-        return record_of("fedavg", "mrpc", {F1: f1, ACC: 0.8}, seed=seed, data={"digest": digest}, finished=finished)
-
+    runs = ((0, 0.9, "old", 1), (1, 0.9, "old", 4), (0, 0.6, "new", 5), (2, 0.7, "new", 2))
     records = [
-        record(0, 0.9, "old", 1),
-        record(1, 0.9, "old", 4),
-        record(0, 0.6, "new", 5),
-        record(2, 0.7, "new", 2),
+        record_of("fedavg", "mrpc", {F1: f1, ACC: 0.8}, seed=seed, data={"digest": digest}, finished=f"2025-01-0{day}")
+        for seed, f1, digest, day in runs
     ]
     comparison = compare(request_for(table3, table3.scale("lite"), [*records, records[2]]))  # one run listed twice
-    cell = _cell(comparison, "fedavg", "mrpc")
+    cell = comparison.by_place["fedavg", "mrpc"]
     assert cell.seeds == (0, 2)
     assert cell.scores[0].ours == pytest.approx(65)
     left_out = "FedAvg, MRPC: records of other data or weights left out (the newest record decides): 2."
@@ -41,7 +32,7 @@ def test_an_undefined_score_is_left_out_and_named(table3, record_of):
     scores = enumerate((None, 0.4))
     records = [record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in scores]
     comparison = compare(request_for(table3, table3.scale("lite"), records))
-    score = _cell(comparison, "fedavg", "stsb").scores[0]
+    score = comparison.by_place["fedavg", "stsb"].scores[0]
     assert (score.ours, score.seeds) == (pytest.approx(40), 1)
     assert any("test/pearson undefined in 1 of 2 seeds" in note for note in comparison.notes)
 
@@ -55,21 +46,16 @@ def test_coverage_counts_the_papers_columns_and_names_ours(table3, record_of):
     assert dataclasses.replace(request, columns=(ours,)).coverage == "SST-2 (column of ours): 1 of 7"
 
 
-@pytest.fixture
-def diverged(record_of: RecordOf) -> Callable[..., RunResult]:
-    """A record of FedAvg on MRPC that stopped in its second round, or in its first."""
-
-    def build(seed: int = 0, round: int = 2) -> RunResult:
-        whole = record_of("fedavg", "mrpc", {F1: 0.9, ACC: 0.9}, seed=seed)
-        done = {"rounds": whole.rounds[: round - 1], "ledger": tuple(row for row in whole.ledger if row.round < round)}
-        return dataclasses.replace(whole, **done, diverged={"round": round, "reason": "no finite loss"})
-
-    return build
+def diverged(whole: RunResult, round: int) -> RunResult:
+    """A record that stopped in its second round, or in its first."""
+    done = {"rounds": whole.rounds[: round - 1], "ledger": tuple(row for row in whole.ledger if row.round < round)}
+    return dataclasses.replace(whole, **done, diverged={"round": round, "reason": "no finite loss"})
 
 
 @pytest.mark.parametrize("round", [1, 2])
-def test_a_cell_that_diverged_says_so_in_place_of_a_score(table3, record_of, diverged, round):
-    records = [diverged(round=round), record_of("fedprox", "mrpc", {F1: 0.7, ACC: 0.8})]
+def test_a_cell_that_diverged_says_so_in_place_of_a_score(table3, record_of, round):
+    stopped = diverged(record_of("fedavg", "mrpc", {F1: 0.9, ACC: 0.9}), round)
+    records = [stopped, record_of("fedprox", "mrpc", {F1: 0.7, ACC: 0.8})]
     request = request_for(table3, table3.scale("lite"), records)
     shown = page(request)
     groups = {group.name: group.lines[0].cells for grid in shown.grids[:1] for group in grid.groups}
@@ -84,32 +70,29 @@ def test_a_cell_that_diverged_says_so_in_place_of_a_score(table3, record_of, div
     assert shown.run == 2
 
 
-def test_seeds_that_diverged_are_in_no_mean(table3, record_of, diverged):
-    records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), diverged(seed=1)]
+def test_seeds_that_diverged_are_in_no_mean(table3, record_of):
+    stopped = diverged(record_of("fedavg", "mrpc", {F1: 0.9, ACC: 0.9}, seed=1), 2)
+    records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), stopped]
     request = request_for(table3, table3.scale("lite"), records)
-    found = compare(request)
-    cell = _cell(found, "fedavg", "mrpc")
-    assert cell.seeds == (0,)
-    assert cell.headline.ours == pytest.approx(70)
+    cell = compare(request).by_place["fedavg", "mrpc"]
+    assert (cell.seeds, cell.headline.ours) == ((0,), pytest.approx(70))
+    shown = page(request)
     said = "seed 1 diverged in round 2 of 2, left out of the mean over the others (no finite loss)."
-    assert f"FedAvg, MRPC: {said}" in found.notes
-    lines = page(request).frame()
+    assert f"FedAvg, MRPC: {said}" in shown.notes
+    lines = shown.frame()
     assert set(lines[(lines.row == "fedavg") & (lines.task == "MRPC")].status) == {"run, diverged in round 2"}
 
 
 # ---- verdicts on published numbers ---------------------------------------------------------------------------------
 
 
-def _result(table3: Benchmark, records: list[RunResult], scale: str = "paper") -> ScoreResult:
-    chosen = request_for(table3, table3.scale(scale), records, table3.rows[:1], table3.columns[:1])
-    return compare(chosen).cells[0].scores[1]
+def _verdict(table3: Benchmark, scale: Scale, records: list[RunResult]) -> str | None:
+    return compare(request_for(table3, scale, records)).by_place["fedavg", "mrpc"].score(ACC).verdict
 
 
-def _accuracies(
-    record_of: RecordOf, accuracies: list[float], scale: str = "paper", error: float = 0.01
-) -> list[RunResult]:
+def _accuracies(record_of: RecordOf, accuracies: list[float], scale: str = "paper") -> list[RunResult]:
     return [
-        record_of("fedavg", "mrpc", {F1: 0.7, ACC: value}, seed=seed, scale=scale, errors={F1: 0.01, ACC: error})
+        record_of("fedavg", "mrpc", {F1: 0.7, ACC: value}, seed=seed, scale=scale, errors={F1: 0.01, ACC: 0.01})
         for seed, value in enumerate(accuracies)
     ]
 
@@ -125,7 +108,7 @@ def _accuracies(
     ],
 )
 def test_the_whole_interval_decides(table3, record_of, accuracies, expected):
-    assert _result(table3, _accuracies(record_of, accuracies)).verdict == expected
+    assert _verdict(table3, table3.scale("paper"), _accuracies(record_of, accuracies)) == expected
 
 
 def test_nothing_but_whole_data_as_defined_is_comparable(table3, record_of):
@@ -133,7 +116,8 @@ def test_nothing_but_whole_data_as_defined_is_comparable(table3, record_of):
     partial = [
         dataclasses.replace(r, inputs={**r.inputs, "data": {**r.inputs["data"], "notes": ["partial"]}}) for r in records
     ]
-    assert _result(table3, partial).verdict == NOT_COMPARABLE
-    assert _result(table3, _accuracies(record_of, [0.83, 0.84, 0.85], "lite"), "lite").verdict == NOT_COMPARABLE
+    assert _verdict(table3, table3.scale("paper"), partial) == NOT_COMPARABLE
+    lite = _accuracies(record_of, [0.83, 0.84, 0.85], "lite")
+    assert _verdict(table3, table3.scale("lite"), lite) == NOT_COMPARABLE
     changed = dataclasses.replace(table3.scale("paper"), changes=("on another encoder",))
-    assert compare(request_for(table3, changed, records)).cells[0].scores[1].verdict == NOT_COMPARABLE
+    assert _verdict(table3, changed, records) == NOT_COMPARABLE

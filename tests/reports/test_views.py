@@ -15,9 +15,7 @@ from benchmarks.publication import View
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for
-from reports.frame import TableView
 from reports.front.picture import spread_out
-from reports.pages.page import Grid, keys_of, one_line
 from reports.site.profiles import improvement, profile_shares
 from reports.views import page
 from reports.views.orders import Orders
@@ -91,18 +89,6 @@ def test_orders_count_the_bytes_of_the_directions_that_they_name(table3, record_
     assert within == {"uplink": pytest.approx(60), "uplink and downlink": pytest.approx(40)}
 
 
-def test_numbers_over_decades_have_two_digits_each(table3, record_of):
-    record = record_of("fedavg", "qqp", {ACC: 0.8})
-    rounds = tuple(replace(each, measured={"aggregation_error": 1.234e-7}) for each in record.rounds)
-    column = next(column for column in table3.columns if column.task == "qqp")
-    score = "round/aggregation_error"
-    column = replace(column, scores=(score,), averaged=score, evaluations={"round": ""}, beside=())
-    table = replace(table3, columns=(column,), view=View("curves", {"quantity": "score"}), gate=None)
-    table = replace(table, rows=tuple(row for row in table.rows if row.id == "fedavg"))
-    (grid,) = page(request_for(table, table.scale("lite"), [replace(record, rounds=rounds)])).grids
-    assert grid.groups[0].lines[0].cells == ("1.2e-07",)
-
-
 RUNS = {
     "A": {"x": np.array([80.0, 82.0]), "y": np.array([60.0, 60.0])},
     "B": {"x": np.array([81.0, 79.0]), "y": np.array([60.0, 50.0])},
@@ -127,24 +113,3 @@ def test_profiles_are_shares_within_a_distance_of_the_best_mean():
 def test_labels_keep_their_order_and_a_distance():
     assert spread_out([5.0, 0.0, 5.2], 1.0) == pytest.approx([4.6, 0.0, 5.6])
     assert spread_out([0.0, 0.0, 0.0], 2.0) == pytest.approx([-2.0, 0.0, 2.0])
-
-
-class Counted(TableView):
-    """A view that a table names by its class: how many records each row has."""
-
-    def lines(self):
-        for row in self.request.rows:
-            yield keys_of(self.request, row) | {"records": len(self.request.records_of(row, self.request.columns[0]))}
-
-    def grids(self):
-        yield Grid(
-            "records", (("n",),), tuple(one_line(line["method"], [str(line["records"])]) for line in self.lines())
-        )
-
-
-def test_a_table_may_name_a_view_of_its_own(table3, record_of):
-    table = replace(table3, columns=table3.columns[3:4], view=View(f"{__name__}.Counted"))
-    shown = page(request_for(table, table.scale("lite"), [record_of("fedavg", "qqp", {ACC: 0.7})]))
-    assert list(shown.frame().records)[:2] == [1, 0]
-    assert [group.lines[0].cells for group in shown.grids[0].groups[:2]] == [("1",), ("0",)]
-    assert shown.figure is None
