@@ -18,7 +18,10 @@ from benchmarks.encoders.loading import build_tokenizer, drawn_parts, locate
 from benchmarks.encoders.tokenization import load_tokenizer, word_tokenizer
 from benchmarks.encoders.tokenizer_checks import checks, require_sound
 from benchmarks.errors import UserError
+from benchmarks.overrides import with_changes
 from benchmarks.registry import benchmark, with_backbone
+from benchmarks.running.counts import counted
+from benchmarks.running.run_options import RunOptions
 from fedsim.models.families import longest_text
 from fedsim.models.pretrained import has_head
 from fedsim.models.sequence import encoder_from_config, with_head
@@ -142,6 +145,11 @@ def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path
         roberta = located("roberta-mini-fresh")
     assert roberta.bpe == mini.bpe
     assert len(build_tokenizer(roberta)) % 8 == 1
+    table = benchmark("fedbert-pretraining")
+    cell = next(cell for _, _, cell in table.cells(table.scale("lite"), [0]) if cell.backbone == roberta.id)
+    one = with_changes(cell, [("clients", 1), ("partition", {"scheme": "equal"})])
+    settings = RunOptions(data_dir=tmp_path / "data", results_dir=tmp_path / "results")
+    assert counted(one, settings).examples >= [1]  # for `plan`, without files of the encoder
     files[0].write_text(files[0].read_text() + "another ending of another text\n" * 50)
     assert located("gpt2-mini-fresh").digest != mini.digest
 
