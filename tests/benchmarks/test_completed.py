@@ -110,8 +110,7 @@ def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path, event
     kept = run_stage(first, settings, lambda _: None)
     before = outcomes(settings)
     kept.path.unlink()
-    again = run_stage(first, settings, events)
-    assert again.sha256 == kept.sha256
+    assert run_stage(first, settings, events).sha256 == kept.sha256
     assert outcomes(settings) == before
     assert len(events.of(CellStarted)) == 1
 
