@@ -33,7 +33,6 @@ class CrossedMethod:
 
     name: str
     rows: Mapping[str, Row]
-    is_reference: bool = False
 
     @property
     def label(self) -> str:
@@ -59,7 +58,7 @@ class CrossedTable(ScoreTable):
         self.variants = [name for name in names if any(name in method.rows for method in self.methods)] or list(names)
         crossed = {row_id for variants in PLACED.values() for row_id in variants.values()}
         others = (row for row in request.rows if row.id not in crossed)
-        self.references = [CrossedMethod(row.name, dict.fromkeys(self.variants, row), True) for row in others]
+        self.references = [CrossedMethod(row.name, dict.fromkeys(self.variants, row)) for row in others]
 
     def notes(self) -> Iterator[str]:
         """The layout, and every note of a score table."""

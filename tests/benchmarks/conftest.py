@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.encoders.encoding import TokenCache
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running import federation
 from benchmarks.running.events import Event
@@ -61,6 +63,11 @@ def run_words(results: Path, methods: str, *changes: str) -> list[str]:
     sets = [word for change in changes for word in ("--set", change)]
     fixed = ["--tasks", "mrpc", "--workers", "1", "--device", "cpu", "--no-tracking"]
     return ["run", TABLE, *fixed, "--methods", methods, "--results-dir", str(results), *sets]
+
+
+def outcomes(settings: RunOptions) -> dict[str, dict[str, Any]]:
+    """Cell id -> outcome, of all records."""
+    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -17,13 +17,12 @@ from benchmarks.errors import UserError
 from benchmarks.executors import executor_for, on_slurm, run_cells, run_jobs
 from benchmarks.executors.jobs import Job, compute_elsewhere
 from benchmarks.executors.processes import environments
-from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, CellWaits, RoundFinished
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
-from tests.benchmarks.conftest import cells_of
+from tests.benchmarks.conftest import cells_of, outcomes
 from tests.conftest import ROOT
 
 SHORT = ("training.rounds=2", "training.local_epochs=1")
@@ -68,10 +67,6 @@ def ray_cluster(**resources: int) -> Iterator[Any]:
     finally:
         ray.shutdown()
         cluster.shutdown()
-
-
-def outcomes(settings: RunOptions) -> dict[str, Any]:
-    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
 def holder_of(lock: Path) -> int | None:

@@ -93,18 +93,14 @@ def test_parts_on_a_gpu_fit_its_memory_or_this_runs_share_of_it(settings, monkey
 
 
 def test_a_record_holds_every_round(finished):
-    for method, record in finished.items():
+    for record in finished.values():
         assert [entry.round for entry in record.rounds] == [1, 2]
         for entry in record.rounds:
             assert entry.cohort == (0, 1, 2)
             for metric in ("f1", "accuracy"):
                 own = [scores["test"][metric] for scores in entry.client_scores]
                 assert entry.scores["test"][metric] == pytest.approx(np.mean(own))
-            if method == "local-majority":
-                assert (entry.train_loss, entry.client_losses) == (None, ())
-            else:
-                sizes = [client["train"] for client in record.clients]
-                assert entry.train_loss == pytest.approx(np.average(entry.client_losses, weights=sizes))
+            assert len(entry.client_losses) == (0 if record.cell.algorithm == "local_majority" else 3)
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
 
 
