@@ -88,9 +88,6 @@ class View:
     options: Mapping[str, JSON] = field(default_factory=dict)
 
 
-PLAIN_SCORES = View()
-
-
 @dataclass(frozen=True)
 class Yardstick:
     """A reference row that must beat its rivals before a column's scores are evidence for an ordering.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchmarks.claims import At, Better, Claim, Relation, similar
 
+Tables: TypeAlias = tuple[Callable[[str], At], ...]
 _table6, table7, _table8 = (partial(At, f"fedbert-table{number}") for number in (6, 7, 8))
 figure8, pretraining = partial(At, "fedbert-figure8"), partial(At, "fedbert-pretraining")
 
@@ -21,6 +23,8 @@ MATCHED, MISMATCHED = ("test/accuracy",), ("mismatched/accuracy",)
 AVERAGED = ("emdavg", "heavg")
 PARALLEL = (*AVERAGED, "parallel-fedavg")
 _ANY_CLIENTS = ("fedavg-5", "fedavg", "fedavg-20", "emdavg-5", "emdavg", "emdavg-20")
+TABLE_6, TABLE_7 = (_table6,), (table7,)
+_BOTH = (*TABLE_6, *TABLE_7)
 TABLE_6_ALONE = "Table 6 alone"
 
 
@@ -28,14 +32,15 @@ def above(
     rows: tuple[str, ...],
     rivals: tuple[str, ...],
     tasks: tuple[str, ...] = (),
-    small: bool = True,
-    base: bool = True,
+    tables: Tables = _BOTH,
     **bounds: Any,
 ) -> tuple[Better, ...]:
-    """Rows above rivals in Table 6 (small) and Table 7 (base), which has no Parallel FedAvg."""
-    tables = [(_table6, ())] * small + [(table7, ("parallel-fedavg",))] * base
-    sides = (([at(row) for row in rows if row not in absent] for rows in (rows, rivals)) for at, absent in tables)
-    return tuple(Better(tuple(better), tuple(worse), tasks=tasks, **bounds) for better, worse in sides)
+    """Rows above rivals in these tables; Table 7 has no Parallel FedAvg."""
+
+    def of(table: Callable[[str], At], rows: tuple[str, ...]) -> tuple[At, ...]:
+        return tuple(table(row) for row in rows if not (table is table7 and row == "parallel-fedavg"))
+
+    return tuple(Better(of(table, rows), of(table, rivals), tasks=tasks, **bounds) for table in tables)
 
 
 def _above_all(*args: Any, **options: Any) -> tuple[Better, ...]:
@@ -43,15 +48,16 @@ def _above_all(*args: Any, **options: Any) -> tuple[Better, ...]:
     return above(("central",), ("fedavg", "share", *PARALLEL, "single"), *args, **options)
 
 
-def _alike(row: str, other: str, within: float, tasks: tuple[str, ...] = (), base: bool = True) -> tuple[Better, ...]:
-    """Two rows within the given points in Table 6, and in Table 7 if base."""
-    tables = [_table6] + [table7] * base
+def _alike(
+    row: str, other: str, within: float, tasks: tuple[str, ...] = (), tables: Tables = _BOTH
+) -> tuple[Better, ...]:
+    """Two rows within the given points in these tables."""
     return tuple(similar(at(row), at(other), within, tasks) for at in tables)
 
 
-def _same_as_fedavg(*rows: str, base: bool = True) -> tuple[Better, ...]:
+def _same_as_fedavg(*rows: str, tables: Tables = _BOTH) -> tuple[Better, ...]:
     """Split modes within a point of FedAvg."""
-    return above(rows, ("fedavg",), base=base, by=-_SAME, most=_SAME, over_failed=True)
+    return above(rows, ("fedavg",), tables=tables, by=-_SAME, most=_SAME, over_failed=True)
 
 
 def perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
@@ -59,39 +65,39 @@ def perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
     return (Better((pretraining(row),), tuple(map(pretraining, rivals))),)
 
 
-def _by_task(base: bool = True) -> tuple[Better, ...]:
+def _by_task(tables: Tables = _BOTH) -> tuple[Better, ...]:
     """FedAvg above Head-Emd Avg on MRPC, SST-2 and MNLI-Matched, below on the other tasks."""
     first, second = ("fedavg",), ("heavg",)
     return (
-        *above(first, second, (*MRPC, *SST2), base=base),
-        *above(first, second, MNLI, base=base, scores=MATCHED),
-        *above(second, first, (*RTE, *QNLI, *QQP, *STSB), base=base),
-        *above(second, first, MNLI, base=base, scores=MISMATCHED),
+        *above(first, second, (*MRPC, *SST2), tables=tables),
+        *above(first, second, MNLI, tables=tables, scores=MATCHED),
+        *above(second, first, (*RTE, *QNLI, *QQP, *STSB), tables=tables),
+        *above(second, first, MNLI, tables=tables, scores=MISMATCHED),
     )
 
 
-def _worst(small: bool = True, base: bool = True, *more: str) -> tuple[Relation, ...]:
+def _worst(*more: str, tables: Tables = _BOTH) -> tuple[Relation, ...]:
     """EmdAvg below the others, except on MRPC, where it is above FedAvg and Head-Emd Avg."""
     rest = tuple(task for task in ALL if task not in MRPC)
     others = ("central", "fedavg", "share", "heavg", "parallel-fedavg", *more)
     return (
-        *above(others, ("emdavg",), rest, small, base),
-        *above(("emdavg",), ("fedavg", "heavg"), MRPC, small, base, most=SLIGHTLY),
+        *above(others, ("emdavg",), rest, tables),
+        *above(("emdavg",), ("fedavg", "heavg"), MRPC, tables, most=SLIGHTLY),
     )
 
 
-def _stsb_drops(**tables: bool) -> tuple[Better, ...]:
+def _stsb_drops(tables: Tables) -> tuple[Better, ...]:
     """EmdAvg on STS-B 11 % below Centralized and 7.5 % below Head-Emd Share, as rounded."""
     return (
-        *above(("central",), ("emdavg",), STSB, by=10.5, most=11.5, **tables),
-        *above(("share",), ("emdavg",), STSB, by=7.45, most=7.55, **tables),
+        *above(("central",), ("emdavg",), STSB, tables, by=10.5, most=11.5),
+        *above(("share",), ("emdavg",), STSB, tables, by=7.45, most=7.55),
     )
 
 
-def _drops(most: float, but: tuple[str, ...], base: bool = True) -> tuple[Better, ...]:
+def _drops(most: float, but: tuple[str, ...], tables: Tables = _BOTH) -> tuple[Better, ...]:
     """EmdAvg at most `most` points below Centralized and Head-Emd Share, on all tasks except `but`."""
     tasks = tuple(task for task in ALL if task not in but)
-    return above(("central", "share"), ("emdavg",), tasks, base=base, by=-math.inf, most=most)
+    return above(("central", "share"), ("emdavg",), tasks, tables, by=-math.inf, most=most)
 
 
 CLAIMS = (
@@ -99,7 +105,7 @@ CLAIMS = (
         "1a",
         "It has the best performance except for the RTE and MRPC task",
         "section 5.1, of centralized training; the exception is RoBERTa-small's",
-        (*_above_all(FIVE, base=False), *_above_all(small=False)),
+        (*_above_all(FIVE, tables=TABLE_6), *_above_all(tables=TABLE_7)),
         reading="above every other mode: in Table 6 on the five other tasks, in Table 7 on all.",
         otherwise={
             "on RTE and MRPC it is not the best": (
@@ -135,8 +141,8 @@ CLAIMS = (
         otherwise={
             f"no more than {_SAME:g} point below": above(("share", *PARALLEL), ("fedavg",), by=-_SAME),
             "Head-Emd Share alone (Conclusion)": _same_as_fedavg("share"),
-            TABLE_6_ALONE: _same_as_fedavg("share", *PARALLEL, base=False),
-            "Head-Emd Share in Table 6": _same_as_fedavg("share", base=False),
+            TABLE_6_ALONE: _same_as_fedavg("share", *PARALLEL, tables=TABLE_6),
+            "Head-Emd Share in Table 6": _same_as_fedavg("share", tables=TABLE_6),
             "perplexity of Head-Emd Share": perplexity("share", "fedavg"),
         },
     ),
@@ -147,7 +153,7 @@ CLAIMS = (
         above(("share",), PARALLEL),
         reading="above EmdAvg, Head-Emd Avg and Parallel FedAvg on every task of both tables.",
         otherwise={
-            TABLE_6_ALONE: above(("share",), PARALLEL, base=False),
+            TABLE_6_ALONE: above(("share",), PARALLEL, tables=TABLE_6),
             "perplexity": perplexity("share", *PARALLEL),
             "perplexity, own transformers": perplexity("share", "emdavg-own", "heavg-own"),
         },
@@ -171,8 +177,8 @@ CLAIMS = (
         reading=f"below Centralized and every federated mode on all tasks but MRPC; there up to {SLIGHTLY:g} points "
         "above FedAvg and Head-Emd Avg.",
         otherwise={
-            TABLE_6_ALONE: _worst(True, False),
-            "below Single Client too, Table 6 alone": _worst(True, False, "single"),
+            TABLE_6_ALONE: _worst(tables=TABLE_6),
+            "below Single Client too, Table 6 alone": _worst("single", tables=TABLE_6),
             "perplexity, worst of the federated": (
                 Better(tuple(map(pretraining, ("fedavg", "share", "heavg"))), (pretraining("emdavg"),)),
             ),
@@ -182,11 +188,11 @@ CLAIMS = (
         "3a",
         "FedAvg under-performs about 1% than Head-Emd Avg",
         "section 5.1, on MNLI, QNLI, QQP, STS-B, and SST-2",
-        above(("heavg",), ("fedavg",), FIVE, base=False, by=_ABOUT_1[0], most=_ABOUT_1[1]),
+        above(("heavg",), ("fedavg",), FIVE, tables=TABLE_6, by=_ABOUT_1[0], most=_ABOUT_1[1]),
         reading=f"Head-Emd Avg {_ABOUT_1[0]:g} to {_ABOUT_1[1]:g} points above FedAvg in Table 6 on each of them.",
         otherwise={
-            "above by any amount": above(("heavg",), ("fedavg",), FIVE, base=False),
-            "Table 7": above(("heavg",), ("fedavg",), FIVE, small=False),
+            "above by any amount": above(("heavg",), ("fedavg",), FIVE, tables=TABLE_6),
+            "Table 7": above(("heavg",), ("fedavg",), FIVE, tables=TABLE_7),
         },
     ),
     Claim(
@@ -202,7 +208,7 @@ CLAIMS = (
         "section 5.2, from Table 6, Table 7",
         _alike("fedavg", "heavg", _SAME, (*MRPC, *FIVE)),
         reading=f"the same is within {_SAME:g} point, in both tables.",
-        otherwise={"within 2 points, Table 6 alone": _alike("fedavg", "heavg", 2.0, (*MRPC, *FIVE), base=False)},
+        otherwise={"within 2 points, Table 6 alone": _alike("fedavg", "heavg", 2.0, (*MRPC, *FIVE), tables=TABLE_6)},
     ),
     Claim(
         "3d",
@@ -210,17 +216,17 @@ CLAIMS = (
         "section 5.2, from Table 6, Table 7",
         _by_task(),
         reading="by any amount, in both tables; 3a contradicts it, with Head-Emd Avg ahead on MNLI and SST-2.",
-        otherwise={TABLE_6_ALONE: _by_task(base=False)},
+        otherwise={TABLE_6_ALONE: _by_task(tables=TABLE_6)},
     ),
     Claim(
         "4a",
         "parallel FedAvg and naive FedAvg achieve the same performance on all tasks except RTE",
         "section 5.1",
-        _alike("parallel-fedavg", "fedavg", _SAME, (*MRPC, *FIVE), base=False),
+        _alike("parallel-fedavg", "fedavg", _SAME, (*MRPC, *FIVE), tables=TABLE_6),
         reading=f"the same is within {_SAME:g} point; Table 7 has no Parallel FedAvg.",
         otherwise={
-            "within 2 points": _alike("parallel-fedavg", "fedavg", 2.0, (*MRPC, *FIVE), base=False),
-            "on RTE too, within 1 point": _alike("parallel-fedavg", "fedavg", _SAME, base=False),
+            "within 2 points": _alike("parallel-fedavg", "fedavg", 2.0, (*MRPC, *FIVE), tables=TABLE_6),
+            "on RTE too, within 1 point": _alike("parallel-fedavg", "fedavg", _SAME, tables=TABLE_6),
         },
     ),
     Claim(
@@ -234,11 +240,11 @@ CLAIMS = (
         "5a",
         "The worst one is STS-B, which decreases 11% and 7.5%",
         "section 5.1, of EmdAvg against the centralized and the sharing pattern",
-        _stsb_drops(base=False),
+        _stsb_drops(tables=TABLE_6),
         reading="differences in Table 6, in points, that round to the stated ones.",
         otherwise={
-            "at least 5 points below both": above(("central", "share"), ("emdavg",), STSB, base=False, by=5.0),
-            "Table 7": _stsb_drops(small=False),
+            "at least 5 points below both": above(("central", "share"), ("emdavg",), STSB, tables=TABLE_6, by=5.0),
+            "Table 7": _stsb_drops(tables=TABLE_7),
         },
     ),
     Claim(
@@ -248,8 +254,8 @@ CLAIMS = (
         _drops(_AROUND_5, STSB),
         reading=f"EmdAvg no more than {_AROUND_5:g} points below Centralized and Head-Emd Share, in both tables.",
         otherwise={
-            TABLE_6_ALONE: _drops(_AROUND_5, STSB, base=False),
-            "6 points, all but RTE, Table 6 alone": _drops(6.0, (*STSB, *RTE), base=False),
+            TABLE_6_ALONE: _drops(_AROUND_5, STSB, tables=TABLE_6),
+            "6 points, all but RTE, Table 6 alone": _drops(6.0, (*STSB, *RTE), tables=TABLE_6),
         },
     ),
     Claim(
@@ -259,7 +265,7 @@ CLAIMS = (
         above(("central", "share"), ("emdavg",)),
         reading="EmdAvg below Centralized and Head-Emd Share on every task of both tables.",
         otherwise={
-            TABLE_6_ALONE: above(("central", "share"), ("emdavg",), base=False),
+            TABLE_6_ALONE: above(("central", "share"), ("emdavg",), tables=TABLE_6),
             "perplexity": tuple(case for row in ("central", "share") for case in perplexity(row, "emdavg")),
         },
     ),

@@ -121,11 +121,13 @@ class SplitCosts(Quantities):
 
     @cached_property
     def timed(self) -> Mapping[str, Mapping[str, float]]:
-        """Model -> seconds per batch for client, server and unsplit model, and tokens per batch.
-
-        From one run; empty without one. ReportError for a damaged file.
-        """
-        return _timed(read_json(TIMINGS))
+        """Model -> seconds per batch for client, server and unsplit model, from one run."""
+        timed = {}
+        for entry in read_json(TIMINGS)["rows"]:
+            times = {name: sum(float(entry[f"{part}_seconds"]) for part in parts) for name, parts in _PARTS.items()}
+            tokens = float(entry["batch"]) * float(entry["tokens"])
+            timed[entry["model"]] = {**times, "whole": tokens / float(entry["unsplit_tokens_per_second"])}
+        return timed
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
@@ -171,20 +173,14 @@ class SplitCosts(Quantities):
         return [name for name in ENCODERS if name in known]
 
     def _seconds(self) -> Iterator[Grid]:
-        if self.timed:
-            headers = (
-                ("T(E) + T(H)", "client"),
-                ("T(T)", "server"),
-                ("T(W)", "unsplit"),
-                ("client's share", "of T(T)"),
-            )
+        headers = (("T(E) + T(H)", "client"), ("T(T)", "server"), ("T(W)", "unsplit"), ("client's share", "of T(T)"))
 
-            def cells(own: Mapping[str, float]) -> Sequence[str]:
-                return [*(number(own[party]) for party in TIMED), f"{number(100 * own['client'] / own['server'])} %"]
+        def cells(own: Mapping[str, float]) -> Sequence[str]:
+            return [*(number(own[party]) for party in TIMED), f"{number(100 * own['client'] / own['server'])} %"]
 
-            groups = tuple(one_line(model, cells(own)) for model, own in self.timed.items())
-            title = self.title("seconds of a batch, measured in one run (docs/performance.md)")
-            yield Grid(title, headers, groups, "Model")
+        groups = tuple(one_line(model, cells(own)) for model, own in self.timed.items())
+        title = self.title("seconds of a batch, measured in one run (docs/performance.md)")
+        yield Grid(title, headers, groups, "Model")
         for name in ENCODERS:
             hours = {row_name(row): self.hours.get((row.id, name), {}) for row in self.rows}
             if any(hours.values()):
@@ -228,13 +224,3 @@ class SplitCosts(Quantities):
 def _epochs(cell: RunConfig) -> float:
     """A client's epochs in a run; with turns, each round belongs to one client."""
     return cell.training.rounds * cell.training.local_epochs / (cell.clients if "turns" in cell.options else 1)
-
-
-def _timed(content: JSON) -> dict[str, dict[str, float]]:
-    found = {}
-    for entry in content["rows"]:
-        tokens = float(entry["batch"]) * float(entry["tokens"])
-        parties = {name: sum(float(entry[f"{part}_seconds"]) for part in parts) for name, parts in _PARTS.items()}
-        whole = tokens / float(entry["unsplit_tokens_per_second"])
-        found[entry["model"]] = {**parties, "tokens": tokens, "whole": whole}
-    return found

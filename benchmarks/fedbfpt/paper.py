@@ -55,9 +55,6 @@ SKEWED_MB: Mapping[str, tuple[float, ...]] = {
     "corpus-computer-science": (17.25, 56.11, 108.24, 108.23, 56.11, 17.37),
     "corpus-medicine": (43.70, 141.27, 272.47, 272.21, 141.25, 43.62),
 }
-SKEWED_SHARES: Mapping[str, tuple[float, ...]] = {
-    task: tuple(size / sum(sizes) for size in sizes) for task, sizes in SKEWED_MB.items()
-}
 
 # ---- budgets -----------------------------------------------------------------------------------------------------
 
@@ -166,8 +163,9 @@ EIGHT = _variant("fedbfpt-8", "FEDBFPT-8", {"options.local_layers": 8})
 
 
 def _skewed_sizes(task: str) -> list[float]:
-    """A task's client sizes in the appendix."""
-    return list(SKEWED_SHARES[task])
+    """A task's client sizes in the appendix, as shares."""
+    sizes = SKEWED_MB[task]
+    return [size / sum(sizes) for size in sizes]
 
 
 SKEWED_PARTITION: Mapping[str, JSON] = {

@@ -114,7 +114,7 @@ SENTENCES = replace(  # as the authors' code has them
     scales=SCALES,
     base=_of_sentences,
     deviations=(
-        *tuple(entry for entry in DEVIATIONS if entry.id not in ("blocks", "tuning")),
+        *(entry for entry in DEVIATIONS if entry.id not in ("blocks", "tuning")),
         *deviations("""
 - blocks (lite, paper): Passages are split into sentences by punctuation, each cut at 128 tokens, as in the authors'
   code, whose splitting rule is unknown. Perplexities are not comparable with those of whole passages, which have

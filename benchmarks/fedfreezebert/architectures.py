@@ -1,7 +1,6 @@
 """Table 3: methods in lines, aggregation architectures in columns.
 
-Option: methods, method name -> architecture -> row id. A row outside this grid, such as a reference, has one line for
-all architectures.
+A row outside this grid, such as a reference, has one line for all architectures.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
+from benchmarks.fedfreezebert.paper import FEDAVG_AT_FROZEN_RATE, HEADS, METHODS, with_head
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.pages.page import Grid, Group
@@ -21,6 +21,11 @@ from reports.views.comparison import scores_shown
 from reports.views.scores import ScoreTable, dots
 
 VARIANT = "aggregation architecture"
+# Method's name -> architecture -> row id.
+PLACED: Mapping[str, Mapping[str, str]] = {
+    **{method.name: {name: with_head(method, head).id for head, name in HEADS.items()} for method in METHODS},
+    FEDAVG_AT_FROZEN_RATE.name: {HEADS["ordinary"]: FEDAVG_AT_FROZEN_RATE.id},
+}
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,6 @@ class CrossedMethod:
 
     name: str
     rows: Mapping[str, Row]
-    is_reference: bool = False
 
     @property
     def label(self) -> str:
@@ -44,19 +48,18 @@ class CrossedTable(ScoreTable):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        placed: Mapping[str, Mapping[str, str]] = request.benchmark.view.options["methods"]
         rows = {row.id: row for row in request.rows}
         methods = [
             CrossedMethod(name, {variant: rows[row_id] for variant, row_id in variants.items() if row_id in rows})
-            for name, variants in placed.items()
+            for name, variants in PLACED.items()
         ]
         self.methods = [method for method in methods if method.rows]
-        names = dict.fromkeys(variant for variants in placed.values() for variant in variants)
+        names = dict.fromkeys(variant for variants in PLACED.values() for variant in variants)
         # A table with only references keeps all columns.
         self.variants = [name for name in names if any(name in method.rows for method in self.methods)] or list(names)
-        crossed = {row_id for variants in placed.values() for row_id in variants.values()}
+        crossed = {row_id for variants in PLACED.values() for row_id in variants.values()}
         others = (row for row in request.rows if row.id not in crossed)
-        self.references = [CrossedMethod(row.name, dict.fromkeys(self.variants, row), True) for row in others]
+        self.references = [CrossedMethod(row.name, dict.fromkeys(self.variants, row)) for row in others]
 
     def notes(self) -> Iterator[str]:
         """The layout, and every note of a score table."""

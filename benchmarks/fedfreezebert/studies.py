@@ -8,7 +8,7 @@ from benchmarks.experiment import Column, Row, Scale, another
 from benchmarks.fedfreezebert import paper
 from benchmarks.fedfreezebert.tables import TABLE1, TABLE3
 from benchmarks.overrides import ByScale
-from benchmarks.publication import PLAIN_SCORES, View, deviations
+from benchmarks.publication import View, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 
 _RECOVERED = (("test/token_recovery", "test/text_recovery"), "test/token_recovery")
@@ -94,7 +94,7 @@ INVERSION = another(
 """),
         *(entry for entry in paper.DEVIATIONS if entry.id == "english"),
     ),
-    view=PLAIN_SCORES,
+    view=View(),
 )
 
 # ---- what a mean over clients hides ------------------------------------------------------------------------------

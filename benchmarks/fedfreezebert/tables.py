@@ -12,7 +12,7 @@ from benchmarks.fedfreezebert import paper
 from benchmarks.fedfreezebert.paper import DEVIATIONS, FEDAVG_AT_FROZEN_RATE, HEADS, METHODS, SENTIMENT, with_head
 from benchmarks.fedsplitbert import paper as original
 from benchmarks.fedsplitbert import tables as original_tables
-from benchmarks.publication import LEARNING, PLAIN_SCORES, View, deviations
+from benchmarks.publication import LEARNING, View, deviations
 from benchmarks.run_config import JSON
 
 _METHOD = {row.id: row for row in METHODS}
@@ -37,15 +37,7 @@ TABLE3 = Benchmark(
   P-SUM, C- with H-SUM), and those that follow from its relative gains, marked ≈.
 """),
     ),
-    view=View(
-        "benchmarks.fedfreezebert.architectures.CrossedTable",
-        {
-            "methods": {
-                method.name: {name: with_head(method, head).id for head, name in HEADS.items()} for method in METHODS
-            }
-            | {FEDAVG_AT_FROZEN_RATE.name: {HEADS["ordinary"]: FEDAVG_AT_FROZEN_RATE.id}},
-        },
-    ),
+    view=View("benchmarks.fedfreezebert.architectures.CrossedTable"),
 )
 
 # ---- Table 1: what the clients hold ------------------------------------------------------------------------------
@@ -69,7 +61,7 @@ TABLE1 = another(
 
 _INHERITED = ("client-size", "subset", "rounds", "tuning", "padding")
 TABLE2 = another(
-    replace(TABLE3, scales=original.SCALES, base=original.base_cell, yardstick=LEARNING, view=PLAIN_SCORES),
+    replace(TABLE3, scales=original.SCALES, base=original.base_cell, yardstick=LEARNING, view=View()),
     "table2",
     "Table 2",
     "FedSplitBERT on SST-2 with c = 8, three clients: the original's accuracy and ours",

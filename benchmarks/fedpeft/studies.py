@@ -15,6 +15,8 @@ from benchmarks.publication import View
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
 _NAMED = {row.id: row for row in METHODS}
+_STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
+_OWN_SCORES = tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns)
 
 
 def _over(
@@ -22,7 +24,7 @@ def _over(
 ) -> Benchmark:
     """The scores over other clients, with the settings that were tuned for three clients. shares: a description."""
     return another(
-        SCORES,
+        _STUDY,
         name,
         name,
         f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {shares}",
@@ -30,8 +32,6 @@ def _over(
         rows=tuple(rows),
         base=paper.base_of(of_seed),
         scales=_LITE,
-        gate=SCORES,
-        swept_as=SCORES.id,
         without_training=paper.CORRECTED,
         deviations=tuple(entry for entry in DEVIATIONS if entry.id != "clients"),
         **fields,
@@ -47,7 +47,7 @@ _STEPS = {
     "many": ("135 steps a round", {"training.rounds": 2, "training.local_epochs": 3}),
 }
 LOCAL_WORK = another(
-    SCORES,
+    _STUDY,
     "localwork",
     "local work",
     "Accuracy of FLoRA and FedIT by the steps between two aggregations, over 3 clients with drawn label shares",
@@ -58,8 +58,6 @@ LOCAL_WORK = another(
     ),
     columns=SCORES.columns[1:],
     scales=_LITE,
-    gate=SCORES,
-    swept_as=SCORES.id,
     also="""
 - steps (lite): 5, 45 (fedpeft-scores) and 135 steps per round: 18 rounds of one epoch with 144 texts per batch, six
   with 16, and two of three epochs. The first sees each text 18 times, the others six times. All use the rate tuned for
@@ -73,7 +71,7 @@ LOCAL_WORK = another(
 def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
     """FedSA-LoRA's gain over FedIT in parts: the label prior, the head, and the rest."""
     return another(
-        table,
+        replace(_STUDY, base=table.base),
         name,
         name,
         f"FedSA-LoRA's gain over FedIT in parts, over 3 clients {skew}: label prior, local head, and local B",
@@ -82,7 +80,7 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
   opposite sign. Local B, the rest: FedSA-LoRA minus FedPer.
 """,
         rows=tuple(_NAMED[row] for row in ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")),
-        columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+        columns=_OWN_SCORES,
         view=View(
             "gains",
             {
@@ -94,8 +92,6 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
             },
         ),
         without_training=tuple(row for row in paper.CORRECTED if row.corrects == "fedit"),
-        gate=SCORES,
-        swept_as=SCORES.id,
         average="",
     )
 
@@ -119,7 +115,7 @@ _LORA = (
     *("fedex-lora-transposed", "fedrot-lora", "fedsvd"),
 )
 AGGREGATION = another(
-    SCORES,
+    _STUDY,
     "aggregation",
     "aggregation",
     "How far the aggregate of a round is from the mean of the clients' products B A, over 3 clients",
@@ -131,9 +127,7 @@ AGGREGATION = another(
 """,
     rows=tuple(_NAMED[row] for row in _LORA),
     columns=_measured("aggregation_error"),
-    gate=SCORES,
     view=View("curves", {"quantity": "score"}),
-    swept_as=SCORES.id,
     average="",
 )
 AGGREGATION_ONE_LABEL = another(
@@ -142,7 +136,6 @@ AGGREGATION_ONE_LABEL = another(
     "aggregation, one label",
     "How far a round's aggregate is from the mean of the clients' products B A, over 3 clients with one label each",
     base=ONE_LABEL.base,
-    swept_as=SCORES.id,
 )
 _OWN_DRAWS = tuple(
     row.changed(
@@ -155,7 +148,7 @@ _OWN_DRAWS = tuple(
     for row in (paper.LOCAL, _NAMED["share-b"])
 )
 SIMILARITY = another(
-    SCORES,
+    _STUDY,
     "similarity",
     "similarity",
     "Cosine of two clients' factors A and B by the draw of A, and of what a round changes of A, over 3 clients",
@@ -165,8 +158,6 @@ SIMILARITY = another(
 """,
     rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
-    gate=SCORES,
-    swept_as=SCORES.id,
     average="",
 )
 
@@ -193,7 +184,7 @@ FRONTS = another(
   rate that was tuned for r = {RANK}.
 """,
     rows=(*METHODS, *_EQUAL_BYTES),
-    columns=tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns),
+    columns=_OWN_SCORES,
     view=View(
         "orders",
         {

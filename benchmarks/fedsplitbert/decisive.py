@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from benchmarks.claims import At, AverageBetter, Better, Decisive, Study
 
@@ -11,42 +14,34 @@ _C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
 _FEDAVG, _FEDPROX, _EVEN = map(_row, ("fedavg", "fedprox", "fedavg-iid"))
 _RIVALS = (_FEDAVG, _FEDPROX)
 
-PRIMARY = ("test/accuracy", "test/matthews_correlation", "test/pearson")  # a task's first one counts
+_PRIMARY = ("test/accuracy", "test/matthews_correlation", "test/pearson")  # a task's first one counts
 _COLA, _OTHERS = {"cola": range(5, 11)}, ("mrpc", "sst2", "qqp", "qnli")
 _FIVE = {**_COLA, **dict.fromkeys(_OTHERS, range(5, 10))}
 _SIX = dict.fromkeys(("mrpc", "cola", "sst2", "qqp", "qnli", "stsb"), range(5, 10))
 _EVEN_TASKS = dict.fromkeys(_OTHERS, range(5, 10))
 
+
+def _decisive(
+    claims: tuple[str, ...],
+    relation: Better | AverageBetter,
+    steps: tuple[int, ...],
+    seeds: Mapping[str, range],
+    scores: tuple[str, ...] = _PRIMARY,
+    **fields: Any,
+) -> Decisive:
+    """A comparison of these scores, on the tasks that have seeds."""
+    return Decisive(claims, (replace(relation, tasks=tuple(seeds), scores=scores),), steps, seeds, **fields)
+
+
 DECISIVE = (
-    Decisive(("1a", "7b"), (Better((_C6,), _RIVALS, tasks=tuple(_FIVE), scores=PRIMARY),), (1, 3), _FIVE),
-    Decisive(
-        ("1b",),
-        (AverageBetter((_C6,), _RIVALS, by=0.0, tasks=tuple(_FIVE), scores=PRIMARY),),
-        steps=(1, 3),
-        seeds=_FIVE,
-    ),
-    Decisive(("1d",), (Better((_C6,), _RIVALS, by=1.0, tasks=tuple(_FIVE), scores=PRIMARY),), (1, 3), _FIVE),
-    Decisive(("2",), (Better((_C6, _C8), (_C0, _FEDAVG), tasks=tuple(_COLA), scores=PRIMARY),), (1,), _COLA),
-    Decisive(("4b",), (Better((_FEDAVG,), (_C0,), tasks=tuple(_COLA), scores=PRIMARY, over_failed=True),), (1,), _COLA),
-    Decisive(
-        ("6",),
-        (AverageBetter((_FP16,), (_C6,), by=-1.0, most=1.0, over_failed=True, tasks=tuple(_SIX), scores=PRIMARY),),
-        steps=(4,),
-        seeds=_SIX,
-    ),
-    Decisive(
-        ("13",),
-        (Better((), (_C0, _FEDAVG), tasks=tuple(_COLA), scores=PRIMARY),),
-        steps=(1,),
-        seeds=_COLA,
-        best_of=(_C6, _C8, _C10),
-    ),
-    Decisive(
-        ("15",),
-        (AverageBetter((_EVEN,), (_FEDAVG,), 2.0, over_failed=True, tasks=tuple(_EVEN_TASKS), scores=PRIMARY),),
-        steps=(2,),
-        seeds=_EVEN_TASKS,
-    ),
+    _decisive(("1a", "7b"), Better((_C6,), _RIVALS), (1, 3), _FIVE),
+    _decisive(("1b",), AverageBetter((_C6,), _RIVALS, by=0.0), (1, 3), _FIVE),
+    _decisive(("1d",), Better((_C6,), _RIVALS, by=1.0), (1, 3), _FIVE),
+    _decisive(("2",), Better((_C6, _C8), (_C0, _FEDAVG)), (1,), _COLA),
+    _decisive(("4b",), Better((_FEDAVG,), (_C0,), over_failed=True), (1,), _COLA),
+    _decisive(("6",), AverageBetter((_FP16,), (_C6,), by=-1.0, most=1.0, over_failed=True), (4,), _SIX),
+    _decisive(("13",), Better((), (_C0, _FEDAVG)), (1,), _COLA, best_of=(_C6, _C8, _C10)),
+    _decisive(("15",), AverageBetter((_EVEN,), (_FEDAVG,), by=2.0, over_failed=True), (2,), _EVEN_TASKS),
 )
 
 # ---- the label-prior study (docs/label-prior.md) -----------------------------------------------------------------
@@ -56,11 +51,12 @@ _ACCURACY = ("test/accuracy",)  # CoLA's follows from its stored answers
 _PRIOR, _C6_PRIOR = _row("fedavg-prior-strength"), _row("c6-prior-strength")
 STUDY = Study(
     page="docs/label-prior.md",
-    primary=Decisive(
+    primary=_decisive(
         ("study",),
-        (AverageBetter((_PRIOR,), (_C6_PRIOR,), -1.0, 1.0, over_failed=True, tasks=tuple(_STUDIED), scores=_ACCURACY),),
-        steps=(1, 3),
-        seeds=_STUDIED,
+        AverageBetter((_PRIOR,), (_C6_PRIOR,), by=-1.0, most=1.0, over_failed=True),
+        (1, 3),
+        _STUDIED,
+        scores=_ACCURACY,
     ),
     rows={
         "fedavg": "FedAvg",

@@ -1,12 +1,11 @@
 """Figure 5: bytes per round and scores by critical layer.
 
-Options: critical_layers, row id -> c in the paper's encoder (rows without one become levels); printed_in, the table
-with the published scores.
+Rows without a critical layer become levels. Option: printed_in, the table with the published scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Row
+from benchmarks.fedsplitbert.tables import CRITICAL_LAYERS
 from reports.evidence.published import MEGABYTE
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
@@ -47,8 +47,8 @@ class LayerFigure(ScoreTable):
     @cached_property
     def layers(self) -> dict[str, Layer]:
         """Row id -> layers, for rows with a c."""
-        criticals: Mapping[str, int] = self.request.benchmark.view.options["critical_layers"]
-        return {row.id: self._layer(row, criticals[row.id]) for row in self.request.rows if row.id in criticals}
+        rows = (row for row in self.request.rows if row.id in CRITICAL_LAYERS)
+        return {row.id: self._layer(row, CRITICAL_LAYERS[row.id]) for row in rows}
 
     def _layer(self, row: Row, critical: int) -> Layer:
         request, depth = self.request, self.request.scale.depth

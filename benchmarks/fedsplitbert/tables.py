@@ -215,15 +215,12 @@ FIGURE5 = replace(
 - megabytes: The caption's unit is MBits. Table VI's sizes and the text's costs fit megabytes (10^6 bytes), used here.
 """),
     ),
-    view=View(
-        "benchmarks.fedsplitbert.layers.LayerFigure", {"critical_layers": CRITICAL_LAYERS, "printed_in": TABLE4.place}
-    ),
+    view=View("benchmarks.fedsplitbert.layers.LayerFigure", {"printed_in": TABLE4.place}),
 )
 
 # ---- Figure 6 and Table VI: bytes until a target -----------------------------------------------------------------
 
 TARGETS = {"rte": 64, "mrpc": 84, "wnli": 47, "qnli": 90}  # percent, from the figure's caption
-_UNTIL_TARGET = "benchmarks.fedsplitbert.targets.Targets"
 _TARGETS = (
     *_shared(
         "client-size", "subset", "rounds", "embeddings", "critical-layer", "tuning", "miniature", "padding", "pooler"
@@ -253,7 +250,7 @@ FIGURE6 = another(
   less than one round of FedAvg.
 - c-of-rte: The text's 3 rounds for nearly 1000 on RTE are the bytes of c = 4; the figure states no c.
 """,
-    view=View(_UNTIL_TARGET, {"targets": TARGETS}),
+    view=View("benchmarks.fedsplitbert.targets.Targets"),
 )
 TABLE6 = another(
     FIGURE6,
@@ -265,7 +262,6 @@ TABLE6 = another(
     also="""
 - fedadam: FedAdam's 1.7 GB per round, and thus its gain, cannot be derived: it sends the same tensors as FedAvg.
 """,
-    view=View(_UNTIL_TARGET, {"targets": TARGETS, "not_derivable": (FEDADAM.id,)}),
 )
 
 BENCHMARKS = (TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, TABLE6, FIGURE3, FIGURE4, FIGURE5, FIGURE6)

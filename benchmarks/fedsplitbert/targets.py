@@ -1,7 +1,6 @@
 """Figure 6 and Table VI: rounds and bytes until a target, the gain over FedAvg, and its factors.
 
-Options: targets, task -> published target in its metric's unit; not_derivable, rows whose published sizes follow from
-no reading of the method. The other target is FedAvg's best round, which exists at every scale.
+One target is the published one, the other FedAvg's best round, which exists at every scale.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from itertools import product
 from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
-from benchmarks.fedsplitbert.paper import FEDAVG
+from benchmarks.fedsplitbert.paper import FEDADAM, FEDAVG
+from benchmarks.fedsplitbert.tables import TARGETS
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
@@ -40,7 +40,8 @@ from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_poin
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
 
 KINDS = ("baseline", "printed")
-NOT_DERIVABLE = "not derivable"
+# The verdict on a row whose published sizes follow from no reading of the method.
+NOT_DERIVABLE = {FEDADAM.id: "not derivable"}
 _SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", "stated/megabytes_below": "<"}
 _WAYS = {("up",): "uplink", ("down",): "downlink", ("up", "down"): "uplink and downlink"}
 # Published quantities, for the paper's encoder.
@@ -64,7 +65,7 @@ class Targets(Quantities):
     """Bytes in the paper's directions until each target: measured, derived for the paper's encoder, and stated.
 
     A line's relation is "="; ">" for a method with a seed that misses the target, where all its rounds count; "≥" for a
-    gain over such a baseline. ReportError for a damaged record, option or published value.
+    gain over such a baseline. ReportError for a damaged record or published value.
     """
 
     ranks = True
@@ -111,7 +112,7 @@ class Targets(Quantities):
         request = self.request
         if kind == "baseline":
             return best_by_seed(request.records_of(self.baseline, column), column.averaged)
-        wanted = float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
+        wanted = TARGETS[column.task] / metric(column.averaged).factor
         rows = (self.baseline, *request.rows)
         return {record.cell.seed: wanted for row in rows for record in request.records_of(row, column)}
 
@@ -249,8 +250,7 @@ class Targets(Quantities):
         gains = number(ratio["value"], places=1), number(exact), self._product(row, (task,), "exact_gain")
         lines = [Line("derived", (number(size["value"]), whose, number(cost["value"]), *gains), is_main=True)]
         if size["published"] is not None:
-            not_derivable = self.request.benchmark.view.options.get("not_derivable", ())
-            otherwise = NOT_DERIVABLE if row.id in not_derivable else DIFFERS
+            otherwise = NOT_DERIVABLE.get(row.id, DIFFERS)
             pairs = [[Decimal(str(one[name])) for name in ("value", "published")] for one in (size, cost, ratio)]
             words = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
             texts = [f"{known.normalize():f}" for _, known in pairs]
@@ -273,9 +273,9 @@ class Targets(Quantities):
 
     def method(self) -> Iterator[str]:
         """Targets, rounds, bytes, gains, and what the text states."""
-        request, base, wanted = self.request, self.baseline.name, self.request.benchmark.view.options["targets"]
+        request, base = self.request, self.baseline.name
         named = ", ".join(
-            f"{column.name} {score_label(column, at)} {metric(at).in_unit(f'{wanted[column.task]:g}')}"
+            f"{column.name} {score_label(column, at)} {metric(at).in_unit(f'{TARGETS[column.task]:g}')}"
             for column, at in ((column, column.averaged) for column in request.columns)
         )
         yield (

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from benchmarks import registry
 from benchmarks.cli.main import main
 from benchmarks.encoders.encoding import TokenCache
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running import federation, included
 from benchmarks.running.events import Event
@@ -70,6 +72,11 @@ def run_words(results: Path, methods: str, *changes: str) -> list[str]:
     sets = [word for change in changes for word in ("--set", change)]
     fixed = ["--tasks", "mrpc", "--workers", "1", "--device", "cpu", "--no-tracking"]
     return ["run", TABLE, *fixed, "--methods", methods, "--results-dir", str(results), *sets]
+
+
+def outcomes(settings: RunOptions) -> dict[str, dict[str, Any]]:
+    """Cell id -> outcome, of all records."""
+    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

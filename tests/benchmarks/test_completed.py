@@ -2,7 +2,6 @@
 
 import shutil
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import safetensors.torch
@@ -21,7 +20,7 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
 from reports.evidence.corrections import corrected
 from reports.evidence.records import newest_by_place
-from tests.benchmarks.conftest import cells_of
+from tests.benchmarks.conftest import cells_of, outcomes
 from tests.kills import killed_before_step
 
 PRETRAINING, TABLE = benchmark("fedbfpt-general"), benchmark("fedfreezebert-table3")
@@ -49,10 +48,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
 
 def tensors_of(weights: KeptWeights) -> dict[str, torch.Tensor]:
     return dict(safetensors.torch.load(weights.content()))
-
-
-def outcomes(settings: RunOptions) -> dict[str, Any]:
-    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
 def test_the_earlier_runs_of_a_cell():
@@ -110,8 +105,7 @@ def test_missing_weights_are_computed_again_and_the_record_stays(tmp_path, event
     kept = run_stage(first, settings, lambda _: None)
     before = outcomes(settings)
     kept.path.unlink()
-    again = run_stage(first, settings, events)
-    assert again.sha256 == kept.sha256
+    assert run_stage(first, settings, events).sha256 == kept.sha256
     assert outcomes(settings) == before
     assert len(events.of(CellStarted)) == 1
 

@@ -1,6 +1,5 @@
 """Divergence is a result: the record says so, and no run starts from it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished
+from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.running.runner import run_cell, run_stage
 from fedsim.errors import DivergedError
 from fedsim.training import LocalTraining
@@ -22,24 +21,16 @@ SHORT = ("training.local_epochs=1", "training.max_length=16", "training.batch_si
 REASON = "training diverged, as this test wants"
 
 
-@pytest.fixture
-def diverging_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Make a round's last client diverge, after the others have sent their updates."""
+def test_a_cell_stops_with_a_record_of_the_rounds_before_and_is_not_computed_again(settings, events, monkeypatch):
+    """A round's last client diverges, after the others have sent their updates."""
+
+    def run(self: LocalTraining, model: Any, subset: Any, names: Any, round: int, client: int, *more: Any) -> float:
+        if (round, client) == (2, 2):
+            raise DivergedError(REASON)
+        return train(self, model, subset, names, round, client, *more)
+
     train = LocalTraining.run
-
-    def from_now_on(number: int) -> None:
-        def run(self: LocalTraining, model: Any, subset: Any, names: Any, round: int, client: int, *more: Any) -> float:
-            if (round, client) == (number, 2):
-                raise DivergedError(REASON)
-            return train(self, model, subset, names, round, client, *more)
-
-        monkeypatch.setattr(LocalTraining, "run", run)
-
-    return from_now_on
-
-
-def test_a_cell_stops_with_a_record_of_the_rounds_before(settings, events, diverging_in):
-    diverging_in(2)
+    monkeypatch.setattr(LocalTraining, "run", run)
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
     record = run_cell(cell, settings, events)
     assert record.diverged == {"round": 2, "reason": REASON}
@@ -53,18 +44,9 @@ def test_a_cell_stops_with_a_record_of_the_rounds_before(settings, events, diver
     assert [path.suffix for path in settings.records_dir.iterdir()] == [".json"]  # no predictions
     assert len(events.of(RoundFinished)) == 1
     assert not settings.checkpoint_dir(record.cell_id).exists()
-
-
-def test_it_is_not_computed_again(settings, events, diverging_in):
-    diverging_in(1)
-    cells = cells_of(("fedavg",), *SHORT, "training.rounds=2")
-    assert run_cells(cells, settings, lambda _: None) == 0  # a result, no failure
-    assert run_cells(cells, settings, events, keeps_weights=True) == 0
-    assert not events.of(CellStarted)
-    (found,) = events.of(CellFinished)
-    assert found.reused
-    assert found.record.rounds == ()
-    assert found.record.by_round("test/f1") == ()
+    events.clear()
+    assert run_cells([cell], settings, events, keeps_weights=True) == 0  # a result, no failure
+    assert [(type(event), event.reused) for event in events] == [(CellFinished, True)]
 
 
 def chain() -> tuple[RunConfig, RunConfig]:
@@ -81,6 +63,7 @@ def test_a_diverged_run_stops_those_that_start_from_it(settings, events):
     assert run_cells([cell, replace(cell, seed=1)], settings, events) == 2
     (finished,) = events.of(CellFinished)
     assert finished.record.diverged["round"] == 1
+    assert finished.record.rounds == finished.record.by_round("test/perplexity") == ()
     (reason,) = {failed.message for failed in events.of(CellFailed)}
     assert reason.startswith(f"its earlier run {before.label} diverged in round 1: training diverged")
     assert len(list(read_results(settings.records_dir))) == 1

@@ -18,7 +18,7 @@ from benchmarks.corrections import CORRECTIONS
 from benchmarks.costs import Terms
 from benchmarks.measures import OF_ROUNDS
 from benchmarks.publication import SCALES
-from benchmarks.registry import benchmark, benchmark_ids, claims_of
+from benchmarks.registry import benchmark, benchmark_ids, claims_of, folder_of
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from reports.evidence.corrections import CORRECT
@@ -32,13 +32,7 @@ COST = re.compile(r".+_(seconds|percent|mb|gb)|gain(_over_.+)?")
 # All runs of these are published; the others are figures, costs, and tables of which a source states some numbers.
 WHOLE = re.compile(r"fedbert-table[678]|fedbfpt-(table[3-6]|appendix[1-4])|fedsplitbert-table[345]")
 PAPER_TEXTS = "PAPER_TEXTS"  # a folder with <paper>*.txt, one or several files a paper
-QUOTED = {
-    "fedsplitbert": 16,
-    "fedfreezebert": 15,
-    "fedbert": 19,
-    "fedbfpt": 8,
-    "fedpeft": 12,
-}  # number of judged sentences
+QUOTED = {"fedsplitbert": 16, "fedfreezebert": 15, "fedbert": 19, "fedbfpt": 8, "fedpeft": 12}  # judged sentences
 TEXTS = {"fedpeft": "fedlora*"}  # of several papers: their sentences
 CLAIMS = {f"{paper} {claim.id}": claim for paper in QUOTED for claim in claims_of(paper)}
 
@@ -65,13 +59,10 @@ def test_every_row_and_column_has_a_cell_at_each_scale(name):
 @pytest.mark.parametrize("name", IDS)
 def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name):
     table = benchmark(name)
+    rows = [row.id for row in (*table.rows, *table.without_training)]
     deviations = [(entry.id, scale) for entry in table.deviations for scale in entry.scales]
     assert {scale for _, scale in deviations} <= set(SCALES)
-    for ids in (
-        [row.id for row in (*table.rows, *table.without_training)],
-        [column.task for column in table.columns],
-        deviations,
-    ):
+    for ids in (rows, [column.task for column in table.columns], deviations):
         assert len(set(ids)) == len(ids)
     for row in table.rows:
         assert set(row.fixed) <= set(row.changes)
@@ -161,22 +152,15 @@ def test_claims_quote_the_paper(paper):
             assert letters(part) in text, claim.id
 
 
-PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
-
-
-def text(page: Path) -> str:
-    """The page without its rendered parts."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    return before + rest.partition(END)[2]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
-def test_its_commands_are_understood(page):
-    commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text(page), re.M)
+@pytest.mark.parametrize("paper", QUOTED)
+def test_the_commands_of_its_page_are_understood(paper):
+    before, _, rest = (folder_of(paper) / "README.md").read_text(encoding="utf-8").partition(BEGIN)
+    text = before + rest.partition(END)[2]  # without the rendered part
+    commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text, re.M)
     assert commands
     for command in commands:
         words = build_parser().parse_args(shlex.split(command))
         if words.command in ("plan", "run", "sweep") and not getattr(words, "claims", False):  # of a whole paper
             assert selection(words).cells()
-    for made in re.findall(r"`make (?:sweep-)?([a-z]+-[a-z0-9]+)", text(page)):
+    for made in re.findall(r"`make (?:sweep-)?([a-z]+-[a-z0-9]+)", text):
         assert made in benchmark_ids()

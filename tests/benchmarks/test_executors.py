@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,16 @@ from benchmarks.errors import UserError
 from benchmarks.executors import executor_for, on_slurm, run_cells, run_jobs
 from benchmarks.executors.jobs import Job, compute_elsewhere
 from benchmarks.executors.processes import environments
-from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, CellWaits, RoundFinished
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
-from tests.benchmarks.conftest import cells_of
+from tests.benchmarks.conftest import cells_of, outcomes
 from tests.conftest import ROOT
 
 SHORT = ("training.rounds=2", "training.local_epochs=1")
-LOCAL_SLURM = {"executor": "slurm", "slurm": ("cluster=local",)}
+LIBRARIES = {"slurm": "submitit", "ray": "ray"}
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +49,24 @@ def importable_by_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
 
 
-def needs_library(name: str) -> None:
-    if name in ("slurm", "ray"):
-        pytest.importorskip({"slurm": "submitit", "ray": "ray"}[name])
+def two_by(executor: str, settings: RunOptions, **changes: Any) -> RunOptions:
+    """Two workers of an executor, SLURM's on this machine; the test is skipped without the executor's library."""
+    if executor in LIBRARIES:
+        pytest.importorskip(LIBRARIES[executor])
+    slurm = ("cluster=local",) if executor == "slurm" else ()
+    return replace(settings, **{"executor": executor, "workers": 2, "slurm": slurm, **changes})
 
 
-def outcomes(settings: RunOptions) -> dict[str, Any]:
-    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
+@contextmanager
+def ray_cluster(**resources: int) -> Iterator[Any]:
+    """A Ray cluster with one node on this machine."""
+    ray, cluster_utils = pytest.importorskip("ray"), pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(True, head_node_args={**resources, "include_dashboard": False})
+    try:
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
 
 
 def holder_of(lock: Path) -> int | None:
@@ -100,9 +110,7 @@ def killer(settings: RunOptions, kills: int, seconds: float) -> Iterator[list[in
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
 def test_a_table_whose_processes_are_killed_at_random_ends_the_same(executor, cells, one_by_one, settings, events):
-    needs_library(executor)
-    slurm = ("cluster=local",) if executor == "slurm" else ()
-    settings = replace(settings, executor=executor, workers=2, slurm=slurm)
+    settings = two_by(executor, settings)
     with killer(settings, int(os.environ.get("KILLS", "4")), 2.0) as killed:
         while run_cells(cells, settings, events):  # a run that was killed three times goes on with the next start
             assert "its process died 3 times" in events.of(CellFailed)[0].message
@@ -114,22 +122,15 @@ def test_a_table_whose_processes_are_killed_at_random_ends_the_same(executor, ce
 
 @pytest.mark.slow
 def test_ray_with_two_nodes_of_which_one_is_lost(cells, one_by_one, settings, events):
-    ray = pytest.importorskip("ray")
-    cluster_utils = pytest.importorskip("ray.cluster_utils")
-    cluster = cluster_utils.Cluster(True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    other = cluster.add_node(num_cpus=1)
+    with ray_cluster(num_cpus=1) as cluster:
+        other = cluster.add_node(num_cpus=1)
 
-    def lose(event: Any) -> None:
-        events(event)
-        if isinstance(event, CellFinished) and other in cluster.list_all_nodes():
-            cluster.remove_node(other)
+        def lose(event: Any) -> None:
+            events(event)
+            if isinstance(event, CellFinished) and other in cluster.list_all_nodes():
+                cluster.remove_node(other)
 
-    try:
-        settings = replace(settings, executor="ray", workers=2, ray_address=cluster.address)
-        assert run_cells(cells, settings, lose) == 0
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+        assert run_cells(cells, two_by("ray", settings, ray_address=cluster.address), lose) == 0
     assert outcomes(settings) == one_by_one
 
 
@@ -162,9 +163,8 @@ def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(cells, on
 @pytest.mark.slow
 def test_a_preempted_job_resumes_after_the_last_round(cells, settings):
     """SLURM sends a signal some time before it kills."""
-    needs_library("slurm")
     cell = replace(cells[0], training=replace(cells[0].training, rounds=8))
-    settings = replace(settings, workers=1, **LOCAL_SLURM)
+    settings = two_by("slurm", settings, workers=1)
     states = settings.results_dir / "checkpoints"
     begun: list[float] = []
 
@@ -239,19 +239,21 @@ def test_slurm_and_ray_that_cannot_work_are_refused(cells, settings):
     for text in ("partition", "=gpu", "partition=", "two words=1"):
         with pytest.raises(UserError, match="--slurm: expected NAME=VALUE"):
             on_slurm.parameters([text])
-    needs_library("slurm")
     with pytest.raises(UserError, match="--slurm cluster=local"):
-        run_cells(cells, replace(settings, executor="slurm", slurm=("cluster=nowhere",)), lambda _: None)
-    needs_library("ray")
+        run_cells(cells, two_by("slurm", settings, slurm=("cluster=nowhere",)), lambda _: None)
     for address in ("head-node", "head-node:", ":6379x", "a:99999", "127.0.0.1:1"):
         with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .* such as head-node:6379"):
-            run_cells(cells, replace(settings, executor="ray", ray_address=address), lambda _: None)
+            run_cells(cells, two_by("ray", settings, ray_address=address), lambda _: None)
 
 
-def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch):
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two simulated GPUs."""
     monkeypatch.setattr("benchmarks.executors.processes.gpu_memory", lambda: [2**35, 2**35])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
+
+def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(two_gpus, monkeypatch):
     def seen(device: str | None) -> list[str | None]:
         given = environments(RunOptions(device=device, threads=3), 3)
         assert {entry["OMP_NUM_THREADS"] for entry in given} == {"3"}
@@ -272,41 +274,23 @@ class NamesGpus(Job):
         raise UserError(os.environ["CUDA_VISIBLE_DEVICES"])
 
 
-@contextmanager
-def two_gpus(executor: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
-    """Two simulated GPUs; returns the address of a Ray cluster that has them."""
-    monkeypatch.setattr("benchmarks.executors.processes.gpu_memory", lambda: [2**35, 2**35])
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if executor != "ray":
-        yield None
-        return
-    ray, cluster_utils = pytest.importorskip("ray"), pytest.importorskip("ray.cluster_utils")
-    cluster = cluster_utils.Cluster(True, head_node_args={"num_cpus": 4, "num_gpus": 2, "include_dashboard": False})
-    try:
-        yield cluster.address
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
-def test_runs_side_by_side_have_a_gpu_each(executor, cells, settings, monkeypatch):
-    needs_library(executor)
-    slurm = ("cluster=local",) if executor == "slurm" else ()
+def test_runs_side_by_side_have_a_gpu_each(executor, cells, settings, two_gpus):
+    options = two_by(executor, settings, device=None)
     jobs = [NamesGpus(replace(cells[0], seed=seed)) for seed in range(4)]
-    with two_gpus(executor, monkeypatch) as address:
-        options = replace(settings, executor=executor, workers=2, slurm=slurm, device=None, ray_address=address)
+    with ray_cluster(num_cpus=4, num_gpus=2) if executor == "ray" else nullcontext() as cluster:
+        options = replace(options, ray_address=cluster and cluster.address)
         with executor_for(options, lambda _: None, len(jobs)) as made:
             ends = [end for _, end in run_jobs(made, jobs, lambda _: None)]
     assert sorted(end.message for end in ends) == ["0", "0", "1", "1"]
 
 
 @pytest.mark.slow
-def test_a_run_in_a_task_of_ray_leaves_gpus_for_its_clients(cells, one_by_one, settings, monkeypatch):
+def test_a_run_in_a_task_of_ray_leaves_gpus_for_its_clients(cells, one_by_one, settings, two_gpus):
     """Two runs on two GPUs with two clients each: no run holds a GPU that a client needs."""
-    with two_gpus("ray", monkeypatch) as address:
-        options = replace(settings, executor="ray", workers=2, client_workers=2, ray_address=address, device=None)
+    with ray_cluster(num_cpus=4, num_gpus=2) as cluster:
+        options = two_by("ray", settings, client_workers=2, ray_address=cluster.address, device=None)
         assert run_cells(cells, options, lambda _: None) == 0
     assert outcomes(options) == one_by_one
 

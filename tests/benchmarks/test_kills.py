@@ -15,14 +15,12 @@ import pytest
 from benchmarks.cli import look
 from benchmarks.cli.main import main
 from benchmarks.executors import run_cells
-from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellStarted
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.runner import run_cell
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run
-from tests.benchmarks.conftest import cells_of, run_words
+from tests.benchmarks.conftest import cells_of, outcomes, run_words
 from tests.processes import PATIENCE_SECONDS, command, running, wait_for
 
 ROUNDS = 4
@@ -39,12 +37,8 @@ def cells() -> list[RunConfig]:
 @pytest.fixture(scope="module")
 def uninterrupted(cells: list[RunConfig], tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     settings = RunOptions(results_dir=tmp_path_factory.mktemp("uninterrupted"), device="cpu")
-    records = [run_cell(cell, settings, lambda _: None) for cell in cells]
-    return {record.cell_id: record.outcome for record in records}
-
-
-def outcomes(settings: RunOptions) -> Outcomes:
-    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
+    assert run_cells(cells, settings, lambda _: None) == 0
+    return outcomes(settings)
 
 
 def rounds_saved(settings: RunOptions) -> int:

@@ -90,12 +90,3 @@ def test_a_wrong_setting_is_one_sentence(assignment):
     table = staged() if assignment == "initial.scale=x" else TABLE
     with pytest.raises(UserError, match=WRONG[assignment]):
         cell_of(FEDAVG, with_settings(table, assignment.split()))
-
-
-def test_both_units_of_a_layer_are_shown():
-    unit = LayerUnit("critical layer", of=12)
-    assert unit.shown(6) == unit.shown(6, 12) == "c = 6 of 12"
-    assert unit.shown({"rte": 8, "cola": 6}) == "c of 12 by task: rte 8, cola 6"
-    assert UNIT.shown([4, 6], 6) == "m^L = 4, 6 of 12 (2, 3 of 6 layers)"
-    changed = with_settings(TABLE, ["options.critical_layer=8", "codec=fp16"]).scale("lite")
-    assert changed.label.endswith("; changed: options.critical_layer=8 (c = 8 of 12 (4 of 6 layers)), codec=fp16")

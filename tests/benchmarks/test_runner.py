@@ -1,11 +1,10 @@
-"""A run's record on generated and real data; restarts, workers and parallel runs do not change it."""
+"""A run's record on generated and real data; a restart does not change it."""
 
 import json
 import shutil
 import subprocess
 from dataclasses import replace
 from importlib import metadata
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result, read_results, write_result
 from benchmarks.running.data_split import VALIDATION_SHARE
 from benchmarks.running.events import CellFinished, CellStarted
@@ -26,8 +24,8 @@ from benchmarks.selection import part_of
 from benchmarks.tasks import DataSource, task
 from fedsim.precision import Precision
 from tests.benchmarks.conftest import cells_of, run_words
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("local-majority", "fedavg", "fedadam", "fedsplitbert-qat")
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 
@@ -41,7 +39,7 @@ def module_settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
 def finished(module_settings: RunOptions) -> dict[str, RunResult]:
     """Method -> its record on MRPC after two rounds, computed in this process."""
     cells = cells_of(METHODS, *SHORT)
-    records = [run_cell(cell, module_settings, lambda _: None) for cell in cells]
+    records = (run_cell(cell, module_settings, lambda _: None) for cell in cells)
     return dict(zip(METHODS, records, strict=True))
 
 
@@ -95,46 +93,25 @@ def test_parts_on_a_gpu_fit_its_memory_or_this_runs_share_of_it(settings, monkey
 
 
 def test_a_record_holds_every_round(finished):
-    for method, record in finished.items():
+    for record in finished.values():
         assert [entry.round for entry in record.rounds] == [1, 2]
         for entry in record.rounds:
             assert entry.cohort == (0, 1, 2)
             for metric in ("f1", "accuracy"):
                 own = [scores["test"][metric] for scores in entry.client_scores]
                 assert entry.scores["test"][metric] == pytest.approx(np.mean(own))
-            if method == "local-majority":
-                assert (entry.train_loss, entry.client_losses) == (None, ())
-            else:
-                sizes = [client["train"] for client in record.clients]
-                assert entry.train_loss == pytest.approx(np.average(entry.client_losses, weights=sizes))
+            assert len(entry.client_losses) == (0 if record.cell.algorithm == "local_majority" else 3)
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
 
 
 def test_a_finished_cell_is_found_and_not_touched(finished, module_settings, events):
     record = finished["fedavg"]
     path = module_settings.records_dir / record.file_name
+    assert len(list(path.parent.iterdir())) == 2 * len(METHODS)  # each with what it answered
     before = path.stat().st_ino, path.stat().st_mtime_ns
     assert run_cell(record.cell, module_settings, events).to_json() == record.to_json()
     assert [(type(event), event.reused) for event in events] == [(CellFinished, True)]
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
-
-
-@pytest.mark.slow
-def test_one_worker_and_two_give_the_same_records(finished, settings, events):
-    cells = cells_of(METHODS, *SHORT)
-    shared = cells[1]
-    twice = [shared, *cells]
-    assert run_cells(twice, RunOptions(results_dir=settings.results_dir, device="cpu", workers=2), events) == 0
-    ends = events.of(CellFinished)
-    assert {end.record.cell_id: end.record.outcome for end in ends} == {
-        record.cell_id: record.outcome for record in finished.values()
-    }
-    assert [end.reused for end in ends if end.record.cell.spec_id == shared.spec_id] == [False]
-    assert [event.cell for event in events.of(CellStarted)].count(shared) == 1
-    for record in finished.values():
-        assert read_result(settings.records_dir / record.file_name).outcome == record.outcome
-    assert len(list(settings.records_dir.glob("*.json"))) == len(METHODS)
-    assert len(list(settings.records_dir.iterdir())) == 2 * len(METHODS)  # each with what it answered
 
 
 def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(finished, settings, events):

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-EXPECTED = Path(__file__).resolve().parents[1] / "expected"
 TOLERANCE = 1e-9  # relative, of numbers in frames that are not exact
 NOISE = 1e-12  # absolute: a difference of two equal floats may be 0 or 1e-17
 SHOWN = 20  # differences in a message
@@ -23,14 +22,13 @@ Facts = dict[Key, str]
 class Frame:
     """One file of expected facts. keys: the columns that identify a line; exact: values are compared as text."""
 
-    name: str
+    path: Path
     keys: Key
     exact: bool = True
-    compressed: bool = False
 
     @property
-    def path(self) -> Path:
-        return EXPECTED / f"{self.name}.csv{'.gz' if self.compressed else ''}"
+    def name(self) -> str:
+        return self.path.name.partition(".")[0]
 
 
 def text_of(value: object) -> str:
@@ -70,16 +68,15 @@ def write(frame: Frame, facts: Mapping[Key, str]) -> None:
     writer.writerow([*frame.keys, "value"])
     writer.writerows([*key, facts[key]] for key in sorted(facts))
     content = text.getvalue().encode()
-    EXPECTED.mkdir(exist_ok=True)
-    frame.path.write_bytes(gzip.compress(content, compresslevel=9, mtime=0) if frame.compressed else content)
+    is_compressed = frame.path.suffix == ".gz"
+    frame.path.write_bytes(gzip.compress(content, compresslevel=9, mtime=0) if is_compressed else content)
 
 
 def read(frame: Frame) -> Facts:
-    content = frame.path.read_bytes()
-    text = (gzip.decompress(content) if frame.compressed else content).decode()
-    header, *lines = csv.reader(io.StringIO(text))
-    if tuple(header) != (*frame.keys, "value"):
-        raise ValueError(f"{frame.path.name}: expected the columns {', '.join(frame.keys)}, value")
+    opened = gzip.open if frame.path.suffix == ".gz" else open
+    with opened(frame.path, "rt", encoding="utf-8", newline="") as file:
+        header, *lines = csv.reader(file)
+    assert tuple(header) == (*frame.keys, "value")
     return {tuple(line[:-1]): line[-1] for line in lines}
 
 

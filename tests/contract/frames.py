@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract import project
-from tests.contract.facts import Facts, Frame, Key, collect, read
+from tests.contract.facts import Facts, Frame, Key, collect, read, text_of
 
 SEEDS = range(5)
 READ = (".tsv", ".csv", ".txt", ".parquet", ".json", ".jsonl", ".tokens")  # what datasets are read from
@@ -18,28 +18,27 @@ LINE_KEYS = (
 )  # fmt: skip
 WORDS = ("benchmark", "row", "column", "place", "scale", "scale_label", "method", "task")
 
-SPEC_IDS = Frame("spec_ids", ("benchmark", "scale", "task", "row", "seed"), compressed=True)
-RECORDS = Frame("records", ("cell_id", "quantity"))
-DATA = Frame("data", ("source", "task", "quantity"))
-WIRE = Frame("wire", ("benchmark", "scale", "task", "row", "quantity"), compressed=True)
-TABLES = Frame("tables", ("benchmark", "row", "column", "line", "quantity"), exact=False, compressed=True)
-CLAIMS = Frame("claims", ("paper", "scale", "claim", "side", "comparison", "quantity"), exact=False)
-AUDIT = Frame("audit", ("paper", "statement", "quantity"))
+EXPECTED = Path(__file__).resolve().parents[1] / "expected"
+SPEC_IDS = Frame(EXPECTED / "spec_ids.csv.gz", ("benchmark", "scale", "task", "row", "seed"))
+RECORDS = Frame(EXPECTED / "records.csv", ("cell_id", "quantity"))
+DATA = Frame(EXPECTED / "data.csv", ("source", "task", "quantity"))
+WIRE = Frame(EXPECTED / "wire.csv.gz", ("benchmark", "scale", "task", "row", "quantity"))
+TABLES = Frame(EXPECTED / "tables.csv.gz", ("benchmark", "row", "column", "line", "quantity"), exact=False)
+CLAIMS = Frame(EXPECTED / "claims.csv", ("paper", "scale", "claim", "side", "comparison", "quantity"), exact=False)
+AUDIT = Frame(EXPECTED / "audit.csv", ("paper", "statement", "quantity"))
 
 Lines = Iterator[tuple[Key, object]]
 
 
-class MissingRecordsError(Exception):
-    """Records of the contract are missing."""
+def listed_ids() -> list[str]:
+    """The ids of the records that the contract names."""
+    return sorted({cell_id for cell_id, _ in read(RECORDS)})
 
 
 def listed_records() -> Sequence[Any]:
-    """The records that the contract names, without later ones."""
-    ids, known = sorted({cell_id for cell_id, _ in read(RECORDS)}), project.committed_records()
-    missing = [cell_id for cell_id in ids if cell_id not in known]
-    if missing:
-        raise MissingRecordsError(f"{len(missing)} records of {RECORDS.path.name} are missing: {missing[:5]}")
-    return [known[cell_id] for cell_id in ids]
+    """The records that the contract names, without later ones; KeyError if one is missing."""
+    known = project.committed_records()
+    return [known[cell_id] for cell_id in listed_ids()]
 
 
 def data_dir() -> Path | None:
@@ -53,7 +52,7 @@ def spec_ids(papers: Sequence[str] = project.PAPERS) -> Facts:
 
 
 def records() -> Facts:
-    return records_of(sorted({cell_id for cell_id, _ in read(RECORDS)}))
+    return records_of(listed_ids())
 
 
 def records_of(ids: Sequence[str]) -> Facts:
@@ -117,35 +116,21 @@ def _table_lines(papers: Sequence[str]) -> Lines:
     known = listed_records()
     for name in project.table_ids(papers):
         for line in project.table(name, LITE, known):
-            place = "; ".join(f"{key}={line[key]}" for key in LINE_KEYS if _is_given(line.get(key)))
+            place = "; ".join(f"{key}={line[key]}" for key in LINE_KEYS if text_of(line.get(key)))
             for quantity, value in line.items():
                 if quantity not in (*LINE_KEYS, *WORDS):
-                    yield (name, _text(line.get("row")), _text(line.get("column")), place, quantity), value
-
-
-def _is_given(value: object) -> bool:
-    return _text(value) not in ("", "nan", "<NA>")
-
-
-def _text(value: object) -> str:
-    return "" if value is None or value != value else str(value)
+                    yield (name, text_of(line.get("row")), text_of(line.get("column")), place, quantity), value
 
 
 def claims(papers: Sequence[str] = project.PAPERS) -> Facts:
-    return collect(_claim_lines(papers))
-
-
-def _claim_lines(papers: Sequence[str]) -> Lines:
     known = listed_records()
-    for paper in papers:
-        for scale in JUDGED_AT:
-            for found in project.verdicts(paper, scale, known):
-                place = (paper, scale, found.claim, found.side)
-                for quantity, value in found.facts.items():
-                    yield (*place, "", quantity), value
-                for number, (at, own) in enumerate(found.comparisons):
-                    for quantity, value in own.items():
-                        yield (*place, f"{number:03} {at}", quantity), value
+    return collect(
+        ((paper, scale, *place, quantity), value)
+        for paper in papers
+        for scale in JUDGED_AT
+        for place, facts in project.verdicts(paper, scale, known)
+        for quantity, value in facts.items()
+    )
 
 
 def audit(papers: Sequence[str] = project.PAPERS) -> Facts:

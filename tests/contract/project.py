@@ -5,9 +5,8 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -180,18 +179,15 @@ def table_ids(papers: Sequence[str]) -> list[str]:
     return [name for name in benchmark_ids() if name.startswith(tuple(papers))]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A claim's verdict by one source of numbers, in the contract's words."""
+def verdicts(
+    paper: str, scale_id: str, records: Sequence[RunResult]
+) -> Iterator[tuple[tuple[str, str, str], dict[str, object]]]:
+    """Both verdicts on every claim of a paper at a scale, by published numbers and by records.
 
-    claim: str
-    side: str  # "print" or "records"
-    facts: dict[str, object]
-    comparisons: tuple[tuple[str, dict[str, object]], ...]  # the place of each, and its facts; n: seeds
-
-
-def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterator[Verdict]:
-    """Both verdicts on every claim of a paper at a scale; empty if no table of the paper has the scale."""
+    Yields:
+        The claim, "print" or "records", and a comparison, which is "" for the whole verdict; and the facts there.
+        Nothing if no table of the paper has the scale.
+    """
     tables = benchmarks_of(paper)
     scale = next((own for found in tables.values() for own in found.scales if own.id == scale_id), None)
     if scale is None:
@@ -200,14 +196,17 @@ def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterato
         judgements = judged(paper, scale, records)
     for found in judgements:
         others = {f"read as {name}": _word(each[0], "missing") for name, each in found.otherwise.items()}
-        facts: dict[str, object] = {"verdict": _word(found.published, "missing"), **others}
-        yield Verdict(found.claim.id, "print", facts, tuple(starmap(_comparison, found.published.comparisons)))
+        yield (found.claim.id, "print", ""), {"verdict": _word(found.published, "missing"), **others}
         others = {f"read as {name}": _word(each[1]) for name, each in found.otherwise.items()}
-        facts = {"verdict": _word(found.measured), **others}
+        facts: dict[str, object] = {"verdict": _word(found.measured), **others}
         facts["at the last round"] = _word(found.at_last) if found.at_last else ""
         facts["smallest effect"] = numbers_in(wording.smallest_seen(found.measured))
         facts["would decide"] = f"{found.more} seeds" if found.more else ""
-        yield Verdict(found.claim.id, "records", facts, tuple(starmap(_comparison, found.measured.comparisons)))
+        yield (found.claim.id, "records", ""), facts
+        for side, verdict in (("print", found.published), ("records", found.measured)):
+            for number, (one, state) in enumerate(verdict.comparisons):
+                place = f"{number:03} {one.place} {' '.join(one.tasks)}"
+                yield (found.claim.id, side, place), _comparison(one, state)
 
 
 def _word(verdict: Outcome, undecided: str = "") -> str:
@@ -217,12 +216,12 @@ def _word(verdict: Outcome, undecided: str = "") -> str:
     return undecided or verdict.state.value
 
 
-def _comparison(one: Judged, state: State) -> tuple[str, dict[str, object]]:
+def _comparison(one: Judged, state: State) -> dict[str, object]:
     facts: dict[str, object] = {"state": state.value}
     if one.evidence is not None:
         low, high = one.evidence.interval or (None, None)
         facts |= {"value": one.evidence.value, "low": low, "high": high, "n": one.evidence.n}
-    return f"{one.place} {' '.join(one.tasks)}", facts
+    return facts
 
 
 def audit(paper: str, records: Sequence[RunResult]) -> Iterator[tuple[str, dict[str, object]]]:

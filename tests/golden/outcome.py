@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from benchmarks.run_config import RunConfig, TrainConfig
@@ -188,22 +189,26 @@ def outcome(cell: RunConfig, folder: Path) -> dict[str, JSON]:
 LOSS, LENGTH, SCORE = 1e-4, 1e-3, 0.05
 
 
-def differences(expected: JSON, found: JSON, exact: bool, place: str = "") -> list[str]:
-    """Where two outcomes differ: in any bit, or by more than the tolerance."""
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        if expected.keys() != found.keys():
-            return [f"{place}: expected {sorted(expected)}, found {sorted(found)}"]
-        pairs = [(f"{place}/{key}", expected[key], found[key]) for key in expected]
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        pairs = [(f"{place}/{number}", *pair) for number, pair in enumerate(zip(expected, found, strict=True), 1)]
-    else:
-        return [] if _same(place, expected, found, exact) else [f"{place}: expected {expected}, found {found}"]
-    return [line for where, one, other in pairs for line in differences(one, other, exact, where)]
+def values(outcome: JSON, place: str = "") -> dict[str, JSON]:
+    """Place -> value, for all values of an outcome."""
+    if not isinstance(outcome, dict | list):
+        return {place: outcome}
+    parts = outcome.items() if isinstance(outcome, dict) else enumerate(outcome, 1)
+    return {where: value for key, part in parts for where, value in values(part, f"{place}/{key}").items()}
 
 
-def _same(place: str, expected: JSON, found: JSON, exact: bool) -> bool:
-    if exact or not (isinstance(expected, float) and isinstance(found, float)):
-        return bool(expected == found) or (not exact and place.endswith("sha256"))
+def tolerated(place: str, expected: float) -> JSON:
+    """What a value may be elsewhere."""
     if "scores" in place:
-        return math.isclose(expected, found, rel_tol=0, abs_tol=SCORE)
-    return math.isclose(expected, found, rel_tol=LENGTH if "lengths" in place else LOSS, abs_tol=1e-6)
+        return pytest.approx(expected, rel=0, abs=SCORE)
+    return pytest.approx(expected, rel=LENGTH if "lengths" in place else LOSS, abs=1e-6)
+
+
+def differences(expected: JSON, found: JSON, exact: bool) -> list[str]:
+    """Where two outcomes differ: in any bit, or by more than the tolerance."""
+    wanted, given = values(expected), values(found)
+    if not exact:
+        wanted = {at: tolerated(at, value) if isinstance(value, float) else value for at, value in wanted.items()}
+        given |= {at: value for at, value in wanted.items() if at.endswith("sha256") and at in given}
+    places = [at for at in {**wanted, **given} if wanted.get(at, "nothing") != given.get(at, "nothing")]
+    return [f"{at}: expected {wanted.get(at, 'nothing')}, found {given.get(at, 'nothing')}" for at in places]

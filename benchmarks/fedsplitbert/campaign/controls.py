@@ -49,7 +49,7 @@ def _part(pool: TextExamples, chosen: np.ndarray) -> TextExamples:
     return TextExamples(tuple(pool.texts[place] for place in chosen), pool.labels[chosen])
 
 
-def mixed(load: Load, per_label: int = PER_LABEL) -> TaskData:
+def _mixed(load: Load, per_label: int) -> TaskData:
     """Examples of three tasks in sequence, with equal label shares."""
     rng = np.random.default_rng([0, *b"mixed-pairs"])
     data = [load(source) for source in SOURCES]
@@ -59,7 +59,7 @@ def mixed(load: Load, per_label: int = PER_LABEL) -> TaskData:
     return _joined(parts, data, f"{2 * per_label} random examples of each of {', '.join(SOURCES)}")
 
 
-def flipped(load: Load, per_label: int = PER_LABEL) -> TaskData:
+def _flipped(load: Load, per_label: int) -> TaskData:
     """SST-2's examples for three clients with equal label shares; a fifth of the first one's labels is flipped."""
     rng, data = np.random.default_rng([0, *b"flipped"]), load(LIKE)
     chosen = _balanced(LIKE, data.pool, 3 * per_label, rng)
@@ -73,49 +73,37 @@ def flipped(load: Load, per_label: int = PER_LABEL) -> TaskData:
     return _joined(parts, [data], f"{FLIPPED:.0%} of each label of the first {2 * per_label} examples is flipped")
 
 
-def _from(source: DataSource) -> Load:
-    return lambda name: task(name).load(source)
+def _generated(name: str, seed: int) -> TaskData:
+    generate = task(name).generate
+    assert generate
+    return generate(seed)
 
 
-def _made(seed: int) -> Load:
-    def load(name: str) -> TaskData:
-        generate = task(name).generate
-        assert generate
-        return generate(seed)
+def _task(
+    id: str, name: str, labels: tuple[str, str], sources: Sequence[str], made_of: Callable[[Load, int], TaskData]
+) -> Task:
+    """A task with examples of other tasks. made_of: how to load one of these, examples per label and client -> data."""
 
-    return load
-
-
-def _find(*names: str) -> Callable[[DataSource], None]:
     def find(source: DataSource) -> None:
-        for name in names:
-            if look := task(name).find:
+        for each in sources:
+            if look := task(each).find:
                 look(source)
 
-    return find
+    return Task(
+        id,
+        name,
+        "glue",
+        labels,
+        ("accuracy",),
+        load=lambda source: made_of(lambda each: task(each).load(source), PER_LABEL),
+        find=find,
+        generate=lambda seed: made_of(lambda each: _generated(each, seed), GENERATED),
+    )
 
 
 TASKS = (
-    Task(
-        "mixed-pairs",
-        "MRPC, QQP and QNLI, one a client",
-        "glue",
-        ("0", "1"),
-        ("accuracy",),
-        load=lambda source: mixed(_from(source)),
-        find=_find(*SOURCES),
-        generate=lambda seed: mixed(_made(seed), GENERATED),
-    ),
-    Task(
-        "sst2-flipped",
-        "SST-2, labels of one client flipped",
-        "glue",
-        ("negative", "positive"),
-        ("accuracy",),
-        load=lambda source: flipped(_from(source)),
-        find=_find(LIKE),
-        generate=lambda seed: flipped(_made(seed), GENERATED),
-    ),
+    _task("mixed-pairs", "MRPC, QQP and QNLI, one a client", ("0", "1"), SOURCES, _mixed),
+    _task("sst2-flipped", "SST-2, labels of one client flipped", ("negative", "positive"), (LIKE,), _flipped),
 )
 
 
