@@ -17,8 +17,9 @@ from benchmarks.performance.suite import Section
 from benchmarks.registry import benchmark
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
-from fedsim.codecs import DTYPES, Codec, Encoded
+from fedsim.codecs import Codec, Encoded
 from fedsim.engine import run_federation
+from fedsim.precision import DTYPES
 from fedsim.wire import Channel, Params
 
 TABLE, ROW, TASK = "fedsplitbert-table3", "fedavg", "mrpc"
