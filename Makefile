@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PORT ?= 5055
 
-# VENV=none: the environment that PYTHON is of, as it is; nothing is installed into it.
+# VENV=none uses PYTHON's environment and installs nothing.
 VENV := .venv
 ifeq ($(VENV),none)
 PY := $(PYTHON)
@@ -19,17 +19,16 @@ FLOWER_PINS := benchmarks/performance/requirements-flower.txt
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
-# Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
-# They are named from the command line and not by a pattern rule, which would also try to make this file
-# and every other file that is a prerequisite.
-TARGETS := help setup encoder data campaign demo rehearse test test-all lint format bench ui report site readme lock
+# Any other goal is a benchmark's id, or `sweep-` and an id, so a new benchmark needs no line here. The goals come from
+# the command line: a pattern rule would also try to make this file and every prerequisite.
+TARGETS := help setup encoder list data campaign demo rehearse test test-all lint format bench ui report site readme lock
 FILES := environment.yml requirements.lock $(VENV)/%
 IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
 SWEEPS := $(filter sweep-%,$(IDS))
 RUNS := $(filter-out $(SWEEPS),$(IDS))
 .PHONY: $(TARGETS) $(RUNS) $(SWEEPS)
 
-# A variable becomes a flag only when it is set. Its text is taken as it is (`value`) and quoted for the shell.
+# A variable that is set becomes a flag. Its text is not expanded (`value`), and is quoted for the shell.
 quote = '$(subst ','\'',$(1))'
 flag = $(if $(strip $(value $(2))),$(1) $(call quote,$(value $(2))))
 FILTERS = $(call flag,--tasks,TASKS) $(call flag,--methods,METHODS) $(call flag,--seeds,SEEDS)
@@ -38,16 +37,16 @@ SELECTION = $(FILTERS) $(PLACES) $(call flag,--backbone,BACKBONE)
 WHERE = $(call flag,--executor,EXECUTOR) $(call flag,--ray-address,RAY_ADDRESS)
 OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(WHERE) $(ARGS)
 
-# Before anything is downloaded for a run that could not find its data.
-ifneq ($(filter-out help setup encoder test test-all lint format ui readme lock,$(MAKECMDGOALS)),)
+# Check the folder before anything is downloaded.
+ifneq ($(filter-out help setup encoder list test test-all lint format ui readme lock,$(MAKECMDGOALS)),)
 ifneq ($(strip $(value DATA_DIR)),)
 ifneq ($(shell test -d $(call quote,$(value DATA_DIR)) && echo there),there)
-$(error DATA_DIR=$(value DATA_DIR): expected a folder of your datasets, found none; `make data` without DATA_DIR says what belongs there)
+$(error DATA_DIR=$(value DATA_DIR): expected a folder with your datasets, found none; `make data` without DATA_DIR says what belongs there)
 endif
 endif
 endif
 
-# A variable of the command line that nothing here reads is a slip, such as TASK for TASKS.
+# A variable on the command line that nothing here reads is a typing error, such as TASK for TASKS.
 VARIABLES := SCALE TASKS METHODS SEEDS DATA_DIR RESULTS_DIR BACKBONE WORKERS EXECUTOR RAY_ADDRESS ARGS PORT PYTHON VENV \
   FLOWER INSTALLED
 FOREIGN := PIP_% HF_% HUGGINGFACE_% TRANSFORMERS_% TOKENIZERS_% MLFLOW_% CUDA_% NVIDIA_% OMP_% MKL_% KMP_% TORCH_% \
@@ -63,6 +62,7 @@ endif
 # Lines of `make help`.
 define HELP
 make demo             FedSplitBERT, one task of table III, generated data: about a minute, no download
+make list             list all tables and figures, and how much of each is recorded
 make <benchmark>      run a table or figure, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc
 make <paper>          run all of its tables and figures, e.g. make fedfreezebert SCALE=lite
 make data             list the datasets in DATA_DIR, or where to download them
@@ -74,7 +74,7 @@ make report           show what has been run; ARGS=--tables: with all tables
 make site             write everything as web pages: results/site/index.html
 make ui               open the runs in MLflow
 make bench            measure speed and memory; ARGS=engine: one part; FLOWER=1: with Flower
-make test             run the tests under two seconds each; ARGS="tests/fedsim -x": for pytest
+make test             run the tests that take under two seconds each; ARGS="tests/fedsim -x": for pytest
 make test-all         run every test; ARGS="-m slow": only the slow ones
 make lint | format    check | format the code
 make setup            only install, into $(VENV)
@@ -89,10 +89,10 @@ Variables of every target that runs or reports benchmarks:
   BACKBONE=folder or hub name   WORKERS=2 (in parallel)
   EXECUTOR=serial|processes|slurm|ray   RAY_ADDRESS=head-node:6379 (docs/clusters.md)
   ARGS="other options"   PORT=5055 (ui)   PYTHON=python3.12 (for the first set-up)
-  VENV=none (use the environment of PYTHON as it is, install nothing)
+  VENV=none (use PYTHON's environment, install nothing)
 
 Time on a network and device: $(CLI) time fedsplitbert-table3 --scale lite --network 3g --device phone
-All benchmarks: $(CLI) list (after set-up). MLFLOW_TRACKING_URI is respected.
+MLFLOW_TRACKING_URI is respected.
 Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu avoids a large download.
 endef
 export HELP
@@ -108,10 +108,10 @@ encoder: $(INSTALLED)
 	@$(CLI) encoder $(call flag,,BACKBONE)
 
 ifneq ($(VENV),none)
-# Stamped at the end: an attempt that was interrupted leaves a folder with half an environment.
+# The stamp is written last: an interrupted attempt leaves an incomplete environment.
 $(CREATED):
 	@command -v $(call quote,$(PYTHON)) >/dev/null || { \
-	  echo "set-up needs Python 3.11 or newer, and there is no '$(PYTHON)' here: name one with PYTHON=…" >&2; exit 2; }
+	  echo "set-up needs Python 3.11 or newer, and '$(PYTHON)' does not exist here: name one with PYTHON=…" >&2; exit 2; }
 	@$(call quote,$(PYTHON)) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "set-up needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1): name another with PYTHON=…" >&2; \
 	  exit 2; }
@@ -122,14 +122,14 @@ $(CREATED):
 	@touch $@
 
 $(INSTALLED): pyproject.toml requirements.lock | $(CREATED)
-	@echo "Installing PyTorch and what else pyproject.toml asks for into $(VENV): this takes some minutes, once."
+	@echo "Installing PyTorch and the other packages of pyproject.toml into $(VENV): this takes some minutes, once."
 	@$(PY) -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[dev]'
 	@touch $@
 endif
 
-# An environment of its own, as Flower pins other versions of what this project needs. Whoever sets FLOWER wants it.
+# Flower has a separate environment, as it pins other versions of this project's packages. FLOWER=1 creates it.
 $(FLOWER_ENV)/.installed: $(FLOWER_PINS) | $(CREATED)
-	@echo "Installing Flower and a PyTorch of its own into $(FLOWER_ENV): this takes some minutes, once."
+	@echo "Installing Flower with a separate PyTorch into $(FLOWER_ENV): this takes some minutes, once."
 	@$(PY) -m venv $(FLOWER_ENV)
 	@$(FLOWER_ENV)/bin/python -m pip install -q --disable-pip-version-check -r $(FLOWER_PINS)
 	@touch $@
@@ -146,19 +146,22 @@ $(RUNS): $(INSTALLED)
 $(SWEEPS): $(INSTALLED)
 	@$(CLI) sweep $(call quote,$(@:sweep-%=%)) $(call flag,--scale,SCALE) $(OPTIONS)
 
+list: $(INSTALLED)
+	@$(CLI) list $(call flag,--scale,SCALE) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
+
 data: $(INSTALLED)
 	@$(CLI) data $(PLACES)
 
 campaign: $(INSTALLED)
 	@$(CLI) campaign $(PLACES) $(call flag,--workers,WORKERS) $(ARGS)
 
-# Chosen since it shows what the paper is about: many short rounds, in which averages are still good when labels are
-# skewed, on a task where clients gain by layers of their own. What the user names comes later, and counts.
+# It shows the paper's point: with many short rounds averages stay good under skewed labels, and on this task clients
+# gain by local layers. The user's options come last, so they win.
 DEMO = --tasks sst2 --methods overall-majority,local-majority,fedavg,fedsplitbert \
   --set training.rounds=10 --set training.local_epochs=2 --set training.learning_rate=1e-3
 
 demo: $(INSTALLED)
-	$(if $(filter-out demo,$(SCALE)),$(error the demo is the demo scale: for SCALE=$(SCALE) use make fedsplitbert-table3))
+	$(if $(filter-out demo,$(SCALE)),$(error the demo has only the demo scale; for SCALE=$(SCALE) use make fedsplitbert-table3))
 	@$(CLI) run fedsplitbert-table3 --scale demo $(DEMO) $(OPTIONS)
 	@echo "Look at every run, round by round: make ui"
 
@@ -171,7 +174,7 @@ report: $(INSTALLED)
 site: $(INSTALLED)
 	@$(CLI) site $(call flag,--scale,SCALE) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
 
-# What is committed, not what is in the results folder.
+# The committed records, not those in the results folder.
 COMMITTED := $(wildcard benchmarks/*/records)
 SHOWN = --scale lite $(COMMITTED:%=--records %) --pictures docs/pictures $(PLACES)
 

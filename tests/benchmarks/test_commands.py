@@ -203,7 +203,7 @@ def dry(*words: str) -> subprocess.CompletedProcess[str]:
 def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path):
     refused = dry(TABLE, "SCALE=lite", f"DATA_DIR={tmp_path / 'no'}")
     assert refused.returncode == 2
-    assert "expected a folder of your datasets" in refused.stderr
+    assert "expected a folder with your datasets" in refused.stderr
     assert "pip" not in refused.stdout
     assert dry("lint", f"DATA_DIR={tmp_path / 'no'}").returncode == 0
 
