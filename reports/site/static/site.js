@@ -1,7 +1,7 @@
 (function () {
   "use strict";
 
-  // ---- tables: a click on a header sorts, numbers by data-sort ----------------------------------------------
+  // ---- tables: clicking a header sorts, numbers by data-sort ------------------------------------------------
   function keyOf(row, place) {
     var cell = row.cells[place];
     if (!cell) { return null; }
@@ -26,7 +26,7 @@
     var sign = header.hasAttribute("aria-sort") ? (down ? 1 : -1) : (isNumber ? -1 : 1);
     rows.map(function (row, number) { return [keyOf(row, place), number, row]; })
       .sort(function (own, other) {
-        if ((own[0] === null) !== (other[0] === null)) { return own[0] === null ? 1 : -1; }  // what is open stays below
+        if ((own[0] === null) !== (other[0] === null)) { return own[0] === null ? 1 : -1; }  // missing values stay below
         return sign * compare(own[0], other[0]) || own[1] - other[1];
       })
       .forEach(function (entry) { body.appendChild(entry[2]); });
@@ -46,7 +46,7 @@
     });
   });
 
-  // ---- filters: what does not have all chosen words is hidden; long lists come in pages ---------------------
+  // ---- filters: entries without all chosen values are hidden; long lists have pages -------------------------
   var PAGE = 100;
 
   document.querySelectorAll(".filtered").forEach(function (part) {
@@ -109,7 +109,7 @@
     return select;
   }
 
-  // ---- methods: at most so many at once, those that come first at the beginning ----------------------------
+  // ---- methods: a limited number at once, at the start the first ones ---------------------------------------
   var MOST = 8;
 
   function picker(box, methods, chosen, redraw) {
@@ -158,10 +158,10 @@
     return spec;
   }
 
-  // ---- score against bytes: names next to their marks, moved apart where they would touch -----------------
+  // ---- score against bytes: names next to their marks, moved apart if they would touch --------------------
   function spreadOut(labels, room) {
     labels.sort(function (one, other) { return one.y - other.y; });
-    var blocks = [];  // labels that touch, and the place of the lowest
+    var blocks = [];  // touching labels, and the position of the lowest
     labels.forEach(function (label) {
       blocks.push([[label], label.y]);
       while (blocks.length > 1) {
@@ -197,7 +197,7 @@
       });
     });
     Object.keys(groups).forEach(function (step) { spreadOut(groups[step], room); });
-    values.forEach(function (value) {  // a name stands above a dashed line
+    values.forEach(function (value) {  // the name is above the dashed line
       value.label = down(value.place.y + (value.silent ? 0.55 * room : 0));
       delete value.place;
     });
@@ -238,7 +238,7 @@
     return sum / runs.length / 60;
   }
 
-  // A reader's network, device and share of stragglers; shown while a chart is against time.
+  // The reader's network, device and share of stragglers, for charts against time.
   function deployment(controls, presets, redraw) {
     var box = document.createElement("span"), slider = document.createElement("input");
     function named(known) { return Object.keys(known).map(function (id) { return [id, known[id].name]; }); }
@@ -269,7 +269,7 @@
     });
   }
 
-  // A layer without values would be drawn with a scale of its own, or none.
+  // A layer without values would get a separate scale, or none.
   function withLayers(spec, values) {
     if (spec.layer) {
       spec.layer = spec.layer.filter(function (layer, place) {
@@ -329,7 +329,7 @@
     });
   }
 
-  // A cell's page: its own seed in blue and first, the nearest seeds in grey.
+  // A cell's page: its seed first and in blue, the nearest seeds in grey.
   function ofSeed(found, own) {
     function distance(value) { return Math.abs(Number(value.method.slice(5)) - site.own); }
     found.values.sort(function (one, other) { return distance(one) - distance(other) || one.round - other.round; });
