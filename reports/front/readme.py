@@ -152,7 +152,7 @@ def _state(
     if judged:
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {tally(judged)}.")
     if findings:
-        parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
+        parts.append(f"[Consistency]({FOLDER}/consistency.md): {audit_summary(findings)}")
     lines = [table_line(("Table", "Runs finished", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
     for page, shows in tables:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"

@@ -28,7 +28,7 @@ ONE_TIME = ("one-time model", "distribution")  # header for the bytes before the
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
     "lite": "reported values are not comparable in level: other encoder/scale; judged by orderings",
-    "paper": "reported values are those that the paper prints",
+    "paper": "reported values are the published ones",
 }
 AT_ROUND = {  # the scored round -> its words
     "chosen": "at the round that is best on validation data (the last one where a run held none back)",

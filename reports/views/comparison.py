@@ -275,7 +275,7 @@ def _method(request: Request) -> Iterator[str]:
     if benchmark.average and len(benchmark.columns) > 1:
         averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
         rule = _RULE_WORDS[benchmark.average]
-        yield f"Average: one score a task ({averaged}), {rule} to two decimals; only where every task was run."
+        yield f"Average: one score per task ({averaged}), {rule} to two decimals; only where every task was run."
     yield (
         f"Bytes per round: {benchmark.paper.bytes_convention}; mean over rounds. Uplink and downlink: all clients, "
         "rounds and tasks run, mean over seeds, without the one-time model distribution. Training is wall time on a "
