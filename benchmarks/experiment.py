@@ -307,7 +307,7 @@ class Benchmark:
 
 
 def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig, **fields: Any) -> RunConfig:
-    """A run before its row's changes. fields: others than one client that trains on all examples."""
+    """A run before its row's changes. fields: further fields; by default one client trains on all examples."""
     defaults = {"clients": 1, "partition": {"scheme": "equal"}, "options": {}, "test_share": 0.0}
     return RunConfig(
         scale=scale.id,

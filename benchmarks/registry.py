@@ -16,7 +16,7 @@ from benchmarks.claims import Claim
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.running.included import claim, load_folder, modules_in
+from benchmarks.running.included import load_folder, modules_in, reserve
 
 T = TypeVar("T", Row, Column)
 _ROOT = Path(__file__).parent
@@ -51,7 +51,7 @@ def include(folder: Path) -> None:
         raise UserError(f"--include {folder}: {expected}, found none")
     for file, module in modules.items():
         for table in _defined(module, file):
-            claim("BENCHMARK", table.id, file, benchmark_ids())
+            reserve("BENCHMARK", table.id, file, benchmark_ids())
             _INCLUDED[table.id] = table
 
 

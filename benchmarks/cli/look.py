@@ -30,7 +30,7 @@ def list_command(args: argparse.Namespace) -> int:
     published = [table for table in tables if table.is_printed]
     studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})
     print(f"\n{len(published)} tables and figures of {with_tables} papers, and {studies} additional studies")
-    print(f"Numbers: recorded and all cells at scale {args.scale}; another one with --scale (make: SCALE)")
+    print(f"Numbers: recorded and all cells at scale {args.scale} (--scale, make: SCALE)")
     print("Full titles, methods and tasks: `python -m benchmarks show ID`")
     return 0
 

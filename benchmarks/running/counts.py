@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,9 @@ def _key(cell: RunConfig, settings: RunOptions) -> str:
     if not files and (packed_texts or cell.source != "generated"):
         return ""
     known = KNOWN.get(cell.backbone)
-    if packed_texts and (known is None or known.bpe != TRAINED):  # otherwise the tokenizer is trained on Wikipedia
+    if packed_texts and known and known.bpe == TRAINED:
+        files += _files(replace(cell, task="wikitext"), settings)  # the tokenizer is trained on these texts
+    elif packed_texts:
         files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
     seed = cell.seed if cell.data_seed is None else cell.data_seed
     split = (cell.clients, cell.partition, seed, cell.test_share, cell.holdout, cell.validation_share, cell.grouped)

@@ -66,7 +66,7 @@ def code_of(method: str) -> str:
     return file.read_text(encoding="utf-8") if file else ""
 
 
-def claim(kind: str, name: str, file: Path, names: Collection[str]) -> None:
+def reserve(kind: str, name: str, file: Path, names: Collection[str]) -> None:
     """Record which module defines a name; UserError if the name is one of `names` by another module."""
     if name in names and _FILES.get((kind, name)) != file:
         raise UserError(f"{file}: the id {name} is taken; give its {kind} another one")
@@ -90,7 +90,7 @@ def _add_task(new: object, file: Path) -> None:
 
     if not isinstance(new, Task):
         raise UserError(f"{file}: expected TASKS to be a tuple of Task, found {type(new).__name__} in it")
-    claim("TASKS", new.id, file, [each.id for each in tasks()])
+    reserve("TASKS", new.id, file, [each.id for each in tasks()])
     add_task(new)
 
 
@@ -99,5 +99,5 @@ def _add_method(new: object, file: Path) -> None:
 
     if not isinstance(new, FunctionType):
         raise UserError(f"{file}: expected METHODS to be a tuple of functions, found {type(new).__name__} in it")
-    claim("METHODS", new.__name__, file, algorithm_names())
+    reserve("METHODS", new.__name__, file, algorithm_names())
     add_method(new)

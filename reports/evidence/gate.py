@@ -38,7 +38,7 @@ class Gate:
 
     @property
     def is_shut(self) -> bool:
-        """Whether they are known to be no evidence, and not only as runs are missing."""
+        """Whether they are known to be no evidence; False while runs are missing."""
         return self.why not in ("", NOT_RUN, NOT_TUNED, NO_ERROR)
 
 
