@@ -22,6 +22,7 @@ SCHEMA = 1
 CHECKSUM = "sha256"  # of the record's canonical JSON without this field
 ROUND = "round"  # measurements of a round's aggregation, by fedsim.aggregation
 POOLED = "pooled"  # the evaluation on the union of all clients' test examples
+INDEPENDENT = "independent"  # the evaluation on test examples of all clients, with even labels
 Scores = Mapping[str, Mapping[str, float | None]]  # evaluation -> metric -> score; None if undefined
 Count = Annotated[int, Field(ge=0)]
 

@@ -88,7 +88,8 @@ class Selection:
     def tuned(self, results_dir: Path) -> dict[tuple[str, str], dict[str, object]]:
         """(task, row) -> the best values from the sweeps in a results folder with the same changes and encoder."""
         labels = {column.task: self.benchmark.label(self.scale, [column]) for column in self.columns}
-        rows = {id for row in self.benchmark.rows for id in (row.id, row.tuned_as)}
+        judging = self.benchmark.gate.rows if self.benchmark.gate else ()
+        rows = {id for row in (*self.benchmark.rows, *judging) for id in (row.id, row.tuned_as)}
         best: dict[tuple[str, str], Values] = {}
         for table in (self.benchmark.swept_as, self.benchmark.id):  # its own sweep overrides the other table's
             best |= best_values(read_sweep(results_dir / self._sweep_file(table)), labels)

@@ -1,6 +1,7 @@
 """Schemes that partition a labelled dataset among federated clients, with a report on the result."""
 
 from partitions.checks import PartitionError
+from partitions.drawn_shares import DrawnShares
 from partitions.label_table import LabelTable
 from partitions.report import Partition, Partitioner, PartitionReport, ScoreSummary
 from partitions.schemes import Dirichlet, Equal, Sizes, SortedByScore, from_description
@@ -8,6 +9,7 @@ from partitions.splits import Overlap, measure_overlap, split_by_group, split_tr
 
 __all__ = [
     "Dirichlet",
+    "DrawnShares",
     "Equal",
     "LabelTable",
     "Overlap",

@@ -17,6 +17,7 @@ from partitions.checks import (
     require_share,
 )
 from partitions.drawing import deal, deal_by_label, largest_remainder
+from partitions.drawn_shares import DrawnShares
 from partitions.label_table import LabelTable
 from partitions.report import Partition, Partitioner, reported, tuples
 
@@ -211,7 +212,7 @@ class Dirichlet:
 
 
 SCHEMES: dict[str, type[Partitioner]] = {
-    cls.scheme: cls for cls in (Dirichlet, Equal, InOrder, LabelTable, Sizes, SortedByScore)
+    cls.scheme: cls for cls in (Dirichlet, DrawnShares, Equal, InOrder, LabelTable, Sizes, SortedByScore)
 }
 
 

@@ -80,8 +80,9 @@ def _parsed(command: str, args: argparse.Namespace) -> argparse.Namespace:
 
 def _is_tuned(parsed: argparse.Namespace) -> bool:
     """Whether the results folder has the sweep's choices."""
-    best = selection(parsed).tuned(parsed.results_dir)
-    return all((task, method) in best for task in parsed.tasks for method in parsed.methods)
+    chosen = selection(parsed)
+    best = chosen.tuned(parsed.results_dir)
+    return all((column.task, row.id) in best for column in chosen.columns for row in chosen.rows)
 
 
 def _untuned_rows(parsed: argparse.Namespace) -> list[str]:

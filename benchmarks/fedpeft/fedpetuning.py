@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from benchmarks.experiment import Column, Row, Scale, another, run_of
-from benchmarks.fedpeft.paper import METHODS, MINIATURE, REFERENCES, dirichlet_shares
+from benchmarks.fedpeft.paper import METHODS, MINIATURE, REFERENCES, drawn
 from benchmarks.fedpeft.tables import SCORES
 from benchmarks.fedsplitbert import paper as fedsplitbert
 from benchmarks.run_config import RunConfig
@@ -37,11 +37,11 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         batch_size=8 if scale.id == "lite" else 32,
         participation=0.1,
     )
-    shares = dirichlet_shares(_ALPHA_OF.get(row.id, ALPHAS[0]), CLIENTS, seed, LABELS[column.task])
+    shares = drawn(_ALPHA_OF.get(row.id, ALPHAS[0]), LABELS[column.task])
     return run_of(
         *(row, column, scale, seed, training),
         clients=CLIENTS,
-        partition={"scheme": "label-table", "shares": shares, "size": SIZE if scale.id == "lite" else None},
+        partition={**shares, "size": SIZE if scale.id == "lite" else None},
         head="average" if scale.id == "lite" else "pooled",
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,28 +171,20 @@ COLUMNS = tuple(
 
 
 BALANCE = 20  # points; otherwise all clients may have the same label, which a constant answer predicts
+Shares = Sequence[Sequence[float]]
 
 
-def dirichlet_shares(
-    concentration: float, clients: int, seed: int, of: Sequence[float] = (0.5, 0.5)
-) -> list[list[float]]:
-    """Random percentages of two labels per client, from a Dirichlet distribution.
+def drawn(concentration: float, of: Sequence[float] = (0.5, 0.5)) -> dict[str, JSON]:
+    """Label shares from a Dirichlet distribution, drawn for each seed.
 
     Args:
         concentration: The sum of the distribution's parameters.
-        clients: Number of clients.
-        seed: Random seed.
         of: The labels' mean shares, in the parameters' ratio.
 
     Returns:
-        A pair per client that sums to 100; the first draw whose mean is within BALANCE of `of`.
+        The partition, without its size.
     """
-    first, second = (concentration * share for share in of)
-    draw = random.Random(f"{first}/{second}/{clients}/{seed}")
-    firsts: list[float] = []
-    while abs(sum(firsts) - 100 * clients * of[0]) > BALANCE * clients:
-        firsts = [round(100 * draw.betavariate(first, second), 1) for _ in range(clients)]
-    return [[first, round(100 - first, 1)] for first in firsts]
+    return {"scheme": "drawn-shares", "concentration": concentration, "of": list(of), "balance": BALANCE / 100}
 
 
 def one_label(clients: int) -> list[list[float]]:
@@ -201,28 +192,31 @@ def one_label(clients: int) -> list[list[float]]:
     return [[100.0, 0.0] if client % 2 == 0 else [0.0, 100.0] for client in range(clients)]
 
 
-def base_of(shares: Callable[[int], Sequence[Sequence[float]]]) -> BaseFn:
-    """Base runs, before row changes, over clients with these label shares.
+def base_over(clients: int, shares: Shares | None = None) -> BaseFn:
+    """Base runs, before row changes, over clients of equal size.
 
     Args:
-        shares: Seed -> each client's label percentages.
+        clients: Their number.
+        shares: Each client's label percentages; None draws them.
 
     Returns:
         The table's base function.
     """
 
     def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-        base, listed = fedsplitbert.base_cell(row, column, scale, seed), shares(seed)
+        base = fedsplitbert.base_cell(row, column, scale, seed)
         training = base.training
         if row.changes.get("adapter"):
             training = replace(training, learning_rate=1e-2 if scale.id == "demo" else 1e-3)
-        partition = fedsplitbert.label_table(column.task, scale, listed)
-        return replace(base, clients=len(listed), training=training, partition=partition, independent=True)
+        size = fedsplitbert.subset_size(column.task, scale, clients)
+        scheme = drawn(1.0) if shares is None else {"scheme": "label-table", "shares": shares}
+        partition = {**scheme, "size": size}
+        return replace(base, clients=clients, training=training, partition=partition, independent=True)
 
     return base_cell
 
 
-drawn_shares = base_of(lambda seed: dirichlet_shares(1.0, CLIENTS, seed))
+drawn_shares = base_over(CLIENTS)
 
 
 def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:

@@ -20,17 +20,17 @@ _OWN_SCORES = tuple(replace(column, evaluations={"test": ""}, beside=()) for col
 
 
 def _over(
-    name: str, clients: int, shares: str, of_seed: Any, rows: Sequence[Row] = SCORES.rows, **fields: Any
+    name: str, clients: int, told: str, shares: paper.Shares | None, rows: Sequence[Row] = SCORES.rows, **fields: Any
 ) -> Benchmark:
-    """The scores over other clients, with the settings that were tuned for three clients. shares: a description."""
+    """The scores over other clients, with the settings that were tuned for three clients. told: the shares, as text."""
     return another(
         _STUDY,
         name,
         name,
-        f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {shares}",
-        also=f"- clients: {clients} clients of equal size {shares}. Settings are those of fedpeft-scores.",
+        f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {told}",
+        also=f"- clients: {clients} clients of equal size {told}. Settings are those of fedpeft-scores.",
         rows=tuple(rows),
-        base=paper.base_of(of_seed),
+        base=paper.base_over(clients, shares),
         scales=_LITE,
         without_training=paper.CORRECTED,
         deviations=tuple(entry for entry in DEVIATIONS if entry.id != "clients"),
@@ -38,9 +38,9 @@ def _over(
     )
 
 
-TEN = _over("ten", 10, "with drawn label shares", lambda seed: paper.dirichlet_shares(1.0, 10, seed))
-FIFTY = _over("fifty", 50, "with one label each", lambda seed: paper.one_label(50), columns=SCORES.columns[1:])
-EVEN = _over("even", paper.CLIENTS, "with even labels", lambda seed: [[50.0, 50.0]] * paper.CLIENTS)
+TEN = _over("ten", 10, "with drawn label shares", None)
+FIFTY = _over("fifty", 50, "with one label each", paper.one_label(50), columns=SCORES.columns[1:])
+EVEN = _over("even", paper.CLIENTS, "with even labels", [[50.0, 50.0]] * paper.CLIENTS)
 
 _STEPS = {
     "few": ("5 steps a round", {"training.rounds": 18, "training.batch_size": 144}),

@@ -30,7 +30,7 @@ ONE_LABEL = another(
     "onelabel",
     "one label",
     "Accuracy of federated parameter-efficient fine-tuning over 3 clients with one label each",
-    base=paper.base_of(lambda seed: paper.one_label(paper.CLIENTS)),
+    base=paper.base_over(paper.CLIENTS, paper.one_label(paper.CLIENTS)),
     gate=SCORES,
     swept_as=SCORES.id,
     without_training=paper.CORRECTED,

@@ -135,8 +135,12 @@ def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
 
 def label_table(task: str, scale: Scale, shares: Sequence[Sequence[float]]) -> dict[str, JSON]:
     """Clients with these label shares and the largest equal size; the lite scale uses subsets of large tasks."""
-    is_subset = scale.id == "lite" and task in LARGE_TASKS
-    return {"scheme": "label-table", "shares": shares, "size": lite_size(task, len(shares)) if is_subset else None}
+    return {"scheme": "label-table", "shares": shares, "size": subset_size(task, scale, len(shares))}
+
+
+def subset_size(task: str, scale: Scale, clients: int) -> int | None:
+    """Examples per client of a large task at the lite scale; None: the largest equal size that the labels allow."""
+    return lite_size(task, clients) if scale.id == "lite" and task in LARGE_TASKS else None
 
 
 def lite_size(task: str, clients: int) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.encoders.encoding import Encoded
 from benchmarks.errors import UserError
+from benchmarks.results import INDEPENDENT
 from benchmarks.run_config import VALIDATION, RunConfig
 from benchmarks.tasks import Task, TaskData, TextExamples
 from fedsim.data import Client
@@ -24,7 +25,6 @@ from partitions import (
 
 POOL = "pool"
 TEST = "test"
-INDEPENDENT = "independent"  # the evaluation on the next client's test examples
 VALIDATION_SHARE = 0.2  # most of a client's training subset that replaces its test subset
 Parts = Sequence[np.ndarray]  # the indices of each client's texts
 
@@ -37,9 +37,10 @@ def split_data(
     Held-out sets are partitioned like the pool. A central set, or the same cell.central_share of it, scores every
     client; if the test set is central, clients hold out nothing (test_share 0). With cell.holdout "validation", at most
     a fifth of its training subset scores a client, or the central validation set, but never a test set. To choose a
-    round, clients also hold out cell.validation_share. With cell.independent, the next client's test examples, whose
-    labels were drawn independently, score a client, too. With cell.grouped, examples with the same first text are
-    either all trained on or all held out, over all clients.
+    round, clients also hold out cell.validation_share. With cell.independent, test
+    examples of all clients, dealt out with even labels, score a client, too: label shares that are drawn independently
+    of its training data are even on average. With cell.grouped, examples with the same first text are either all
+    trained on or all held out, over all clients.
 
     Args:
         cell: The run.
@@ -93,10 +94,13 @@ def split_data(
     for name in sorted(loaded.held_out) if cell.holdout == "test" else ():
         parts = partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
         scored[name] = name, parts
-    evaluations = {name: examples[source].subsets(parts) for name, (source, parts) in scored.items()}
     if cell.independent and cell.holdout == TEST and cell.test_share:
-        first, *others = evaluations[TEST]
-        evaluations[INDEPENDENT] = [*others, first]  # the same sets, so that a shared model answers once
+        kept = scored[TEST][1]
+        scored[INDEPENDENT] = (
+            POOL,
+            _dealt_evenly(np.concatenate(kept), labels, len(kept), generator(SERVER, INDEPENDENT)),
+        )
+    evaluations = {name: examples[source].subsets(parts) for name, (source, parts) in scored.items()}
     common = {name: (source, _central_part(len(sets[source]), cell.central_share)) for name, source in central.items()}
     whole = {name: examples[f"central {source}"].subset(part) for name, (source, part) in common.items()}
     clients = [
@@ -112,6 +116,18 @@ def split_data(
         cut={name: counts for name, share in shares.items() if any(counts := _cut_texts(examples, *share))},
     )
     return clients, report
+
+
+def _dealt_evenly(test: np.ndarray, labels: np.ndarray, clients: int, rng: np.random.Generator) -> Parts:
+    """Random parts of the test examples, one per client, disjoint, each with as many of one label as of any other."""
+    by_label = [rng.permutation(test[labels[test] == label]) for label in np.unique(labels)]
+    each = min(map(len, by_label)) // clients
+    if not each:
+        raise UserError(
+            f"independent: expected at least {clients} test examples of every label, one per client, found "
+            f"{min(map(len, by_label))} of the rarest one; use fewer clients or more examples"
+        )
+    return [np.sort(np.concatenate([of[each * k : each * (k + 1)] for of in by_label])) for k in range(clients)]
 
 
 def _cut_texts(examples: Mapping[str, Encoded], source: str, parts: Parts) -> tuple[int, ...]:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from benchmarks.claims import At
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.results import Find, RunResult, among
+from benchmarks.results import ROUND, Find, RunResult, among
 from benchmarks.run_config import RunConfig
 from reports import ReportError
 from reports.evidence.gate import Gate, failed, gate_of, home
-from reports.evidence.records import Index, is_partial, newest_by_place, paired, select
+from reports.evidence.records import CellRecords, Index, is_partial, newest_by_place, paired, select
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost, measured_cost
 
@@ -224,18 +224,43 @@ class Runs:
         place = self._place(at, task)
         return None if place is None else self.tables.benchmark(at).cell(*place, 0)
 
-    @once
     def of(self, at: At, task: str) -> tuple[RunResult, ...]:
         """The records of a row on a task, one per seed, in the order of seeds."""
+        return self._selected(at, task).records
+
+    @once
+    def _selected(self, at: At, task: str) -> CellRecords:
         place = self._place(at, task)
         if place is None:
-            return ()
+            return CellRecords()
         row, column, scale = place
-        records = select(self.tables.benchmark(at), scale, row, column, self._index).records
-        return tuple(record for record in records if not self.seeds or record.cell.seed in self.seeds.get(task, ()))
+        chosen = select(self.tables.benchmark(at), scale, row, column, self._index)
+
+        def counted(records: Iterable[RunResult]) -> tuple[RunResult, ...]:
+            return tuple(record for record in records if not self.seeds or record.cell.seed in self.seeds.get(task, ()))
+
+        return replace(chosen, records=counted(chosen.records), diverged=counted(chosen.diverged))
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:
-        return paired(self.of(row, task), self.of(other, task))
+        """The records of two rows by seed. A diverged run scores as the answer without learning, if that was run."""
+        return paired(self._scored(row, task), self._scored(other, task))
+
+    def _scored(self, at: At, task: str) -> tuple[RunResult, ...]:
+        return (*self.of(at, task), *self._instead(at, task))
+
+    def _instead(self, at: At, task: str) -> tuple[RunResult, ...]:
+        """The records of the answer without learning that score in place of a row's diverged runs."""
+        floor, column = self.tables.floor(at), self.tables.column(at, task)
+        seeds = {record.cell.seed for record in self._selected(at, task).diverged}
+        if not seeds or floor is None or column is None or column.evaluation == ROUND:
+            return ()
+        return tuple(record for record in self.of(floor, task) if record.cell.seed in seeds)
+
+    def divergence(self, rows: Iterable[At], task: str) -> str:
+        """The rows' diverged runs that score as the answer without learning, as text; "" without any."""
+        counts = {self.tables.row(at).name: len(self._instead(at, task)) for at in rows}
+        texts = (f"{name}: {count} diverged, scored as a constant answer" for name, count in counts.items() if count)
+        return "; ".join(texts)
 
     def cost(self, at: At, task: str) -> Cost | None:
         column = self.tables.column(at, task)

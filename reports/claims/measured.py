@@ -84,26 +84,34 @@ class MeasuredNumbers(RowCosts):
             return derived(0.0, len(pairs), "one run")
         failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
         if is_rounds:
-            target = relation.target or Target({}, relation.than, pair.score)
-            wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
-            fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
-            return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
+            return self._fewer_rounds(pair, relation, failed)
         if relation.since:
             before = self.runs.paired(*relation.since, pair.task)
             gained = difference_of_gains(pairs, before, pair.score, self.runs.score_at, relation.relative)
             return self._checked(pair, gained, failed)
+        return self._higher(pair, relation, failed)
+
+    def _higher(self, pair: Pair, relation: Better, failed: str) -> Evidence | None:
+        """How much better a row's score or loss is. A score next to others has accuracy, too."""
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
-        compared = self._compared(compare, pair._replace(score=score))
-        found = self._checked(pair, compared, failed)
+        found = self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
         if found is None:
             return None
         if relation.p_values:
-            return replace(found, note=unpaired_p(pairs, score))
+            return replace(found, note=unpaired_p(self._pairs(pair), score))
+        diverged = self.runs.divergence((pair.row, pair.other), pair.task)
         if score != pair.score or relation.relative or not (answered := self._by_accuracy(pair)):
-            return found
-        beside = self._beside(pair, answered)
-        return replace(found, note=beside, in_mean=difference(answered, ACCURACY, self.runs.score_at))
+            return replace(found, note=diverged or found.note)
+        note = "; ".join(filter(None, (diverged, self._beside(pair, answered))))
+        return replace(found, note=note, in_mean=difference(answered, ACCURACY, self.runs.score_at))
+
+    def _fewer_rounds(self, pair: Pair, relation: Better, failed: str) -> Evidence | None:
+        """How many rounds fewer a row needs to reach the target."""
+        pairs, target = self._pairs(pair), relation.target or Target({}, relation.than, pair.score)
+        wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
+        fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
+        return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
 
     def identities(self, pair: Pair) -> tuple[str, ...]:
         """The ids of the two rows' runs with seed 0, and how their answers are corrected; () unless both exist."""
@@ -121,6 +129,8 @@ class MeasuredNumbers(RowCosts):
     def _compared(self, compare: Callable[[Pairs, str, str], Estimate], pair: Pair) -> Estimate | None:
         """Two rows compared by a score; claims and their readings share comparisons."""
         pairs = self._pairs(pair)
+        if pairs and all(first is other for first, other in pairs):  # both diverged, or one is the constant answer
+            return Estimate(0.0, (0.0, 0.0), len(pairs))
         return compare(pairs, pair.score, self.runs.score_at) if pairs else None
 
     @once

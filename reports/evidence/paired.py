@@ -9,28 +9,30 @@ import numpy as np
 
 from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import IGNORED, predictions_file, read_predictions
-from benchmarks.results import POOLED, RunResult
+from benchmarks.results import INDEPENDENT, POOLED, ROUND, RunResult
 from reports.evidence.inference import is_flat, on_test_sets, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
 from reports.evidence.scores import ENOUGH_ROUNDS, PROTOCOL, Scores, scores_of
 from reports.evidence.statistics import Estimate, root_mean_square
 
 Pairs = Sequence[tuple[RunResult, RunResult]]
+# Evaluation -> the redrawn examples that it depends on.
+_REDRAWN = {"test": "test", POOLED: "test", INDEPENDENT: "test", "train": "train", ROUND: "train"}
 UNPAIRED = "no answers kept: test sets' errors unpaired"
 
 
 def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> float:
     """The odds of the correlation of two seeds: n_test / n_train of the splits that seeds redraw.
 
-    "train" for quantities on training examples. The whole pool without test examples counts as trained on, even if each
-    seed draws a subset of a large pool. 0 if seeds redraw no split: the test set is not part of the clients' pool, or a
-    data seed fixes the partition.
+    "train" and ROUND for quantities on training examples. The whole pool without test examples counts as trained on,
+    even if each seed draws a subset of a large pool. 0 if seeds redraw no split: the test set is not part of the
+    clients' pool, or a data seed fixes the partition.
     """
     if not records or all(record.cell.data_seed is not None for record in records):
         return 0.0
-    if evaluation not in ("test", "train", POOLED) or not any(sum(record.own_examples("test")) for record in records):
+    if evaluation not in _REDRAWN or not any(sum(record.own_examples("test")) for record in records):
         return 0.0
-    used = sum(sum(record.own_examples("train" if evaluation == "train" else "test")) for record in records)
+    used = sum(sum(record.own_examples(_REDRAWN[evaluation])) for record in records)
     pool = sum(int(record.partition["n_examples"]) for record in records)
     return used / (pool - used)
 

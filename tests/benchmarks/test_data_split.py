@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.encoding import Encoded
+from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.running.data_split import split_data
 from benchmarks.tasks import TaskData, TextExamples, task
@@ -54,12 +55,25 @@ def test_validation_is_a_part_of_the_training_subset(grouped):
         assert abs(len(after["validation"]) - 0.25 * len(before["train"])) <= (3 if grouped else 0.5)
 
 
-def test_independent_examples_are_the_next_clients_tests():
-    """Clients share these sets, so a shared model answers them once; sweep trials are not scored on them."""
-    clients, _ = shared(replace(CELL, independent=True))
-    for client, following in zip(clients, [*clients[1:], clients[0]], strict=True):
-        assert client.evaluation["independent"] is following.evaluation["test"]
-    assert "independent" not in shared(replace(CELL, independent=True, holdout="validation"))[0][0].evaluation
+@pytest.mark.parametrize("shares", [LABELS["shares"], ((100, 0), (0, 100), (100, 0))])
+def test_independent_examples_are_test_examples_with_even_labels(shares):
+    """Each client has others, whatever labels it trains on; sweep trials are not scored on them."""
+    cell = replace(CELL, independent=True, partition={**LABELS, "shares": shares})
+    clients, labels = all_held(cell), GENERATED[CELL.task].pool.labels
+    test = {text for client in clients for text in client["test"]}
+    dealt = [client["independent"] for client in clients]
+    assert len(set(chain(*dealt))) == len(list(chain(*dealt)))
+    assert set(chain(*dealt)) <= test
+    rarest = min(np.bincount(labels[sorted(test)]))
+    assert [np.bincount(labels[part]).tolist() for part in dealt] == [[rarest // 3] * 2] * 3
+    assert [client["test"] for client in all_held(replace(cell, independent=False))] == [c["test"] for c in clients]
+    assert "independent" not in shared(replace(cell, holdout="validation"))[0][0].evaluation
+
+
+def test_independent_examples_need_every_label():
+    cell = replace(CELL, independent=True, partition={**LABELS, "shares": ((100, 0),) * 3})
+    with pytest.raises(UserError, match="at least 3 test examples of every label"):
+        shared(cell)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

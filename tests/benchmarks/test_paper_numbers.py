@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from benchmarks.costs import SplitTerms, Work
@@ -10,7 +9,6 @@ from benchmarks.dry_run.client_costs import work
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.encoders.files import architecture
 from benchmarks.experiment import Benchmark
-from benchmarks.fedpeft.paper import dirichlet_shares
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 
@@ -98,15 +96,3 @@ def test_flops_of_a_split_client_are_those_of_embeddings_and_head(backbone, name
     assert work(split) == Work(at_client, at_server)
     assert work(whole) == Work(at_client + at_server)
     assert round(100 * at_client / (at_client + at_server)) == percent
-
-
-@pytest.mark.parametrize(("concentration", "of"), [(1.0, (0.5, 0.5)), (0.1, (0.326, 0.674))])
-def test_drawn_label_shares_have_the_moments_of_their_distribution(concentration, of):
-    """A beta distribution has the variance m (1 − m) / (s + 1); the same seed gives the same shares."""
-    shares = [pair[0] / 100 for seed in range(20) for pair in dirichlet_shares(concentration, 100, seed, of)]
-    assert np.mean(shares) == pytest.approx(of[0], abs=0.02)
-    assert np.var(shares) == pytest.approx(of[0] * of[1] / (concentration + 1), rel=0.1)
-    assert all(sum(pair) == pytest.approx(100) for pair in dirichlet_shares(concentration, 3, 0, of))
-    assert dirichlet_shares(concentration, 3, 7, of) == dirichlet_shares(concentration, 3, 7, of)
-    together = [np.mean([pair[0] for pair in dirichlet_shares(concentration, 3, seed, of)]) for seed in range(50)]
-    assert max(abs(mean - 100 * of[0]) for mean in together) <= 20

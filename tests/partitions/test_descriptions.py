@@ -7,6 +7,7 @@ import pytest
 
 from partitions import (
     Dirichlet,
+    DrawnShares,
     Equal,
     LabelTable,
     PartitionError,
@@ -17,6 +18,7 @@ from partitions import (
 
 PARTITIONERS = [
     Dirichlet(0.5, min_size=10, max_redraws=7, capped=True),
+    DrawnShares(1.0, (0.5, 0.5), balance=0.4, size=12),
     Equal(share=0.75),
     LabelTable(((0.5, 0.5), (0.1, 0.9)), size=12),
     Sizes((0.25, 0.75), share=0.8),
@@ -28,10 +30,13 @@ CLASSES, THREE = np.repeat([0, 1], [30, 50]), np.zeros(9, int)
 @pytest.mark.parametrize(
     ("description", "message"),
     [
-        ({"scheme": "pathological"}, "'pathological', known are dirichlet, equal, in-order, label-table, sizes"),
+        ({"scheme": "pathological"}, "'pathological', known are dirichlet, drawn-shares, equal, in-order,"),
         ({"scheme": "dirichlet", "beta": 1}, "no field beta, known are alpha, min_size, max_redraws, capped"),
         ({"scheme": "dirichlet", "alpha": 0.0}, "alpha must be > 0, found 0"),
         ({"scheme": "dirichlet", "alpha": "much"}, "alpha must be a finite number"),
+        ({"scheme": "drawn-shares", "concentration": 1.0, "of": [0.5]}, "one share per label"),
+        ({"scheme": "drawn-shares", "concentration": 1.0, "of": [0.5, 0.4]}, r"shares > 0 that sum to 1, found \[0\.5"),
+        ({"scheme": "drawn-shares", "concentration": 0, "of": [0.5, 0.5]}, "concentration must be > 0, found 0"),
         ({"scheme": "equal", "share": 0}, "share must be above 0 and at most 1, found 0"),
         ({"scheme": "sizes", "sizes": [0.5, 0.6]}, r"found \[0\.5, 0\.6\], which sum to 1\.1"),
         ({"scheme": "sizes", "sizes": [5, 1]}, "integers > 1"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from partitions import (
     Dirichlet,
+    DrawnShares,
     Equal,
     LabelTable,
     Partition,
@@ -191,6 +192,27 @@ def test_largest_size_and_counts_within_one(case, seed):
     assert (counts.sum(axis=0) <= pools).all()
     assert (np.abs(counts - size * np.array(shares_of(table))) < 1).all()
     assert (counts[np.array(table) == 0] == 0).all()
+
+
+@pytest.mark.parametrize(("concentration", "of"), [(1.0, (0.5, 0.5)), (0.1, (0.326, 0.674))])
+def test_drawn_shares_have_the_moments_of_their_distribution(concentration, of):
+    """A beta distribution has the variance m (1 − m) / (s + 1); all clients together stay within the balance."""
+    labels = labels_of([40_000, 40_000])
+
+    def second(n_clients, seed, **fields):
+        partition = DrawnShares(concentration, of, size=200, **fields)(labels, n_clients, np.random.default_rng(seed))
+        assert partition.report.scheme == "drawn-shares"
+        assert partition.report.sizes == (200,) * n_clients
+        return np.array(partition.report.requested_shares)[:, 1]
+
+    shares = np.concatenate([second(100, seed) for seed in range(20)])
+    assert shares.mean() == pytest.approx(of[1], abs=0.02)
+    assert shares.var() == pytest.approx(of[0] * of[1] / (concentration + 1), rel=0.1)
+    together = [second(3, seed, balance=0.2).mean() for seed in range(50)]
+    assert max(abs(mean - of[1]) for mean in together) <= 0.2
+    assert len({round(mean, 6) for mean in together}) > 40  # each seed has shares of its own
+    with pytest.raises(PartitionError, match="raise balance or concentration"):
+        second(1, 0, balance=1e-9)
 
 
 def test_mrpc_by_hand():
