@@ -180,8 +180,8 @@ def load(*folders: str | Path) -> list[RunResult]:
     return read_folders(map(Path, folders))
 
 
-def page(chosen: Selection, records: Sequence[RunResult], score_at: str = "chosen") -> Page:
-    """The page of a table or figure for the given records. score_at: "chosen", "last" or "best" round."""
+def page(chosen: Selection, records: Sequence[RunResult], score_at: str = "") -> Page:
+    """The page of a table or figure for the given records. score_at: as for `request_for`."""
     return page_of(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at))
 
 

@@ -69,7 +69,7 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
         scale = next(iter(tables.values())).scale(SCALE)
         runs = Runs.of_all({**gates, **tables}, scale, [*records, *known.records])
         counted = replace(runs, score_at=PROTOCOL, seeds=decisive.seeds)
-        comparisons = Deciding(known.resolved(decisive), counted, known.missing(decisive.steps))
+        comparisons = Deciding(known.resolved(decisive), counted, known.missing(decisive.steps, records))
         fixed |= dict.fromkeys(decisive.claims, comparisons)
     return fixed
 

@@ -46,20 +46,25 @@ def steps() -> list[Step]:
 class Campaign:
     """The campaign with its committed results.
 
-    steps: number -> the step's runs. benchmarks: its tables by id, only at its scale, with tuned settings.
+    steps: number -> the step's runs. benchmarks: its tables by id, only at its scale, with tuned settings. homes:
+    spec_id -> the paper whose table has the run; the campaign's own tables have none.
     """
 
     steps: Mapping[int, Sequence[RunConfig]]
     benchmarks: Mapping[str, Benchmark]
     records: Sequence[RunResult]
+    homes: Mapping[str, str]
 
     def table(self, name: str) -> Benchmark:
         """A table by id; one that no step names has the runs of others, with the settings that their sweeps chose."""
         return self.benchmarks[name] if name in self.benchmarks else _tuned(benchmark(name))
 
-    def missing(self, steps: Sequence[int]) -> str:
-        """The unfinished ones of these steps, with counts; "" if all are finished, so that results may be read."""
-        finished = {record.cell.spec_id for record in self.records}
+    def missing(self, steps: Sequence[int], published: Sequence[RunResult] = ()) -> str:
+        """The unfinished ones of these steps, with counts; "" if all are finished, so that results may be read.
+
+        published: the papers' records.
+        """
+        finished = {record.cell.spec_id for record in (*self.records, *published)}
         texts = []
         for number in steps:
             runs = {run.spec_id for run in self.steps[number]}
@@ -97,13 +102,16 @@ def campaign() -> Campaign:
     defined = {name: table for folder in TABLES for name, table in tables_in(folder).items()}
     runs: dict[int, list[RunConfig]] = {}
     tables: dict[str, Benchmark] = {}
+    homes: dict[str, str] = {}
     for step in steps():
         commands = [command for command in step.commands if command.startswith("run ")]
         chosen = [_selection(command, defined) for command in commands]
         runs[step.number] = [run for selection in chosen for run in selection.runs()]
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
+        for selection in (selection for selection in chosen if selection.benchmark.id not in defined):
+            homes |= {run.spec_id: selection.benchmark.paper.id for run in selection.runs()}
     tuned = {name: _tuned(table) for name, table in tables.items()}
-    return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")))
+    return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")), homes)
 
 
 def _selection(command: str, defined: Mapping[str, Benchmark]) -> Selection:

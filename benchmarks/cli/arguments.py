@@ -265,9 +265,10 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--pictures": option("also write the plots for that file to this folder", type=folder),
         "--picture": option("also plot scores against bytes to this file", type=folder),
         "--score": option(
-            "scores at the round chosen on validation data (default), the last or the best round",
-            choices=("chosen", "last", "best"),
-            default="chosen",
+            "scores at the round chosen on validation data (most tables' default), the last or the best one, or the "
+            "mean of the last three (late)",
+            choices=("chosen", "last", "late", "best"),
+            default="",
         ),
         # machine
         "--workers": option("cells computed in parallel (default: all cores, or what GPU memory fits)", type=positive),

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, TABLES, Step, steps
+from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, TABLES, Step, campaign, steps
 from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
+from benchmarks.predictions import copy_predictions, predictions_file
 from benchmarks.registry import include
-from benchmarks.results import read_results
+from benchmarks.results import RunResult, read_folders, read_results, write_result
 from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
 from fedsim.files import write_bytes
@@ -26,25 +27,60 @@ def campaign_command(args: argparse.Namespace) -> int:
     for folder in TABLES:
         include(folder)
     deadline = time.monotonic() + 3600 * args.hours if args.hours else None
-    _copy_missing(RESULTS, args.results_dir)  # of earlier sessions
+    _take_in(every, args)
     status = 0 if args.status else run_steps(every, args, deadline)
     if args.keep:
-        _copy_missing(args.results_dir, RESULTS)  # no page reads a step's records until the step is finished
+        _keep(args.results_dir)
     print(*standing(every, args), sep="\n")
     return status
 
 
-def _copy_missing(source: Path, target: Path) -> None:
-    """Copy results and sweeps. Existing results stay; if a sweep has two files, the longer one is kept.
+def _published() -> list[RunResult]:
+    return read_folders(sorted(ROOT.glob("*/records")))
 
-    Predictions are copied before their result: without it they do no harm.
+
+def _take_in(every: Sequence[Step], args: argparse.Namespace) -> None:
+    """Copy the committed results of earlier sessions, and the papers' records that steps need."""
+    _copy_sweeps(RESULTS, args.results_dir)
+    wanted = {cell.spec_id for step in every for command in step.commands for cell in cells_of(command, args)}
+    kept = read_results(RESULTS / "records")
+    _copy([*kept, *(record for record in _published() if record.cell.spec_id in wanted)], args.results_dir)
+
+
+def _keep(results_dir: Path) -> None:
+    """Copy new results to the committed ones, and move finished steps' runs of papers' tables to the papers' records.
+
+    No page reads a step's records before.
     """
-    for folder in ("records", "sweeps"):
-        for path in sorted((source / folder).glob("[!.]*"), key=lambda path: path.suffix == ".json"):
-            copy = target / folder / path.name
-            is_longer = folder == "sweeps" and copy.exists() and copy.stat().st_size < path.stat().st_size
-            if path.is_file() and (is_longer or not copy.exists()):
-                write_bytes(copy, path.read_bytes())
+    published = _published()
+    ids = {record.cell_id for record in published}
+    _copy_sweeps(results_dir, RESULTS)
+    _copy([record for record in read_results(results_dir / "records") if record.cell_id not in ids], RESULTS)
+    campaign.cache_clear()
+    known = campaign()
+    finished = (runs for number, runs in known.steps.items() if not known.missing([number], published))
+    ids = {run.spec_id for runs in finished for run in runs}
+    for record in known.records:
+        if record.cell.spec_id in ids and record.cell.spec_id in known.homes and record.folder:
+            _copy([record], ROOT / known.homes[record.cell.spec_id])
+            (record.folder / record.file_name).unlink()
+            predictions_file(record.folder, record).unlink(missing_ok=True)
+
+
+def _copy(records: Sequence[RunResult], target: Path) -> None:
+    """Copy records with their predictions; existing ones stay."""
+    for record in records:
+        if record.folder and not (target / "records" / record.file_name).exists():
+            copy_predictions(record.folder, record, target / "records")
+            write_result(target / "records", record)
+
+
+def _copy_sweeps(source: Path, target: Path) -> None:
+    """Copy sweeps; if one has two files, the longer one is kept."""
+    for path in sorted((source / "sweeps").glob("*.json")):
+        copy = target / "sweeps" / path.name
+        if not copy.exists() or copy.stat().st_size < path.stat().st_size:
+            write_bytes(copy, path.read_bytes())
 
 
 def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float | None) -> int:

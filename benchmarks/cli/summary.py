@@ -27,7 +27,12 @@ from reports.pages.text import NOTHING, in_one_unit, number, row_name
 
 REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
 WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
-_ROUNDS = {"chosen": "at the round chosen on validation data", "last": "at the last round", "best": "at the best round"}
+_ROUNDS = {
+    "chosen": "at the round chosen on validation data",
+    "last": "at the last round",
+    "late": "in the mean of the last three rounds",
+    "best": "at the best round",
+}
 
 
 def show_run(
@@ -58,7 +63,7 @@ def write_table(
     chosen: Selection,
     records: Sequence[RunResult],
     results_dir: Path,
-    score_at: str = "chosen",
+    score_at: str = "",
     draw: Any = files.draw,
 ) -> tuple[Page, Path, list[Path]]:
     """Write the whole table of a selection; returns its page, the folder and the files.

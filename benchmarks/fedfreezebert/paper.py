@@ -106,7 +106,7 @@ ENGLISH_EXAMPLES = 3000  # as in benchmarks.tasks.glue
 
 CLIENTS = 5
 ROUNDS = 5  # of one epoch each
-# As in FedNLP's library: each client gets at least ten examples, and at most a fifth of all.
+# As in FedNLP's library: each client gets at least ten examples, and no further label once it has a fifth of all.
 PARTITION: Mapping[str, JSON] = {"scheme": "dirichlet", "alpha": 1.0, "capped": True, "min_size": 10}
 DATA_SEED = 0  # one partition for all training seeds, as the paper's small deviations over five runs suggest
 
@@ -163,8 +163,8 @@ FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
 
 DEVIATIONS = deviations(f"""
 - partition: The tweets are distributed "as described in" FedNLP, without a number. Here each client has a
-  Dirichlet distribution over labels with α = 1; as in its library, each gets at least ten tweets, and at most a fifth
-  of all.
+  Dirichlet distribution over labels with α = 1. As in its library, each gets at least ten tweets, and a client with a
+  fifth of all gets no further label; the largest has 41 %.
 - one-partition: One partition (data seed {DATA_SEED}) for all training seeds, as the paper's standard deviations of
   0.12 and 0.17 over five runs suggest. --set data_seed=null draws one per seed.
 - english (lite, literal): The paper has no SST-2 column. {ENGLISH_EXAMPLES} of SST-2's 67 349 training phrases, drawn
@@ -173,11 +173,12 @@ DEVIATIONS = deviations(f"""
 - miniature (lite): Each method has {MINIATURE.trials} trials over its learning rate (C-FedFreezeBERT also over 3 or 5
   epochs, as it has only one round), with the average aggregator and with P-SUM, on validation data from a partition
   and seed that no table uses. After {MINIATURE.rungs[0]} rounds the best quarter, with ties, continues
-  (benchmarks/fedfreezebert/tuned/lite.json). The ordinary aggregator uses the average's settings, H-SUM those of
-  P-SUM. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12 are the paper's. Rates are {fedsplitbert.RATES[0]:g} to
-  {fedsplitbert.RATES[-1]:g} for trained encoders; with a frozen one {HEAD_RATES["average"][0]:g} to
-  {HEAD_RATES["average"][-1]:g} for one linear layer and {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for
-  four BERT layers. Warm-up takes a tenth of the steps, and gradients are clipped to norm 1. A held-out tenth of each
+  (benchmarks/fedfreezebert/tuned/lite.json). On SST-2, the ordinary aggregator uses the average's settings, H-SUM
+  those of P-SUM. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12 are the paper's. Rates are
+  {fedsplitbert.RATES[0]:g} to {fedsplitbert.RATES[-1]:g} for trained encoders; with a frozen one
+  {HEAD_RATES["average"][0]:g} to {HEAD_RATES["average"][-1]:g} for one linear layer and
+  {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for four BERT layers. Warm-up takes a tenth of the steps, and
+  gradients are clipped to norm 1. A held-out tenth of each
   client's training examples chooses the round to score.
 - optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The rate is constant, without warm-up and
   clipping, which the paper does not mention.
@@ -189,6 +190,7 @@ DEVIATIONS = deviations(f"""
 - personal: FedSplitBERT gives each client a personal model. Its score is their mean score on the central test set.
 - layers (demo, lite, literal): A smaller encoder keeps the share of its depth for c = 8 of 12 (3 of 4, 4 of 6).
 - backbone (lite, literal): A multilingual sentence encoder, {E5}, replaces MARBERT; its weights are rounded to
-  4 bits. It has MARBERT's 12 layers, half its width, and 250 037 tokens for many languages.
+  4 bits. It has MARBERT's 12 layers, half its width, and 250 037 tokens for many languages. It was trained with the
+  mean of all tokens, which favours the average aggregator over [CLS]. Its prefix "query: " is left out.
 - half-features (lite, literal): Tweets' features are stored in half precision, even if they are computed in single.
 """)

@@ -93,7 +93,13 @@ METHODS = (
     _row("bottleneck", f"Adapter, m = {WIDTH}", "fedavg", adapter={"kind": "bottleneck", "r": WIDTH}),
     _row("prefix", f"Prefix, p = {POSITIONS}", "fedavg", adapter={"kind": "prefix", "r": POSITIONS}),
     _row("ia3", "(IA)³", "fedavg", adapter={"kind": "ia3"}),
-    _row("fedit-adam", "FedIT, server Adam", "fedavg", server={"name": "adam", "learning_rate": 0.01}),
+    _row(
+        "fedit-adam",
+        "FedIT, server Adam",
+        "fedavg",
+        "τ is 1e-8, as in the authors' optimiser, and β₂ 0.99",
+        server={"name": "adam", "learning_rate": 0.01, "tau": 1e-8},
+    ),
     _coded("int8", "int8", "int8"),
     _coded("qsgd", f"QSGD, 7 levels, buckets of {BUCKET}", f"qsgd:7:{BUCKET}"),
     _coded("topk", f"top-k, {SHARE:.0%}".replace("%", " %"), f"topk:{SHARE}"),
@@ -123,10 +129,11 @@ CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row
 
 # ---- settings ----------------------------------------------------------------------------------------------------
 
-# Evenly spaced logarithms; a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
-FULL_RATES = fedsplitbert.RATES
+# A decade to each side of the pilots' optima (docs/protocol.md): a decade higher for FFA-LoRA, (IA)³ and Fed-SB, a
+# decade lower for full models.
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
-HIGH_RATES = tuple(10 * rate for rate in RATES)
+HIGH_RATES = (1e-3, 2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2, 7e-2, 1e-1)
+FULL_RATES = (1e-5, 2.5e-5, 5e-5, 1e-4, 2e-4, 4e-4, 7e-4, 1e-3)
 _FULL_MODEL = (FULL.id, "diloco", "scaffold", CENTRAL.id)
 _HIGH = ("ffa-lora", "ffa-lora-frozen", "ia3", "fed-sb")
 _TUNED = (*(row.id for row in METHODS if not row.tuned_as), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
@@ -139,15 +146,19 @@ def _rates(row: str) -> Grid:
 
 _OWN: Mapping[str, Grid] = {
     "fedrot-lora-soft": {"options.strength": (0.1, 0.3, 0.5)},
-    "fedit-adam": {"options.server.learning_rate": (1e-4, 1e-3, 1e-2, 1e-1)},
+    "fedit-adam": {
+        "training.learning_rate": (1e-3, 4e-3),
+        "options.server.learning_rate": (1e-3, 3e-3, 1e-2, 3e-2),  # the authors' are the first and the third
+    },
     "ditto-lora": {"options.pull": (0.01, 0.1, 1.0)},
 }
+SWEEPS = Path(__file__).parents[1] / "campaign" / "results" / "sweeps"  # they tune the definitions, too
 MINIATURE = Search(
     {row: {**_rates(row), **_OWN.get(row, {})} for row in _TUNED},
     trials=8,
     rungs=(2,),
     seeds=(1000,),
-    chosen=Path(__file__).parent / "tuned" / "lite.json",
+    chosen=SWEEPS / f"{PAPER.id}-scores-lite.json",
 )
 SCALES = with_lite(fedsplitbert.SCALES, ("demo", "lite", "paper"), search=MINIATURE)
 COLUMNS = tuple(
@@ -234,9 +245,9 @@ DEVIATIONS = deviations(f"""
 - protocol: All rows share one protocol, which no paper uses: the same encoder, head, rounds, optimiser (AdamW, fresh in
   every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
 - scores: A client's own score is on examples with the label shares of its training data, which rewards knowing them.
-  Its independent score is on the next client's test examples, whose label shares were drawn independently. Pooled
-  accuracy is over all clients' examples: for a shared model, its global score. Scores are from the best round on a
-  held-out tenth of the training examples.
+  Its independent score is on test examples of all clients with even labels, the mean of shares that are drawn
+  independently. Pooled accuracy is over all clients' examples: for a shared model, its global score. Scores are means
+  of the last three rounds.
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
 - rank: HetLoRA only pads: it does not prune ranks, and it weights clients by size.
 - codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with

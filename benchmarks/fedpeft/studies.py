@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.experiment import Benchmark, Column, Row, another
+from benchmarks.experiment import BaseFn, Benchmark, Column, Row, Scale, another
 from benchmarks.fedpeft import paper
 from benchmarks.fedpeft.forms import RANK
 from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
 from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
 from benchmarks.publication import View
+from benchmarks.run_config import RunConfig
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
 _NAMED = {row.id: row for row in METHODS}
@@ -19,18 +19,15 @@ _STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
 _OWN_SCORES = tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns)
 
 
-def _over(
-    name: str, clients: int, told: str, shares: paper.Shares | None, rows: Sequence[Row] = SCORES.rows, **fields: Any
-) -> Benchmark:
-    """The scores over other clients, with the settings that were tuned for three clients. told: the shares, as text."""
+def _over(name: str, clients: int, shares: str, base: BaseFn, also: str = "", **fields: Any) -> Benchmark:
+    """The scores over other clients, with the settings that were tuned for three clients. shares: a description."""
     return another(
         _STUDY,
         name,
         name,
-        f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {told}",
-        also=f"- clients: {clients} clients of equal size {told}. Settings are those of fedpeft-scores.",
-        rows=tuple(rows),
-        base=paper.base_over(clients, shares),
+        f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {shares}",
+        also=f"- clients: {clients} clients of equal size {shares}. Settings are those of fedpeft-scores.\n{also}",
+        base=base,
         scales=_LITE,
         without_training=paper.CORRECTED,
         deviations=tuple(entry for entry in DEVIATIONS if entry.id != "clients"),
@@ -38,9 +35,18 @@ def _over(
     )
 
 
-TEN = _over("ten", 10, "with drawn label shares", None)
-FIFTY = _over("fifty", 50, "with one label each", paper.one_label(50), columns=SCORES.columns[1:])
-EVEN = _over("even", paper.CLIENTS, "with even labels", [[50.0, 50.0]] * paper.CLIENTS)
+def _fifty_clients(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    run = paper.base_over(50, paper.one_label(50))(row, column, scale, seed)
+    return replace(run, training=replace(run.training, batch_size=4)) if scale.id == "lite" else run
+
+
+TEN = _over("ten", 10, "with drawn label shares", paper.base_over(10))
+FIFTY = _over(
+    *("fifty", 50, "with one label each", _fifty_clients),
+    also="- batch (lite): Batches of 4 texts. With 16, a client would take three steps per round.",
+    columns=SCORES.columns[1:],
+)
+EVEN = _over("even", 3, "with even labels", paper.base_over(paper.CLIENTS, [[50.0, 50.0]] * paper.CLIENTS))
 
 _STEPS = {
     "few": ("5 steps a round", {"training.rounds": 18, "training.batch_size": 144}),
@@ -153,8 +159,8 @@ SIMILARITY = another(
     "similarity",
     "Cosine of two clients' factors A and B by the draw of A, and of what a round changes of A, over 3 clients",
     also="""
-- cosine: Between two clients' factors after training in the last round, mean over pairs and layers. A round's change of
-  A shows the similarity that comes from data alone.
+- cosine: Between two clients' factors after training, mean over pairs, layers and the last three rounds. A round's
+  change of A shows the similarity that comes from data alone.
 """,
     rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),

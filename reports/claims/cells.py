@@ -121,7 +121,7 @@ class Tables:
         for row, other in product(self.independent(rows), self.independent(others)):
             for task in self.tasks(row, tasks):
                 columns = self.column(row, task), self.column(other, task)
-                of_row, of_other = (column.scores if column else () for column in columns)
+                of_row, of_other = (_scores(column, chosen) if column else () for column in columns)
                 both = [score for score in of_row if score in of_other]
                 shared = [each for score in both for each in chosen or (score,) if each.partition("@")[0] == score]
                 primary = columns[0].primary or columns[0].averaged if columns[0] else ""
@@ -134,6 +134,12 @@ class Tables:
         is_named = column is not None and (len(column.scores) > 1 or pair.score not in column.scores)
         name = f" {score_label(column, pair.score)}" if column is not None and is_named else ""
         return self.task(pair.row, pair.task) + name
+
+
+def _scores(column: Column, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """A column's scores; those shown next to them if a claim names only such ones."""
+    is_in = not chosen or any(each.partition("@")[0] in column.scores for each in chosen)
+    return column.scores if is_in else column.beside
 
 
 def _named(entries: Mapping[str, Any], name: str, what: str) -> Any:

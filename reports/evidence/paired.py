@@ -38,11 +38,15 @@ def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> flo
 
 
 def rule_for(at: str, pairs: Pairs) -> str:
-    """The scored rounds of both sides. PROTOCOL: the late rounds if every run has enough rounds, else the last one."""
+    """The scored rounds of both sides. PROTOCOL: the late rounds if every run has enough rounds, else the last one.
+
+    A run that trains in no round, such as the majority label, has the same score in all rounds.
+    """
     if at != PROTOCOL:
         return at
-    is_long = all(len(record.rounds) >= ENOUGH_ROUNDS for pair in pairs for record in pair)
-    return "late" if is_long else "last"
+    trained = [record for pair in pairs for record in pair if any(one.train_loss is not None for one in record.rounds)]
+    is_long = all(len(record.rounds) >= ENOUGH_ROUNDS for record in trained)
+    return "late" if trained and is_long else "last"
 
 
 def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
@@ -158,9 +162,10 @@ def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
     gold = tuple(part.gold for part in parts)
     if not parts:
         return None
-    if evaluation == POOLED:
-        outputs, gold = (_stacked(outputs),), (_stacked(gold),)
-    return Answered(outputs, gold)
+    if evaluation != POOLED:
+        return Answered(outputs, gold)
+    copies = 1 if any(record.own_examples("test")) else len(gold)  # clients share a central test set
+    return Answered((_stacked(outputs),), (_stacked(gold),), copies)
 
 
 def _stacked(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -222,16 +222,18 @@ def request_for(
     records: Iterable[RunResult],
     rows: Sequence[Row] = (),
     columns: Sequence[Column] = (),
-    score_at: str = "chosen",
+    score_at: str = "",
 ) -> Request:
     """A request for a part of a benchmark, with the rows that correct its rows; no rows or columns means all.
 
-    A column is titled by the data of its runs if they are not the published ones.
+    score_at: "" for the table's option "at", or the chosen round. A column is titled by the data of its runs if they
+    are not the published ones.
     """
     run_rows, of = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     ids = {row.id for row in run_rows}
     corrections = tuple(row for row in benchmark.without_training if row.corrects in ids and row.id not in ids)
-    request = Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, score_at)
+    at = score_at or str(benchmark.view.options.get("at", "chosen"))
+    request = Request(benchmark, scale, tuple(records), (*run_rows, *corrections), of, at)
     return replace(request, columns=tuple(_titled(each, request) for each in of)) if scale.id == PAPER else request
 
 

@@ -106,16 +106,20 @@ def drawn(examples: int, seed: int = 0) -> np.ndarray:
 class Answered:
     """One seed's answers: outputs [m, ...] and gold [m] for each client's test set, or for the shared one.
 
-    For tokens, both are tag ids [m, words].
+    For tokens, both are tag ids [m, words]. copies: how often the examples of a shared test set stand in a part, once
+    per client.
     """
 
     outputs: tuple[np.ndarray, ...]
     gold: tuple[np.ndarray, ...]
+    copies: int = 1
 
 
 def _weights(answered: Answered, is_common: bool) -> list[np.ndarray]:
     """Resamples of each client's test set, or of the shared one."""
-    return [drawn(len(gold), seed=0 if is_common else part) for part, gold in enumerate(answered.gold)]
+    copies = answered.copies
+    once = [drawn(len(gold) // copies, seed=0 if is_common else part) for part, gold in enumerate(answered.gold)]
+    return once if copies == 1 else [np.tile(weights, copies) for weights in once]
 
 
 def _difference(measure: Measure, own: Answered, other: Answered, weights: Sequence[np.ndarray]) -> np.ndarray:
@@ -134,7 +138,7 @@ def sampling_error(measure: Measure, own: Answered, other: Answered, is_common: 
 
 
 def _one_example(answered: Answered, is_common: bool) -> float:
-    return 1 / (min(map(len, answered.gold)) * (1 if is_common else len(answered.gold)))
+    return answered.copies / (min(map(len, answered.gold)) * (1 if is_common else len(answered.gold)))
 
 
 def hierarchical(

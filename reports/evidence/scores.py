@@ -13,7 +13,7 @@ from reports import ReportError
 from reports.evidence.corrections import AS_ANSWERED, OF_ANSWERS, corrected
 from reports.evidence.statistics import mean, root_mean_square
 
-SCORE_AT = ("chosen", "last", "best")
+SCORE_AT = ("chosen", "last", "late", "best")
 # The campaign's rule (docs/protocol.md), for both sides of a comparison: the mean of the last LATE_ROUNDS rounds if
 # every run has ENOUGH_ROUNDS, else the last round.
 PROTOCOL, LATE_ROUNDS, ENOUGH_ROUNDS = "protocol", 3, 6

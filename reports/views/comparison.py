@@ -236,8 +236,9 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
     """Join a table's definition with records and published values.
 
     request.score_at: the "chosen" round (best on validation data; the last one without validation data), the "last"
-    round, or the "best" one by the test score itself. printed_in: the table that prints the values, if it is another
-    one. ReportError for another value, for a record that lacks a score and for unreadable published values.
+    round, the mean of the "late" ones, or the "best" one by the test score itself. printed_in: the table that prints
+    the values, if it is another one. ReportError for another value, for a record that lacks a score and for unreadable
+    published values.
     """
     benchmark, scale, score_at = request.benchmark, request.scale, request.scored_at
     if score_at not in SCORE_AT:

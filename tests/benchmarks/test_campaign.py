@@ -1,12 +1,16 @@
 """The evidence campaign: steps as data, resumed after a stop, with the same results as without one."""
 
 import argparse
+import shutil
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks import registry
+from benchmarks.campaign import protocol
 from benchmarks.campaign.protocol import TABLES, Step, steps
 from benchmarks.cli import campaign
 from benchmarks.cli.arguments import build_parser
@@ -17,12 +21,16 @@ RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --se
 
 
 @pytest.fixture(autouse=True)
-def campaign_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def campaign_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """The campaign's tables, isolated from the committed results."""
     monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
-    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "committed")
+    for module in (campaign, protocol):
+        monkeypatch.setattr(module, "RESULTS", tmp_path / "committed")
+    protocol.campaign.cache_clear()
     for folder in TABLES:
         registry.include(folder)
+    yield
+    protocol.campaign.cache_clear()
 
 
 def parsed(results: Path, *more: str) -> argparse.Namespace:
@@ -50,6 +58,35 @@ def test_every_cell_of_the_campaigns_table_is_defined():
         for row in (*table.rows, *table.without_training):
             cells = [table.cell(row, column, scale, 0) for column in table.columns_at(scale)]
             assert len({cell.task for cell in cells}) == len(table.columns_at(scale))
+
+
+def test_a_finished_steps_runs_of_a_papers_table_move_to_the_papers_records(monkeypatch, tmp_path):
+    """Those of an unfinished step and of the campaign's own tables stay; nothing is kept twice."""
+    source = registry.folder_of("fedpeft") / "records"
+    one, two, ours = list(read_results(source))[:3]
+    for record in (one, two, ours):
+        for path in source.glob(f"{Path(record.file_name).stem}*"):
+            (tmp_path / "new" / "records").mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, tmp_path / "new" / "records")
+    elsewhere = replace(two.cell, seed=77)  # not run
+    steps = {1: (one.cell, ours.cell), 2: (two.cell, elsewhere)}
+    homes = {cell.spec_id: "paper" for cell in (one.cell, two.cell, elsewhere)}
+
+    def committed() -> protocol.Campaign:
+        return protocol.Campaign(steps, {}, tuple(read_results(tmp_path / "committed" / "records")), homes)
+
+    committed.cache_clear = lambda: None
+    monkeypatch.setattr(campaign, "campaign", committed)
+    monkeypatch.setattr(campaign, "ROOT", tmp_path / "papers")
+    for _ in range(2):
+        campaign._keep(tmp_path / "new")
+        names = {
+            name: {path.name for path in (tmp_path / name / "records").iterdir()}
+            for name in ("papers/paper", "committed")
+        }
+        assert names["papers/paper"] == {path.name for path in source.glob(f"{Path(one.file_name).stem}*")}
+        assert {record.cell_id for record in committed().records} == {two.cell_id, ours.cell_id}
+    assert not committed().missing([1], list(read_results(tmp_path / "papers" / "paper" / "records")))
 
 
 @pytest.mark.slow

@@ -91,6 +91,8 @@ def test_the_comparisons_are_those_of_the_document(paper):
     for claims, *middle, steps in lines:
         for claim in re.findall(r"\b(?:\d+[a-z]?|study)\b", claims):
             listed = {id for name, id in names.items() if any(name in cell for cell in middle[:-1])}
+            if "100 clients" in middle[-1]:  # FedPETuning's, scored on central sets
+                listed = {{"sst2": "sst2-whole-central", "mrpc": "mrpc-central"}[task] for task in listed}
             documented[claim] = (listed or documented["1a"][0]), set(map(int, re.findall(r"\d+", steps)))
     study = study_of(paper.lower())
     every = (*decisive_of(paper.lower()), *([study.primary] if study else []))
