@@ -204,4 +204,31 @@ FRONTS = another(
     average="",
 )
 
-BENCHMARKS = (*PARTS, FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, AGGREGATION_ONE_LABEL, SIMILARITY)
+GUIDE = another(
+    SCORES,
+    "guide",
+    "guide",
+    "Which method for how many bytes, clients and which labels",
+    columns=_OWN_SCORES,
+    view=View(
+        "benchmarks.fedpeft.guide.Guide",
+        {
+            "tables": {
+                SCORES.id: "3 clients, drawn label shares",
+                ONE_LABEL.id: "3 clients, one label each",
+                EVEN.id: "3 clients, even labels",
+                TEN.id: "10 clients, drawn label shares",
+                FIFTY.id: "50 clients, one label each",
+            },
+            "megabytes": (2, 4, 20, 600),
+            "without": tuple(row.id for row in paper.REFERENCES if row is not paper.LOCAL),
+            "beside": "local-majority",
+            "named": 3,
+        },
+    ),
+    swept_as=SCORES.id,
+    without_training=paper.CORRECTED,
+    average="",
+)
+
+BENCHMARKS = (GUIDE, *PARTS, FRONTS, TEN, FIFTY, EVEN, LOCAL_WORK, AGGREGATION, AGGREGATION_ONE_LABEL, SIMILARITY)

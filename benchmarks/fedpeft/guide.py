@@ -1,0 +1,127 @@
+"""Which method for how many bytes, clients and which labels: the best rows of several tables within a client's bytes.
+
+Options of the view: tables, id -> its clients and labels; megabytes, of one client in both directions over the whole
+run; without, rows that are no choice; beside, the row whose score stands next to the best ones; named, the methods that
+a cell names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from benchmarks.experiment import Column, Row
+from benchmarks.measures import metric
+from benchmarks.registry import benchmark
+from benchmarks.run_config import JSON
+from reports.evidence.budgets import score_within
+from reports.evidence.inference import CONFIDENCE, resampled
+from reports.evidence.paired import resplit_ratio
+from reports.evidence.records import Request, request_for
+from reports.evidence.statistics import mean
+from reports.frame import TableView
+from reports.pages.page import Grid, Group, Line, keys_of
+from reports.pages.text import NOTHING, in_units, number
+
+MEGABYTE = 10**6
+WAYS = ("up", "down")
+BySeed = Mapping[int, float]
+
+
+class Choice(NamedTuple):
+    """A row's mean score within a budget. is_close: its difference from the best row is not shown to lie below 0."""
+
+    row: Row
+    value: float
+    seeds: int
+    is_close: bool
+
+
+class Guide(TableView):
+    """Groups are clients and labels, lines tasks, columns budgets; a cell has the methods to choose from."""
+
+    @cached_property
+    def settings(self) -> Sequence[Request]:
+        """The tables with runs, each with its own clients and labels."""
+        known = (benchmark(name) for name in self.options["tables"])
+        requests = [request_for(table, self.request.scale, self.request.records) for table in known]
+        return [request for request in requests if request.columns_run]
+
+    @cached_property
+    def choices(self) -> Mapping[tuple[str, str, float], Sequence[Choice]]:
+        """(table, task, megabytes) -> its methods, the best first."""
+        return {
+            (request.benchmark.id, column.task, size): self._ranked(request, column, size)
+            for request in self.settings
+            for column in request.columns_run
+            for size in self.options["megabytes"]
+        }
+
+    def _ranked(self, request: Request, column: Column, size: float) -> Sequence[Choice]:
+        rows = {row.id: row for row in request.rows if row.id not in (*self.options["without"], self.options["beside"])}
+        scores = {id: found for id, row in rows.items() if (found := self._scores(request, row, column, size))}
+        order = sorted(scores, key=lambda id: -metric(column.averaged).sign * mean(scores[id].values()))
+        if not order:
+            return ()
+        ratio = resplit_ratio(request.records_of(rows[order[0]], column))
+
+        def is_close(id: str) -> bool:
+            shared = scores[order[0]].keys() & scores[id].keys()
+            gaps = [metric(column.averaged).gain(scores[order[0]][seed], scores[id][seed]) for seed in sorted(shared)]
+            ends = resampled(gaps, ratio).interval
+            return ends is None or ends[0] <= 0
+
+        return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), is_close(id)) for id in order]
+
+    def _scores(self, request: Request, row: Row, column: Column, size: float = float("inf")) -> BySeed:
+        """The row's score by seed, without seeds of which no round fits."""
+        records = request.records_of(row, column)
+        each = {
+            one.cell.seed: score_within(one, column.averaged, size * MEGABYTE, request.find, WAYS) for one in records
+        }
+        return {seed: value for seed, value in each.items() if value is not None}
+
+    def lines(self) -> Iterator[dict[str, JSON]]:
+        """A line for each table, task, budget and method that fits."""
+        for request in self.settings:
+            for column in request.columns_run:
+                for size in self.options["megabytes"]:
+                    ranked = self.choices[request.benchmark.id, column.task, size]
+                    for rank, (row, value, n, close) in enumerate(ranked, 1):
+                        numbers = {"value": value, "rank": rank, "n_seeds": n, "is_close": close}
+                        yield keys_of(request, row, column) | {"megabytes": size, "score": column.averaged} | numbers
+
+    def grids(self) -> Iterator[Grid]:
+        """One table: the methods to choose from, and each client's most frequent label."""
+        beside = self.request.benchmark.row(self.options["beside"])
+        sizes = ((f"within {size:g} MB",) for size in self.options["megabytes"])
+        groups = tuple(
+            Group(
+                self.options["tables"][request.benchmark.id],
+                tuple(self._line(request, column) for column in request.columns_run),
+            )
+            for request in self.settings
+        )
+        title = "Methods to choose from, by bytes of one client"
+        yield Grid(title, ((beside.name,), *sizes), groups, "Clients", is_whole=True)
+
+    def _line(self, request: Request, column: Column) -> Line:
+        constant = self._scores(request, request.benchmark.row(self.options["beside"]), column)
+        ranked = (self.choices[request.benchmark.id, column.task, size] for size in self.options["megabytes"])
+        first = number(mean(constant.values()), places=1) if constant else NOTHING
+        return Line(column.name, (first, *map(self._cell, ranked)), True)
+
+    def _cell(self, choices: Sequence[Choice]) -> str:
+        close, most = [choice for choice in choices if choice.is_close], int(self.options["named"])
+        texts = [f"{choice.row.name} {number(choice.value, places=1)}" for choice in close[:most]]
+        return "; ".join([*texts, *([f"{len(close) - most} more"] if len(close) > most else [])]) or NOTHING
+
+    def method(self) -> Iterator[str]:
+        """How the numbers were obtained."""
+        yield (
+            f"Own accuracy{in_units(self.request.columns)}, the mean of up to the last three rounds that fit into the "
+            "bytes that one client sends and receives in the whole run, without the one-time model. A cell names the "
+            f"best method and those whose difference from it, paired by seed, has a {CONFIDENCE} interval that "
+            "includes 0; with one seed that is every method."
+        )
