@@ -45,7 +45,8 @@ class Guide(TableView):
     def settings(self) -> Sequence[Request]:
         """The tables with runs, each with its own clients and labels."""
         known = (benchmark(name) for name in self.options["tables"])
-        requests = [request_for(table, self.request.scale, self.request.records) for table in known]
+        at = [(table, scale) for table in known for scale in table.scales if scale.id == self.request.scale.id]
+        requests = [request_for(*each, self.request.records) for each in at]
         return [request for request in requests if request.columns_run]
 
     @cached_property

@@ -129,7 +129,7 @@ def test_claims_name_rows_tasks_and_scores_that_exist(claim):
             assert set(getattr(relation, "tasks", ())) <= tasks
             target = getattr(relation, "target", None)
             assert target is None or set(target.percent) <= tasks
-            scores = {score for column in table.columns for score in column.scores}
+            scores = {score for column in table.columns for score in (*column.scores, *column.beside)}
             named = {*getattr(relation, "scores", ()), getattr(relation, "score", ""), getattr(relation, "beside", "")}
             assert named - {""} <= scores
 
