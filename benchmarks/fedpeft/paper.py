@@ -241,7 +241,7 @@ def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 DEVIATIONS = deviations(f"""
 - clients: {CLIENTS} clients of equal size. Each seed draws their label shares from a Dirichlet distribution with α =
   0.5, and draws again if all clients together are more than {BALANCE} points from even. Every client keeps a fifth of
-  its examples for testing.
+  its examples for testing, half of them on SST-2 at the lite scale.
 - protocol: All rows share one protocol, which no paper uses: the same encoder, head, rounds, optimiser (AdamW, fresh in
   every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
 - scores: A client's own score is on examples with the label shares of its training data, which rewards knowing them.

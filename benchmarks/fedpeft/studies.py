@@ -200,6 +200,7 @@ FRONTS = another(
             "networks": ("3g", "datacentre"),
         },
     ),
+    without_training=paper.CORRECTED,
     swept_as=SCORES.id,
     average="",
 )
