@@ -19,6 +19,7 @@ from benchmarks.measures import metric
 from benchmarks.registry import benchmark, tables_in
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import earlier_stages
 from benchmarks.selection import Selection, part_of
 from benchmarks.sweeps.tuning import read_sweep
 
@@ -109,7 +110,8 @@ def campaign() -> Campaign:
         runs[step.number] = [run for selection in chosen for run in selection.runs()]
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
         for selection in (selection for selection in chosen if selection.benchmark.id not in defined):
-            homes |= {run.spec_id: selection.benchmark.paper.id for run in selection.runs()}
+            every = (each for run in selection.runs() for each in (*earlier_stages(run), run))
+            homes |= {run.spec_id: selection.benchmark.paper.id for run in every}
     tuned = {name: _tuned(table) for name, table in tables.items()}
     return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")), homes)
 

@@ -17,6 +17,7 @@ from benchmarks.predictions import copy_predictions, predictions_file
 from benchmarks.registry import include
 from benchmarks.results import RunResult, read_folders, read_results, write_result
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import earlier_stages
 from benchmarks.running.timings import Timings, taken, taken_in
 from fedsim.files import write_bytes
 
@@ -59,7 +60,7 @@ def _keep(results_dir: Path) -> None:
     campaign.cache_clear()
     known = campaign()
     finished = (runs for number, runs in known.steps.items() if not known.missing([number], published))
-    ids = {run.spec_id for runs in finished for run in runs}
+    ids = {each.spec_id for runs in finished for run in runs for each in (*earlier_stages(run), run)}
     for record in known.records:
         if record.cell.spec_id in ids and record.cell.spec_id in known.homes and record.folder:
             _copy([record], ROOT / known.homes[record.cell.spec_id])

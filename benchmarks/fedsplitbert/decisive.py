@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.claims import At, AverageBetter, Better, Decisive, Study
+from benchmarks.fedsplitbert.claims import CLAIMS
 
 _row = partial(At, "fedsplitbert-evidence")
 _C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
@@ -33,6 +34,7 @@ def _decisive(
     return Decisive(claims, (replace(relation, tasks=tuple(seeds), scores=scores),), steps, seeds, **fields)
 
 
+_CLAIM_5 = tuple(one for claim in CLAIMS if claim.id == "5" for one in claim.relations if isinstance(one, Better))
 DECISIVE = (
     _decisive(("1a", "7b"), Better((_C6,), _RIVALS), (1, 3), _FIVE),
     _decisive(("1b",), AverageBetter((_C6,), _RIVALS, by=0.0), (1, 3), _FIVE),
@@ -41,6 +43,7 @@ DECISIVE = (
     _decisive(("4b",), Better((_FEDAVG,), (_C0,), over_failed=True), (1,), _COLA),
     _decisive(("6",), AverageBetter((_FP16,), (_C6,), by=-1.0, most=1.0, over_failed=True), (4,), _SIX),
     _decisive(("13",), Better((), (_C0, _FEDAVG)), (1,), _COLA, best_of=(_C6, _C8, _C10)),
+    Decisive(("5",), _CLAIM_5, (9,), dict.fromkeys(("mrpc", "qnli", "stsb"), range(5))),
     _decisive(("15",), AverageBetter((_EVEN,), (_FEDAVG,), by=2.0, over_failed=True), (2,), _EVEN_TASKS),
 )
 
@@ -69,6 +72,9 @@ STUDY = Study(
         "fedper-prior-strength": "FedPer + prior",
         "fedavg-finetuned": "Fine-tuned FedAvg",
         "fedavg-finetuned-prior-strength": "Fine-tuned FedAvg + prior",
+        "overall-majority": "Most frequent label overall",
+        "local-majority": "Each client's most frequent label",
+        "linear": "Linear model",
     },
     secondary=(
         ("c6", "fedavg"),
