@@ -48,13 +48,15 @@ class Campaign:
     """The campaign with its committed results.
 
     steps: number -> the step's runs. benchmarks: its tables by id, only at its scale, with tuned settings. homes:
-    spec_id -> the paper whose table has the run; the campaign's own tables have none.
+    spec_id -> the paper whose table has the run; the campaign's own tables have none. tables: number -> the ids of the
+    step's tables that are papers'.
     """
 
     steps: Mapping[int, Sequence[RunConfig]]
     benchmarks: Mapping[str, Benchmark]
     records: Sequence[RunResult]
     homes: Mapping[str, str]
+    tables: Mapping[int, Sequence[str]]
 
     def table(self, name: str) -> Benchmark:
         """A table by id; one that no step names has the runs of others, with the settings that their sweeps chose."""
@@ -104,16 +106,19 @@ def campaign() -> Campaign:
     runs: dict[int, list[RunConfig]] = {}
     tables: dict[str, Benchmark] = {}
     homes: dict[str, str] = {}
+    of_papers: dict[int, Sequence[str]] = {}
     for step in steps():
         commands = [command for command in step.commands if command.startswith("run ")]
         chosen = [_selection(command, defined) for command in commands]
         runs[step.number] = [run for selection in chosen for run in selection.runs()]
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
-        for selection in (selection for selection in chosen if selection.benchmark.id not in defined):
+        published = [selection for selection in chosen if selection.benchmark.id not in defined]
+        of_papers[step.number] = list(dict.fromkeys(selection.benchmark.id for selection in published))
+        for selection in published:
             every = (each for run in selection.runs() for each in (*earlier_stages(run), run))
             homes |= {run.spec_id: selection.benchmark.paper.id for run in every}
     tuned = {name: _tuned(table) for name, table in tables.items()}
-    return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")), homes)
+    return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")), homes, of_papers)
 
 
 def _selection(command: str, defined: Mapping[str, Benchmark]) -> Selection:

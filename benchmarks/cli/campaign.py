@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import subprocess
 import sys
@@ -14,11 +15,12 @@ from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, TABLES, Step, cam
 from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
 from benchmarks.predictions import copy_predictions, predictions_file
-from benchmarks.registry import include
-from benchmarks.results import RunResult, read_folders, read_results, write_result
+from benchmarks.registry import benchmark, include
+from benchmarks.results import RunResult, read_folders, read_results, write_result, write_text
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.timings import Timings, taken, taken_in
+from benchmarks.sweeps.tuning import read_sweep
 from fedsim.files import write_bytes
 
 
@@ -51,7 +53,7 @@ def _take_in(every: Sequence[Step], args: argparse.Namespace) -> None:
 def _keep(results_dir: Path) -> None:
     """Copy new results to the committed ones, and move finished steps' runs of papers' tables to the papers' records.
 
-    No page reads a step's records before.
+    No page reads a step's records before. The tables' definitions adopt the settings that these runs have.
     """
     published = _published()
     ids = {record.cell_id for record in published}
@@ -66,6 +68,20 @@ def _keep(results_dir: Path) -> None:
             _copy([record], ROOT / known.homes[record.cell.spec_id])
             (record.folder / record.file_name).unlink()
             predictions_file(record.folder, record).unlink(missing_ok=True)
+    for number, names in known.tables.items():
+        if not known.missing([number], published):
+            for table in names:
+                _adopt(table)
+
+
+def _adopt(name: str) -> None:
+    """Add the choices of a table's sweep to its definition's file, which may have others."""
+    sweep, table = RESULTS / "sweeps" / f"{name}-{SCALE}.json", benchmark(name)
+    chosen = table.search(table.scale(SCALE)).chosen
+    if sweep.exists() and chosen not in (None, sweep):
+        entries = {(entry["task"], entry["method"]): entry for entry in [*read_sweep(chosen), *read_sweep(sweep)]}
+        value = {"benchmark": name, "scale": SCALE, "tunings": [entries[key] for key in sorted(entries)]}
+        write_text(chosen, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _copy(records: Sequence[RunResult], target: Path) -> None:
@@ -77,8 +93,8 @@ def _copy(records: Sequence[RunResult], target: Path) -> None:
 
 
 def _copy_sweeps(source: Path, target: Path) -> None:
-    """Copy sweeps; if one has two files, the longer one is kept."""
-    for path in sorted((source / "sweeps").glob("*.json")):
+    """Copy sweeps and the journal of their trials; if one has two files, the longer one is kept."""
+    for path in sorted((source / "sweeps").glob("[!.]*")):
         copy = target / "sweeps" / path.name
         if not copy.exists() or copy.stat().st_size < path.stat().st_size:
             write_bytes(copy, path.read_bytes())

@@ -1,11 +1,13 @@
 """The evidence campaign: steps as data, resumed after a stop, with the same results as without one."""
 
 import argparse
+import json
 import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +18,7 @@ from benchmarks.cli import campaign
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.campaign import campaign_command
 from benchmarks.results import read_results
+from benchmarks.sweeps.tuning import read_sweep
 
 RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --seeds 5-6 --set training.rounds=3"
 
@@ -61,7 +64,10 @@ def test_every_cell_of_the_campaigns_table_is_defined():
 
 
 def test_a_finished_steps_runs_of_a_papers_table_move_to_the_papers_records(monkeypatch, tmp_path):
-    """Those of an unfinished step and of the campaign's own tables stay; nothing is kept twice."""
+    """Those of an unfinished step and of the campaign's own tables stay; nothing is kept twice.
+
+    The table's definition gets the settings of its sweep, and keeps those for other tasks.
+    """
     source = registry.folder_of("fedpeft") / "records"
     one, two, ours = list(read_results(source))[:3]
     for record in (one, two, ours):
@@ -73,8 +79,20 @@ def test_a_finished_steps_runs_of_a_papers_table_move_to_the_papers_records(monk
     homes = {cell.spec_id: "paper" for cell in (one.cell, two.cell, elsewhere)}
 
     def committed() -> protocol.Campaign:
-        return protocol.Campaign(steps, {}, tuple(read_results(tmp_path / "committed" / "records")), homes)
+        records = tuple(read_results(tmp_path / "committed" / "records"))
+        return protocol.Campaign(steps, {}, records, homes, {1: ["paper-table"]})
 
+    def write_choice(path: Path, task: str, rate: float) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        best = {"number": 0, "mean": 0.5, "values": {"training.learning_rate": rate}}
+        entry = {"task": task, "method": "d", "score": "accuracy on validation data", "best": best}
+        path.write_text(json.dumps({"tunings": [entry]}))
+
+    chosen = tmp_path / "papers" / "paper" / "tuned" / "lite.json"
+    write_choice(chosen, "sst2", 0.1)
+    write_choice(tmp_path / "new" / "sweeps" / "paper-table-lite.json", "tweets", 0.2)
+    table = SimpleNamespace(scale=lambda name: name, search=lambda scale: SimpleNamespace(chosen=chosen))
+    monkeypatch.setattr(campaign, "benchmark", lambda name: table)
     committed.cache_clear = lambda: None
     monkeypatch.setattr(campaign, "campaign", committed)
     monkeypatch.setattr(campaign, "ROOT", tmp_path / "papers")
@@ -86,6 +104,8 @@ def test_a_finished_steps_runs_of_a_papers_table_move_to_the_papers_records(monk
         }
         assert names["papers/paper"] == {path.name for path in source.glob(f"{Path(one.file_name).stem}*")}
         assert {record.cell_id for record in committed().records} == {two.cell_id, ours.cell_id}
+    rates = {entry["task"]: entry["best"]["values"] for entry in read_sweep(chosen)}
+    assert rates == {"sst2": {"training.learning_rate": 0.1}, "tweets": {"training.learning_rate": 0.2}}
     assert not committed().missing([1], list(read_results(tmp_path / "papers" / "paper" / "records")))
 
 
