@@ -254,6 +254,27 @@ class Decisive:
 
 
 @dataclass(frozen=True)
+class Control:
+    """Comparisons on clients for which a study expects another outcome.
+
+    Args:
+        table: The id of the campaign's table.
+        pairs: Pairs of rows.
+        steps: The campaign's steps that run them.
+        seeds: Task -> the seeds that count.
+        earlier: A table with runs that were read before; "" for none.
+        within: The margin of "equal", in points.
+    """
+
+    table: str
+    pairs: tuple[tuple[str, str], ...]
+    steps: tuple[int, ...]
+    seeds: Mapping[str, range]
+    earlier: str = ""
+    within: float = 1.0
+
+
+@dataclass(frozen=True)
 class Study:
     """A question that no paper asks: a comparison that was fixed before its runs, and further numbers to show.
 
@@ -264,22 +285,18 @@ class Study:
         primary: The comparison that answers the question.
         rows: Row id -> name, for the scores to show. The first row is the reference.
         secondary: Pairs of rows, whose difference is shown and decides nothing.
-        controls: Pairs of rows, compared on clients for which the effect has to vanish.
-        control_steps: The campaign's steps that run the controls.
-        control_seeds: Task -> the seeds that count for the controls.
-        earlier: Tables with runs of the study and its controls that were read before.
+        controls: Comparisons on other clients.
+        earlier: The table with runs that were read before.
         earlier_seeds: The seeds of those runs.
-        earlier_rows: Row id -> its id in those tables, if it differs.
+        earlier_rows: Row id -> its id in that table, if it differs.
     """
 
     page: str
     primary: Decisive
     rows: Mapping[str, str]
     secondary: tuple[tuple[str, str], ...]
-    controls: tuple[tuple[str, str], ...]
-    control_steps: tuple[int, ...]
-    control_seeds: Mapping[str, range]
-    earlier: tuple[str, str]
+    controls: tuple[Control, ...]
+    earlier: str
     earlier_seeds: range
     earlier_rows: Mapping[str, str]
 

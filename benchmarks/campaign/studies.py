@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.campaign.protocol import SCALE, campaign
@@ -23,22 +23,28 @@ def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
         records: The papers' committed records, with the earlier runs and the reference rows.
     """
     known, primary = campaign(), study.primary
-    fresh = known.benchmarks[primary.relations[0].rows[0].benchmark]
-    parts = zip(study.earlier, (primary.seeds, study.control_seeds), (primary.steps, study.control_steps), strict=True)
-    main, controls = (
-        (
-            _evidence(
-                "Exploratory, decides nothing",
-                benchmark(earlier),
-                records,
-                dict.fromkeys(seeds, study.earlier_seeds),
-                "last",
-                study,
-            ),
-            _evidence("Confirmatory", fresh, [*records, *known.records], seeds, PROTOCOL, study, known.missing(steps)),
-        )
-        for earlier, seeds, steps in parts
+
+    def exploratory(table: str, tasks: Iterable[str]) -> Evidence:
+        seeds = dict.fromkeys(tasks, study.earlier_seeds)
+        found = _evidence("Exploratory, decides nothing", benchmark(table), records, seeds, "last")
+        return replace(found, ids=study.earlier_rows)
+
+    def confirmatory(table: str, seeds: Mapping[str, range], steps: Sequence[int]) -> Evidence:
+        every = [*records, *known.records]
+        return _evidence("Confirmatory", known.benchmarks[table], every, seeds, PROTOCOL, known.missing(steps))
+
+    main = (
+        exploratory(study.earlier, primary.seeds),
+        confirmatory(primary.relations[0].rows[0].benchmark, primary.seeds, primary.steps),
     )
+    controls = [
+        (control, evidence)
+        for control in study.controls
+        for evidence in (
+            *((exploratory(control.earlier, control.seeds),) if control.earlier else ()),
+            confirmatory(control.table, control.seeds, control.steps),
+        )
+    ]
     return study_blocks(study, main, controls)
 
 
@@ -51,7 +57,6 @@ def _evidence(
     records: Sequence[RunResult],
     seeds: Mapping[str, range],
     score_at: str,
-    study: Study,
     missing: str = "",
 ) -> Evidence:
     """A table's runs, scored by accuracy per task; stored answers give it if a run did not record it."""
@@ -64,7 +69,6 @@ def _evidence(
     accurate = replace(table, columns=tuple(columns))
     gates = {} if table.gate is None else {table.gate.id: table.gate}
     runs = Runs.of_all({**gates, table.id: accurate}, table.scale(SCALE), records)
-    ids = study.earlier_rows if table.id in study.earlier else {}
     of = next(iter(seeds.values()))
     name = f"{kind}, seeds {of[0]} to {of[-1]}, {_ROUNDS[score_at]}"
-    return Evidence(name, replace(runs, score_at=score_at, seeds=seeds), table.id, tuple(seeds), ids, missing)
+    return Evidence(name, replace(runs, score_at=score_at, seeds=seeds), table.id, tuple(seeds), missing=missing)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from benchmarks.claims import At, Study
+from benchmarks.claims import At, Control, Study
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
-from reports.claims.judge import Deciding, measured_word
+from reports.claims.judge import CONTRADICTED, SUPPORTED, UNDECIDED, Deciding, measured_word
 from reports.evidence.corrections import AS_ANSWERED, corrected
-from reports.evidence.inference import average_of, resampled
+from reports.evidence.inference import average_of, resampled, similar
 from reports.evidence.paired import Pairs, difference, resplit_ratio, rule_for
 from reports.evidence.records import paired
 from reports.evidence.scores import LATE_ROUNDS, known, scores_of
@@ -41,7 +41,7 @@ class Evidence:
     runs: Runs
     table: str
     tasks: Sequence[str]
-    ids: Mapping[str, str]
+    ids: Mapping[str, str] = field(default_factory=dict)
     missing: str = ""
 
     @property
@@ -107,20 +107,23 @@ def client_accuracies(record: RunResult, rule: str) -> list[float]:
     return [100 * mean(known(each)) for each in values]
 
 
-def study_blocks(study: Study, main: Sequence[Evidence], controls: Sequence[Evidence]) -> dict[str, str]:
+def study_blocks(
+    study: Study, main: Sequence[Evidence], controls: Sequence[tuple[Control, Evidence]]
+) -> dict[str, str]:
     """The blocks of the study's document: name -> text.
 
     Args:
         study: The study.
         main: Its exploratory and its confirmatory evidence.
-        controls: The same for its controls.
+        controls: Its controls, each with the same.
     """
+    tables = (_tables([evidence], partial(_controls, control)) for control, evidence in controls)
     return {
         "answer": "\n".join(f"- {_answer(study, evidence)}" for evidence in main),
-        "accuracy": _tables(study, main, _accuracy),
-        "worst": _tables(study, main, _worst),
-        "calibration": _tables(study, main, _calibration),
-        "controls": _tables(study, controls, _controls),
+        "accuracy": _tables(main, partial(_accuracy, study)),
+        "worst": _tables(main, partial(_worst, study)),
+        "calibration": _tables(main, partial(_calibration, study)),
+        "controls": "\n\n".join(tables),
     }
 
 
@@ -150,10 +153,20 @@ def _calibration(study: Study, evidence: Evidence) -> Iterator[str]:
         yield from _levels(evidence, name, {2: partial(evidence.level, row, NLL), 1: partial(evidence.level, row, ECE)})
 
 
-def _controls(study: Study, evidence: Evidence) -> Iterator[str]:
-    for pair in (pair for pair in study.controls if all(map(evidence.has, pair))):
+def _controls(control: Control, evidence: Evidence) -> Iterator[str]:
+    """Each pair's differences, and whether they are equal within the margin, by task and on average."""
+    for pair in (pair for pair in control.pairs if all(map(evidence.has, pair))):
         names = {row: evidence.runs.tables.row(evidence.at(row)).name for row in pair}
+        found = [evidence.difference(pair, task) for task in evidence.tasks]
         yield from _differences(evidence, names, pair, partial(evidence.difference, pair))
+        if run := [each for each in found if each is not None]:
+            words = (NOTHING if each is None else _equal(each, control.within) for each in (*found, average_of(run)))
+            yield table_line([f"equal within {control.within:g} point", *words])
+
+
+def _equal(estimate: Estimate, within: float) -> str:
+    word: dict[bool | None, str] = {True: SUPPORTED, False: CONTRADICTED, None: UNDECIDED}
+    return word[similar(estimate, within)]
 
 
 def _answer(study: Study, evidence: Evidence) -> str:
@@ -178,7 +191,7 @@ def _not_run(evidence: Evidence) -> str:
     return f"not run yet. Runs finished: {evidence.missing}; no number is computed before all are done."
 
 
-def _tables(study: Study, every: Sequence[Evidence], lines: Callable[[Study, Evidence], Iterator[str]]) -> str:
+def _tables(every: Sequence[Evidence], lines: Callable[[Evidence], Iterator[str]]) -> str:
     """A table for each body of evidence, or its progress."""
     texts = []
     for evidence in every:
@@ -187,7 +200,7 @@ def _tables(study: Study, every: Sequence[Evidence], lines: Callable[[Study, Evi
             continue
         names = [evidence.runs.tables.task(At(evidence.table, ""), task) for task in evidence.tasks]
         ruler = table_line([":--", *["--:"] * (len(names) + 1)])
-        texts.append("\n".join([table_line([evidence.name, *names, "mean"]), ruler, *lines(study, evidence)]))
+        texts.append("\n".join([table_line([evidence.name, *names, "mean"]), ruler, *lines(evidence)]))
     return "\n\n".join(texts)
 
 

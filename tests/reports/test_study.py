@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from benchmarks.campaign.protocol import campaign, study_of
 from benchmarks.campaign.study_text import Evidence, client_accuracies, study_blocks
+from benchmarks.claims import Control
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
+from reports.evidence.inference import estimate
+from reports.evidence.statistics import Component
 
 ROOT = Path(__file__).parents[2]
 STUDY = study_of("fedsplitbert")
@@ -77,12 +81,11 @@ def test_its_margin_and_seeds_are_those_of_the_protocol():
 
 def test_all_that_it_compares_are_runs_of_its_steps():
     """FedPer and fine-tuning are compared on four tasks, without CoLA. Step 23 has the rows without training."""
-    known = campaign()
-    table = known.benchmarks["fedsplitbert-evidence"]
-    for steps, seeds, rows in (
-        (STUDY.primary.steps, STUDY.primary.seeds, STUDY.rows),
-        (STUDY.control_steps, STUDY.control_seeds, {row for pair in STUDY.controls for row in pair}),
-    ):
+    known, primary = campaign(), STUDY.primary
+    compared = [("fedsplitbert-evidence", primary.steps, primary.seeds, STUDY.rows)]
+    compared += [(each.table, each.steps, each.seeds, {*chain(*each.pairs)}) for each in STUDY.controls]
+    for name, steps, seeds, rows in compared:
+        table = known.benchmarks[name]
         runs = {run.spec_id for number in (*steps, 23) for run in known.steps[number]}
         for row in map(table.row, rows):
             for column in (column for column in table.columns if column.task in seeds):
@@ -95,5 +98,15 @@ def test_no_number_before_all_runs_are_finished(evidence):
     """Locked evidence has no records: reading any would be a KeyError."""
     locked = replace(evidence, name="Confirmatory", missing="21 of 36 (step 3)", by_row={})
     said = "**Confirmatory**: not run yet. Runs finished: 21 of 36 (step 3); no number is computed before all are done."
-    for text in study_blocks(STUDY, [locked], [locked]).values():
+    for text in study_blocks(STUDY, [locked], [(STUDY.controls[0], locked)]).values():
         assert text.removeprefix("- ") == said
+
+
+def test_a_control_says_whether_its_rows_are_equal(evidence, monkeypatch):
+    """Within 1 point: shown for a difference of 0.2, not shown for two seeds that differ."""
+    control = Control(evidence.table, (("fedprox", "fedavg"),), (), {"qqp": range(2)})
+    found = {"shown": estimate(0.2, [Component(0.1, 4)], 5), "open": estimate(0.2, [Component(0.5, 1)], 2)}
+    for state, word in (("shown", "supported"), ("open", "undecided")):
+        monkeypatch.setattr(Evidence, "difference", lambda *_, state=state: found[state])
+        text = study_blocks(STUDY, [replace(evidence, missing="none")], [(control, evidence)])["controls"]
+        assert f"| equal within 1 point | {word} | {word} |" in text
