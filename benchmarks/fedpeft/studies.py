@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.experiment import BaseFn, Benchmark, Column, Row, Scale, another
+from benchmarks.experiment import BaseFn, Benchmark, Column, another
 from benchmarks.fedpeft import paper
 from benchmarks.fedpeft.forms import RANK
 from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
 from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
 from benchmarks.publication import View
-from benchmarks.run_config import RunConfig
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
 _NAMED = {row.id: row for row in METHODS}
@@ -19,14 +18,14 @@ _STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
 _OWN_SCORES = tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns)
 
 
-def _over(name: str, clients: int, shares: str, base: BaseFn, also: str = "", **fields: Any) -> Benchmark:
+def _over(name: str, clients: int, shares: str, base: BaseFn, **fields: Any) -> Benchmark:
     """The scores over other clients, with the settings that were tuned for three clients. shares: a description."""
     return another(
         _STUDY,
         name,
         name,
         f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {shares}",
-        also=f"- clients: {clients} clients of equal size {shares}. Settings are those of fedpeft-scores.\n{also}",
+        also=f"- clients: {clients} clients of equal size {shares}. Settings are those of fedpeft-scores.",
         base=base,
         scales=_LITE,
         without_training=paper.CORRECTED,
@@ -35,22 +34,16 @@ def _over(name: str, clients: int, shares: str, base: BaseFn, also: str = "", **
     )
 
 
-def _fifty_clients(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    run = paper.base_over(50, paper.one_label(50))(row, column, scale, seed)
-    return replace(run, training=replace(run.training, batch_size=4)) if scale.id == "lite" else run
-
-
 TEN = _over("ten", 10, "with drawn label shares", paper.base_over(10))
 FIFTY = _over(
-    *("fifty", 50, "with one label each", _fifty_clients),
-    also="- batch (lite): Batches of 4 texts. With 16, a client would take three steps per round.",
+    *("fifty", 50, "with one label each", paper.base_over(50, paper.one_label(50))),
     columns=SCORES.columns[1:],
 )
 EVEN = _over("even", 3, "with even labels", paper.base_over(paper.CLIENTS, [[50.0, 50.0]] * paper.CLIENTS))
 
 _STEPS = {
-    "few": ("5 steps a round", {"training.rounds": 18, "training.batch_size": 144}),
-    "many": ("135 steps a round", {"training.rounds": 2, "training.local_epochs": 3}),
+    "few": ("5 steps a round", {"training.rounds": 24, "training.batch_size": 144}),
+    "many": ("45 steps a round", {"training.rounds": 3, "training.batch_size": 16}),
 }
 LOCAL_WORK = another(
     _STUDY,
@@ -65,9 +58,9 @@ LOCAL_WORK = another(
     columns=SCORES.columns[1:],
     scales=_LITE,
     also="""
-- steps (lite): 5, 45 (fedpeft-scores) and 135 steps per round: 18 rounds of one epoch with 144 texts per batch, six
-  with 16, and two of three epochs. The first sees each text 18 times, the others six times. All use the rate tuned for
-  45.
+- steps (lite): 5, 10 (fedpeft-scores) and 45 steps per round: 24 rounds of one epoch with 144 texts per batch, 12 with
+  72, and three with 16. Each makes 120 to 135 steps in all, so the first sees each text eight times as often as the
+  last. All use the rate tuned for 10.
 """,
 )
 
