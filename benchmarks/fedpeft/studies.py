@@ -187,8 +187,8 @@ FRONTS = another(
     view=View(
         "orders",
         {
-            "megabytes": 4,
-            "front": (0.5, 1, 2, 4, 20, 500),
+            "megabytes": 8,
+            "front": (1, 2, 4, 8, 40, 1000),
             "directions": ("up", "down"),
             "networks": ("3g", "datacentre"),
         },
@@ -214,7 +214,7 @@ GUIDE = another(
                 TEN.id: "10 clients, drawn label shares",
                 FIFTY.id: "50 clients, one label each",
             },
-            "megabytes": (2, 4, 20, 600),
+            "megabytes": (4, 8, 40, 1200),
             "without": tuple(row.id for row in paper.REFERENCES if row is not paper.LOCAL),
             "beside": "local-majority",
             "named": 3,
