@@ -253,7 +253,7 @@ DEVIATIONS = deviations(f"""
   independently. Pooled accuracy is over all clients' examples: for a shared model, its global score. Scores are means
   of the last three rounds.
 - budget (lite): {ROUNDS} rounds of about {STEPS} steps per client. With six rounds of 45 steps, as in FedSplitBERT's
-  tables, FedIT answers with a constant under these label shares.
+  tables, FedIT hardly beats a constant answer under such label shares (pilots in docs/protocol.md).
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
 - rank: HetLoRA only pads: it does not prune ranks, and it weights clients by size.
 - codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with

@@ -210,7 +210,7 @@ def test_drawn_shares_have_the_moments_of_their_distribution(concentration, of):
     assert shares.var() == pytest.approx(of[0] * of[1] / (concentration + 1), rel=0.1)
     together = [second(3, seed, balance=0.2).mean() for seed in range(50)]
     assert max(abs(mean - of[1]) for mean in together) <= 0.2
-    assert len({round(mean, 6) for mean in together}) > 40  # each seed has shares of its own
+    assert len({round(mean, 6) for mean in together}) > 40  # seeds draw different shares
     with pytest.raises(PartitionError, match="raise balance or concentration"):
         second(1, 0, balance=1e-9)
 
