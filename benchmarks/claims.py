@@ -258,6 +258,7 @@ class Control:
     """Comparisons on clients for which a study expects another outcome.
 
     Args:
+        title: How these clients differ from the study's.
         table: The id of the campaign's table.
         pairs: Pairs of rows.
         steps: The campaign's steps that run them.
@@ -266,6 +267,7 @@ class Control:
         within: The margin of "equal", in points.
     """
 
+    title: str
     table: str
     pairs: tuple[tuple[str, str], ...]
     steps: tuple[int, ...]
@@ -283,6 +285,8 @@ class Study:
     Args:
         page: The document that reports it, relative to the project's folder.
         primary: The comparison that answers the question.
+        headline: The finding for the first page; {compared} is such as "1.0 points better".
+        headline_pair: The rows that it compares.
         rows: Row id -> name, for the scores to show. The first row is the reference.
         secondary: Pairs of rows, whose difference is shown and decides nothing.
         controls: Comparisons on other clients.
@@ -293,6 +297,8 @@ class Study:
 
     page: str
     primary: Decisive
+    headline: str
+    headline_pair: tuple[str, str]
     rows: Mapping[str, str]
     secondary: tuple[tuple[str, str], ...]
     controls: tuple[Control, ...]

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from benchmarks.campaign.protocol import SCALE, campaign, decisive_of
+from benchmarks.campaign.protocol import SCALE, campaign, decisive_of, study_of
+from benchmarks.campaign.studies import headline_of
 from benchmarks.claims import rows_named
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
@@ -112,7 +113,12 @@ def standings_at(
         if not at:
             continue
         studies = []
+        study = study_of(paper) if scale == SCALE else None
+        if study and (headline := headline_of(study, records)):
+            studies.append(headline)
         for table in (table for table in tables if table.id in at and has_finding(table)):
+            if table.id in {headline.study for headline in studies}:
+                continue
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
                 numbers = f"{numbers}; {CONFIDENCE} interval"

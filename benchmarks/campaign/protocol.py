@@ -76,6 +76,12 @@ class Campaign:
                 texts.append(f"{done} of {len(runs)} (step {number})" if len(steps) > 1 else f"{done} of {len(runs)}")
         return ", ".join(texts)
 
+    @property
+    def counted(self) -> tuple[int, int]:
+        """The numbers of finished runs and of all runs, without those of papers' tables."""
+        runs = {run.spec_id for step in self.steps.values() for run in step} - self.homes.keys()
+        return len(runs & {record.cell.spec_id for record in self.records}), len(runs)
+
     def resolved(self, decisive: Decisive) -> tuple[Better | AverageBetter, ...]:
         """The relations of decisive comparisons; open rows are filled by validation data."""
         if not decisive.best_of:

@@ -12,7 +12,10 @@ from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
+from reports.evidence.inference import CONFIDENCE, average_of
 from reports.evidence.scores import PROTOCOL
+from reports.front.state import MEASURED, Headline
+from reports.pages.text import compared, seed_counts, with_interval
 
 
 def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
@@ -22,30 +25,54 @@ def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
         study: The study.
         records: The papers' committed records, with the earlier runs and the reference rows.
     """
-    known, primary = campaign(), study.primary
 
-    def exploratory(table: str, tasks: Iterable[str]) -> Evidence:
-        seeds = dict.fromkeys(tasks, study.earlier_seeds)
-        found = _evidence("Exploratory, decides nothing", benchmark(table), records, seeds, "last")
+    def exploratory(table: str, tasks: Iterable[str], title: str = "") -> Evidence:
+        seeds, kind = dict.fromkeys(tasks, study.earlier_seeds), "Exploratory, decides nothing"
+        found = _evidence(_titled(title, kind), benchmark(table), records, seeds, "last")
         return replace(found, ids=study.earlier_rows)
 
-    def confirmatory(table: str, seeds: Mapping[str, range], steps: Sequence[int]) -> Evidence:
-        every = [*records, *known.records]
-        return _evidence("Confirmatory", known.benchmarks[table], every, seeds, PROTOCOL, known.missing(steps))
-
-    main = (
-        exploratory(study.earlier, primary.seeds),
-        confirmatory(primary.relations[0].rows[0].benchmark, primary.seeds, primary.steps),
-    )
+    main = exploratory(study.earlier, study.primary.seeds), _answering(study, records)
     controls = [
         (control, evidence)
         for control in study.controls
         for evidence in (
-            *((exploratory(control.earlier, control.seeds),) if control.earlier else ()),
-            confirmatory(control.table, control.seeds, control.steps),
+            *((exploratory(control.earlier, control.seeds, control.title),) if control.earlier else ()),
+            _confirmatory(control.table, control.seeds, control.steps, records, control.title),
         )
     ]
     return study_blocks(study, main, controls)
+
+
+def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
+    """The study's finding for the first page; None before all runs of its primary comparison are finished."""
+    evidence = _answering(study, records)
+    tasks = () if evidence.missing else evidence.tasks
+    found = [each for task in tasks if (each := evidence.difference(study.headline_pair, task)) is not None]
+    whole = average_of(found) if found else None
+    if whole is None or whole.value is None or whole.interval is None:
+        return None
+    text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in found)
+    summary = study.headline.format(compared=compared(whole.value, whole.interval))
+    numbers = f"mean of {len(found)} tasks {text}; {CONFIDENCE} interval; protocol fixed before the runs"
+    return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page)
+
+
+def _answering(study: Study, records: Sequence[RunResult]) -> Evidence:
+    """The evidence for the primary comparison."""
+    primary = study.primary
+    return _confirmatory(primary.relations[0].rows[0].benchmark, primary.seeds, primary.steps, records)
+
+
+def _confirmatory(
+    table: str, seeds: Mapping[str, range], steps: Sequence[int], records: Sequence[RunResult], title: str = ""
+) -> Evidence:
+    known = campaign()
+    every, missing = [*records, *known.records], known.missing(steps)
+    return _evidence(_titled(title, "Confirmatory"), known.benchmarks[table], every, seeds, PROTOCOL, missing)
+
+
+def _titled(title: str, kind: str) -> str:
+    return f"{title}: {kind.lower()}" if title else kind
 
 
 _ROUNDS = {"last": "last round", PROTOCOL: "mean of the last three rounds"}

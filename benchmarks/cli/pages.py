@@ -12,7 +12,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from benchmarks.campaign.protocol import SCALE, study_of
+from benchmarks.campaign.protocol import SCALE, campaign, study_of
 from benchmarks.campaign.studies import blocks_of
 from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
@@ -55,7 +55,7 @@ def front_command(args: argparse.Namespace) -> int:
         write_bytes(args.picture, *render(figure, "png"))
         title = figure().get_suptitle().replace("\n", " ")
         picture = f"![{title}]({Path(os.path.relpath(args.picture, args.readme.parent)).as_posix()})"
-    run = coverage(standings, _at_paper(by_paper, records), args.scale)
+    run = coverage(standings, _at_paper(by_paper, records), args.scale, _fresh(args.scale))
     update_readme(args.readme, front_markdown(standings, run, args.scale, picture))
     print(f"updated {args.readme}")
     for study in filter(None, map(study_of, by_paper)):
@@ -71,6 +71,11 @@ def _at_paper(by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[Run
     """The number of recorded cells with the papers' encoders, and of all such cells."""
     papers = (cells_at(SCALES[-1], tables, records)[0] for tables in by_paper.values())
     return distinct(table for paper in papers for table in paper.values())
+
+
+def _fresh(scale: str) -> tuple[int, int]:
+    """The evidence campaign's finished runs and all of its runs, without those of papers' tables."""
+    return campaign().counted if scale == SCALE else (0, 0)
 
 
 def _picture(
@@ -126,7 +131,7 @@ def site_data(
         if standings:
             dossiers.append(_dossier(tables, standings, records, sweeps))
     revision = str(code_revision()["revision"] or "")
-    run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0])
+    run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0], _fresh(scales[0]))
     return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps)
 
 

@@ -61,6 +61,8 @@ STUDY = Study(
         _STUDIED,
         scores=_ACCURACY,
     ),
+    headline="Given each client's label counts, and without more training, FedAvg is {compared} than FedSplitBERT",
+    headline_pair=("fedavg-prior-strength", "c6"),
     rows={
         "fedavg": "FedAvg",
         "fedavg-prior": "FedAvg + prior at strength 1",
@@ -85,7 +87,8 @@ STUDY = Study(
         ("fedavg-prior-strength", "fedavg-finetuned"),
     ),
     controls=(
-        Control(  # even labels: nothing to gain
+        Control(
+            "Even labels",
             "fedsplitbert-evidence",
             (
                 ("fedavg-iid-prior-strength", "fedavg-iid"),
@@ -96,7 +99,8 @@ STUDY = Study(
             _EVEN_TASKS,
             earlier="fedsplitbert-iid",
         ),
-        Control(  # other texts, or other labels of the same texts
+        Control(
+            "Other texts for each client, and flipped labels",
             "fedsplitbert-controls",
             (("c6", "fedavg"), ("fedavg-finetuned", "fedavg"), ("fedavg-prior", "fedavg")),
             (20,),

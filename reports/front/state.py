@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from benchmarks.experiment import Benchmark
 from benchmarks.publication import Deviation, Paper
@@ -17,7 +18,7 @@ from reports.pages.text import number
 HEADERS = ("Paper", "Cells run", "Claims", "Published numbers that were checked")
 FOR, AGAINST = (SUPPORTED, CONSISTENT), (CONTRADICTED, INCONSISTENT)
 MEASURED = "measured"  # the verdict on a study: no paper claims anything about it
-MOST = 6  # findings on the first page
+MOST = 2  # findings of one paper on the first page
 ENCODERS = {DEMO: "tiny encoders on generated data", PAPER: "the papers' encoders"}
 
 
@@ -61,6 +62,7 @@ class Headline:
         about: The claim's quotation, or the check's statement.
         numbers: The evidence.
         claim: The id of its claim, check or study (its table); the other two are "".
+        page: The document that reports it, if it has one, relative to the project's folder.
     """
 
     summary: str
@@ -70,6 +72,7 @@ class Headline:
     claim: str = ""
     check: str = ""
     study: str = ""
+    page: str = ""
 
 
 def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
@@ -81,8 +84,17 @@ def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
     return {deviation: list(names) for deviation, names in places.items()}
 
 
-def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: str) -> str:
-    """What has been run, in one sentence. at_paper: cells run with the papers' encoders, and all of these."""
+def coverage(
+    standings: Iterable[Standing], at_paper: tuple[int, int], scale: str, fresh: tuple[int, int] = (0, 0)
+) -> str:
+    """What has been run, in one sentence.
+
+    Args:
+        standings: Of all papers.
+        at_paper: Cells run with the papers' encoders, and all of these.
+        scale: Of the standings.
+        fresh: Finished runs of the evidence campaign in no table, and all of these.
+    """
     every = list(standings)
     run, of = (sum(pair) for pair in zip(*(each.counted for each in every), strict=True))
     encoders = ENCODERS.get(scale, "small encoders on real data")
@@ -94,14 +106,20 @@ def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: st
     for each in every:
         additions.update({f"{each.paper.name} on {name}": count for name, count in (each.additions or {}).items()})
     listed = ", ".join(f"{name} ({count})" for name, count in additions.items() if count)
+    text += (
+        f". The evidence campaign (docs/protocol.md) has finished {fresh[0]} of {fresh[1]} further runs"
+        if fresh[0]
+        else ""
+    )
     return f"{text}." + (f" Columns that we added are not counted: {listed}." if listed else "")
 
 
 def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:
     """The first page's state: the finished runs, the picture, the findings, and a line per paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
-    found = [(standing, each) for standing in standings for each in headlines(standing)]
-    bullets = [_bullet(standing, each, scale) for standing, each in found[:MOST]]
+    found = [(standing, each) for standing in standings for each in islice(headlines(standing), MOST)]
+    found.sort(key=lambda pair: not pair[1].page)  # questions with a protocol of their own come first
+    bullets = [_bullet(standing, each, scale) for standing, each in found]
     parts = [f"**What has been run.** {run}", picture]
     parts += ["## What was found", "\n".join(bullets)] if bullets else []
     return "\n\n".join(filter(None, (*parts, "\n".join(lines))))
@@ -121,7 +139,7 @@ def _bullet(standing: Standing, found: Headline, scale: str) -> str:
     links = {
         f"claim {found.claim}": f"{folder}/claims.md" if found.claim else "",
         "consistency of the published numbers": f"{folder}/consistency.md" if found.check else "",
-        "study": f"{folder}/{found.study}.md" if found.study else "",
+        "study": found.page or f"{folder}/{found.study}.md",
     }
     evidence = next(f"[{name}]({link})" for name, link in links.items() if link)
     verdict = f"{evidence}: {found.verdict}" if found.verdict != MEASURED else evidence
@@ -130,7 +148,8 @@ def _bullet(standing: Standing, found: Headline, scale: str) -> str:
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
-    """Decided claims and checks with a headline, and studies."""
+    """Studies with a document, decided claims and checks with a headline, and other studies."""
+    yield from (found for found in standing.studies if found.page)
     for judged in standing.judgements:
         if judged.claim.headline and judged.measured.is_decided:
             summary, numbers = _rendered(judged)
@@ -140,7 +159,7 @@ def headlines(standing: Standing) -> Iterator[Headline]:
             summary = found.headline.format(published=found.printed, recomputed=found.recomputed)
             given = f"published {found.printed}, recomputed {found.recomputed}"
             yield Headline(summary, found.statement, found.verdict, given, check=found.id)
-    yield from standing.studies
+    yield from (found for found in standing.studies if not found.page)
 
 
 def _rendered(judged: Judgement) -> tuple[str, str]:

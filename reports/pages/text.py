@@ -93,6 +93,13 @@ def with_interval(
     return number(value, sign, places) + (f"{between}{in_brackets(interval, sign, places)}" if interval else "")
 
 
+def compared(value: float, interval: Sequence[float]) -> str:
+    """A difference in points, in words: "1.0 points better", or that it is not measurable."""
+    is_measurable = interval[0] > 0 or interval[1] < 0
+    by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
+    return by if is_measurable else "not measurably better or worse"
+
+
 def in_brackets(interval: Sequence[float] | None, sign: str = "", places: int = 2) -> str:
     """An interval in brackets; a dash for None."""
     return f"[{', '.join(number(end, sign, places) for end in interval)}]" if interval else NOTHING

@@ -29,6 +29,7 @@ from reports.pages.plots import Dots, Panel, dot_plot, with_points
 from reports.pages.text import (
     AT_ROUND,
     NOTHING,
+    compared,
     dagger_note,
     in_brackets,
     in_units,
@@ -152,9 +153,7 @@ class Gains(TableView):
             return None
         whole = average_of(tuple(by_task.values()))
         value, ends = whole.value or 0.0, whole.interval or (0.0, 0.0)
-        by = f"{number(abs(value), places=1)} points {'better' if value > 0 else 'worse'}"
-        shown = by if ends[0] > 0 or ends[1] < 0 else "not measurably better or worse"
-        title = f"{self.headline.name} is {shown} than {self.part.name}: {self.options['is']}"
+        title = f"{self.headline.name} is {compared(value, ends)} than {self.part.name}: {self.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
         n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
         return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {self.round} round: {each}"

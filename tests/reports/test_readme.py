@@ -1,5 +1,7 @@
 """A paper's README, its pages, and the first page's findings, as rendered."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.claims import Claim
@@ -10,7 +12,7 @@ from reports.claims.hypothesis import Assertion, Hypothesis, decide
 from reports.claims.judge import Judgement
 from reports.evidence.records import request_for
 from reports.front.readme import BEGIN, END, update_readme, write_paper
-from reports.front.state import Standing, coverage, headlines
+from reports.front.state import MEASURED, Headline, Standing, coverage, front_markdown, headlines
 from reports.views import page
 
 
@@ -54,6 +56,16 @@ def test_a_headline_is_decided_by_all_of_its_readings(table3):
         (found,) = headlines(standing)
         assert found.summary == "A gains 2.0 points"
         assert found.verdict.startswith(word)
+
+
+def test_the_first_page_has_two_findings_of_a_paper_and_studies_with_a_document_first(table3):
+    yes = Evidence(2.0, (2.0, 2.0), 3, is_derived=True)
+    study = Headline("B is better", "", MEASURED, "+1.0", study="table", page="docs/study.md")
+    first = Standing(table3.paper, "page", {}, [judged(table3, yes, {})] * 3, ())
+    text = front_markdown([first, replace(first, studies=(study,))], "", "lite")
+    bullets = [line for line in text.splitlines() if line.startswith("- **")]
+    assert bullets[0] == "- **B is better** (+1.0; scale lite; [study](docs/study.md))"
+    assert len(bullets) == 4
 
 
 def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.campaign import studies
 from benchmarks.campaign.protocol import campaign, study_of
 from benchmarks.campaign.study_text import Evidence, client_accuracies, study_blocks
 from benchmarks.claims import Control
@@ -102,9 +103,23 @@ def test_no_number_before_all_runs_are_finished(evidence):
         assert text.removeprefix("- ") == said
 
 
+def test_its_finding_compares_two_rows_once_all_runs_are_finished(evidence, monkeypatch):
+    study = replace(STUDY, headline="FedProx is {compared}", headline_pair=("fedprox", "fedavg"))
+    found = {"1.5 points worse": (-1.5, 0.1), "not measurably better or worse": (0.5, 1.0)}
+    for state, (value, variance) in found.items():
+        measured = estimate(value, [Component(variance, 4)], 5)
+        monkeypatch.setattr(Evidence, "difference", lambda *_, measured=measured: measured)
+        monkeypatch.setattr(studies, "_answering", lambda *_: evidence)
+        headline = studies.headline_of(study, [])
+        assert headline is not None
+        assert (headline.summary, headline.page) == (f"FedProx is {state}", "docs/label-prior.md")
+    monkeypatch.setattr(studies, "_answering", lambda *_: replace(evidence, missing="21 of 36"))
+    assert studies.headline_of(study, []) is None
+
+
 def test_a_control_says_whether_its_rows_are_equal(evidence, monkeypatch):
     """Within 1 point: shown for a difference of 0.2, not shown for two seeds that differ."""
-    control = Control(evidence.table, (("fedprox", "fedavg"),), (), {"qqp": range(2)})
+    control = Control("", evidence.table, (("fedprox", "fedavg"),), (), {"qqp": range(2)})
     found = {"shown": estimate(0.2, [Component(0.1, 4)], 5), "open": estimate(0.2, [Component(0.5, 1)], 2)}
     for state, word in (("shown", "supported"), ("open", "undecided")):
         monkeypatch.setattr(Evidence, "difference", lambda *_, state=state: found[state])
