@@ -165,6 +165,8 @@ def _controls(control: Control, evidence: Evidence) -> Iterator[str]:
 
 
 def _equal(estimate: Estimate, within: float) -> str:
+    if estimate.value == 0 and estimate.interval is None and estimate.n > 1:
+        return "the same in each seed"
     word: dict[bool | None, str] = {True: SUPPORTED, False: CONTRADICTED, None: UNDECIDED}
     return word[similar(estimate, within)]
 

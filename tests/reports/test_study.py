@@ -14,7 +14,7 @@ from benchmarks.claims import Control
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
 from reports.evidence.inference import estimate
-from reports.evidence.statistics import Component
+from reports.evidence.statistics import Component, Estimate
 
 ROOT = Path(__file__).parents[2]
 STUDY = study_of("fedsplitbert")
@@ -118,10 +118,11 @@ def test_its_finding_compares_two_rows_once_all_runs_are_finished(evidence, monk
 
 
 def test_a_control_says_whether_its_rows_are_equal(evidence, monkeypatch):
-    """Within 1 point: shown for a difference of 0.2, not shown for two seeds that differ."""
+    """Within 1 point: shown for a difference of 0.2, not shown for two seeds that differ, exact if no score changes."""
     control = Control("", evidence.table, (("fedprox", "fedavg"),), (), {"qqp": range(2)})
     found = {"shown": estimate(0.2, [Component(0.1, 4)], 5), "open": estimate(0.2, [Component(0.5, 1)], 2)}
-    for state, word in (("shown", "supported"), ("open", "undecided")):
+    found["same"] = Estimate(0.0, None, 3)
+    for state, word in (("shown", "supported"), ("open", "undecided"), ("same", "the same in each seed")):
         monkeypatch.setattr(Evidence, "difference", lambda *_, state=state: found[state])
         text = study_blocks(STUDY, [replace(evidence, missing="none")], [(control, evidence)])["controls"]
         assert f"| equal within 1 point | {word} | {word} |" in text
