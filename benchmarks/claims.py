@@ -255,10 +255,10 @@ class Decisive:
 
 @dataclass(frozen=True)
 class Control:
-    """Comparisons on clients for which a study expects another outcome.
+    """Comparisons on other clients, or with another encoder, than a study's.
 
     Args:
-        title: How these clients differ from the study's.
+        title: What differs from the study.
         table: The id of the campaign's table.
         pairs: Pairs of rows.
         steps: The campaign's steps that run them.

@@ -106,6 +106,17 @@ STUDY = Study(
             (20,),
             dict.fromkeys(("mixed-pairs", "sst2-flipped"), range(5, 10)),
         ),
+        Control(
+            "An encoder of BERT-base's size",
+            "fedsplitbert-base-size",
+            (
+                ("fedavg-prior-strength", "c6-prior-strength"),
+                ("c6", "fedavg"),
+                ("fedavg-prior-strength", "c6"),
+            ),
+            (10,),
+            dict.fromkeys(("sst2", "qnli"), range(5, 8)),
+        ),
     ),
     earlier="fedsplitbert-personalisation",
     earlier_seeds=range(5),  # the scoring rule was chosen after reading their results
