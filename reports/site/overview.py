@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.results import RunResult, run_bytes
 from reports.claims.judge import counted, tally
-from reports.front.state import AGAINST
+from reports.front.state import AGAINST, Headline
 from reports.pages.text import NOTHING
 from reports.site import html
 from reports.site.charts import front_chart, front_scale
@@ -28,10 +28,15 @@ def overview(site: SiteData) -> Iterator[tuple[str, str]]:
     values |= {"papers": _papers(site)}
     values |= {"has_front": chart is not None, "front_scale": front_scale(site.scales)}
     values |= {"tiles": _tiles(site), "states": {scale: found for scale, found in states.items() if found}}
-    values["headlines"] = sorted(headlines, key=lambda entry: not entry[1].verdict.startswith(AGAINST))
+    values["headlines"] = sorted(headlines, key=_order)
     yield html.INDEX, html.rendered("index", html.INDEX, **values)
     values = {"title": "Records", "here": "records", "site": site, "records": _records(site)}
     yield html.RECORDS, html.rendered("records", html.RECORDS, **values)
+
+
+def _order(entry: tuple[Dossier, Headline]) -> tuple[bool, bool]:
+    """Studies with a document, then findings against a paper."""
+    return not entry[1].page, not entry[1].verdict.startswith(AGAINST)
 
 
 def _tiles(site: SiteData) -> list[tuple[str, str]]:

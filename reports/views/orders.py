@@ -255,19 +255,18 @@ class Orders(TableView):
             f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
             f"times order {swapped} of {pairs} pairs differently."
         )
-        yield "{}. {}.".format(*self.finding() or ())
+        yield "{}: {}.".format(*self.finding() or ())
 
     def finding(self) -> tuple[str, str] | None:
-        """The methods that most often come first, by order, and the conclusion; None if no task has two methods."""
+        """Whether a method most often comes first by every order, and who does; None if no task has two methods."""
         if not self.columns:
             return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
-        leaders = {" and ".join(names) for names, _ in firsts.values()}
-        best = "; ".join(f"{label}: {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
-        follows = "No method leads in all five: choose by what binds, the mean, the weakest client, bytes or time"
-        if len(leaders) == 1:
-            follows = f"{leaders.pop()} leads in all five, so the choice does not depend on the order"
-        return f"Most often first of {len(self.columns)} tasks: {best}", follows
+        best = "; ".join(f"by {label} {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
+        in_all = set.intersection(*(set(names) for names, _ in firsts.values()))
+        leaders = " and ".join(sorted(in_all)) or "No method"
+        title = f"{leaders} {'lead' if len(in_all) > 1 else 'leads'} by mean, worst client, bytes and time alike"
+        return title, f"most often first of {len(self.columns)} tasks: {best}"
 
     def _swapped(self, column: Column, one: Order, other: Order) -> int:
         """Pairs of methods that two orders rank the other way round, by their numbers."""
