@@ -83,8 +83,8 @@ make encoder          download the small encoder of the lite scale (84 MB); BACK
 make readme           render the results in the README files from the committed records
 make lock             pin the newest versions in requirements.lock and environment.yml
 
-Variables of every target that runs or reports benchmarks:
-  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert
+Variables of make <benchmark>, <paper> and sweep-<benchmark>; report takes the first seven, other targets the folders:
+  SCALE=demo (default)|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert
   SEEDS=3 (how many) or 5-10   DATA_DIR=folder   RESULTS_DIR=folder
   BACKBONE=folder or hub name   WORKERS=2 (in parallel)
   EXECUTOR=serial|processes|slurm|ray   RAY_ADDRESS=head-node:6379 (docs/clusters.md)

@@ -285,8 +285,7 @@ class Study:
     Args:
         page: The document that reports it, relative to the project's folder.
         primary: The comparison that answers the question.
-        headline: The finding for the first page; {compared} is such as "1.0 points better".
-        headline_pair: The rows that it compares.
+        headline: The primary comparison for the first page; {compared} is such as "1.0 points better".
         rows: Row id -> name, for the scores to show. The first row is the reference.
         secondary: Pairs of rows, whose difference is shown and decides nothing.
         controls: Comparisons on other clients.
@@ -298,7 +297,6 @@ class Study:
     page: str
     primary: Decisive
     headline: str
-    headline_pair: tuple[str, str]
     rows: Mapping[str, str]
     secondary: tuple[tuple[str, str], ...]
     controls: tuple[Control, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -303,7 +304,9 @@ class Benchmark:
             return unit.shown(value, scale.depth if scale else None)
         inner = name.removeprefix("initial.")
         short = inner.removeprefix("options.").removeprefix("training.")
-        return f"{'initial ' if inner != name else ''}{short}={value.label if isinstance(value, RunConfig) else value}"
+        text = value.label if isinstance(value, RunConfig) else value
+        text = json.dumps(text) if isinstance(text, Mapping | tuple) else text  # as --set reads it
+        return f"{'initial ' if inner != name else ''}{short}={text}"
 
 
 def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig, **fields: Any) -> RunConfig:

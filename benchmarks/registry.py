@@ -64,7 +64,10 @@ def benchmark(benchmark_id: str) -> Benchmark:
     """The benchmark with that id; UserError if there is none."""
     tables = _INCLUDED if benchmark_id in _INCLUDED else _of_paper(_ROOT / benchmark_id.partition("-")[0])
     if benchmark_id not in tables:
-        raise unknown("benchmark", benchmark_id, benchmark_ids())
+        expected = f"an id that `python -m benchmarks list` shows.{_hint(benchmark_id, benchmark_ids())}"
+        if of_paper := ids_of(benchmark_id):
+            expected = f"a table, found a paper; name one of its tables, such as {of_paper[-1]}"
+        raise UserError(f"unknown benchmark {benchmark_id!r}: expected {expected}")
     return tables[benchmark_id]
 
 
@@ -151,13 +154,16 @@ def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale
         if scale is not None and scale.id not in items[name].scales:
             raise UserError(
                 f"{kind} {name!r}: expected one of its scales, {', '.join(items[name].scales)}, found "
-                f"{scale.id}; leave it out, or choose another SCALE"
+                f"{scale.id}; leave out the {kind}, or choose another scale"
             )
     return [items[name] for name in names]
 
 
 def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
     """The error for a name outside `names`, with the closest match."""
+    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{_hint(name, names)}")
+
+
+def _hint(name: str, names: Collection[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{hint}")
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -46,8 +46,9 @@ def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
 def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
     """The study's finding for the first page; None before all runs of its primary comparison are finished."""
     evidence = _answering(study, records)
-    tasks = () if evidence.missing else evidence.tasks
-    found = [each for task in tasks if (each := evidence.difference(study.headline_pair, task)) is not None]
+    (relation,) = study.primary.relations
+    pair, tasks = (relation.rows[0].row, relation.than[0].row), () if evidence.missing else evidence.tasks
+    found = [each for task in tasks if (each := evidence.difference(pair, task)) is not None]
     whole = average_of(found) if found else None
     if whole is None or whole.value is None or whole.interval is None:
         return None

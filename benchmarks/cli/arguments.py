@@ -7,7 +7,7 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -126,6 +126,7 @@ def between(kind: type[int] | type[float], low: float, high: float, expected: st
 positive = between(int, 1, math.inf, "a whole number above 0")
 share = between(float, 0, 1, "a share from 0 to 1, such as 0.1")
 slowdown = between(float, 1, 1e6, "a factor of 1 or more, such as 4")
+tflops = between(float, 1e-9, 1e9, "a rate above 0, such as 15")
 hours = between(float, 1e-9, 1e9, "a number of hours above 0, such as 2 or 0.5")
 seed = between(int, 0, MOST_SEEDS, f"a whole number from 0 to {MOST_SEEDS:,}")
 part_size = between(int, 1, math.inf, "auto, or a whole number above 0")
@@ -184,10 +185,15 @@ def folder(text: str) -> Path:
 
 def selection(args: argparse.Namespace, table: str | None = None, scale: str | None = None) -> Selection:
     """The selected part of a benchmark. table, scale: override those of the arguments."""
-    seeds = args.seeds if args.seed is None else (args.seed,)
     scale = scale or args.scale or "demo"
-    chosen = part_of(table or args.id, scale, args.methods, args.tasks, seeds, args.set, args.backbone)
+    chosen = part_of(table or args.id, scale, args.methods, args.tasks, seeds_of(args) or (0,), args.set, args.backbone)
     return chosen.with_sweep(args.results_dir) if getattr(args, "from_sweep", False) else chosen
+
+
+def seeds_of(args: argparse.Namespace) -> Sequence[int] | None:
+    """The chosen seeds; None for a command that reads all, without a choice."""
+    chosen: Sequence[int] | None = args.seeds if args.seed is None else (args.seed,)
+    return chosen
 
 
 def machine(args: argparse.Namespace) -> dict[str, Any]:
@@ -213,7 +219,10 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
 
     scales = ", ".join(SCALES)
     return {
-        "id": option("id of a benchmark, or of a paper for all its tables"),
+        "id": option("id of a benchmark"),
+        "run id": option("id of a benchmark, or of a paper for all its tables"),
+        "fetch id": option("id of a benchmark, or of a paper for all its tables"),
+        "plan id": option("id of a benchmark; with --claims, of a paper"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
         "file": option("a Python file that defines METHODS", type=folder),
         "folder": option("folder of records", type=folder),
@@ -225,25 +234,50 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         ),
         # what
         "--scale": option(f"{scales} (default: demo)", type=filled),
-        "list --scale": option("count finished cells at this scale (default: lite)", choices=SCALES, default="lite"),
+        "plan --scale": option(f"{scales} (default: demo; with --claims: lite)", type=filled),
+        "fetch --scale": option(f"{scales} (default: lite)", type=filled),
+        "list --scale": option("count recorded cells at this scale (default: lite)", choices=SCALES, default="lite"),
         "front --scale": option(f"{scales} (default: lite)", type=filled, default="lite"),
         "site --scale": option(f"{scales} (default: all that have records)", type=filled),
         "report --scale": option(f"{scales} (default: all that have records)", type=filled),
         "--tasks": option("such as mrpc,rte (default: all)", type=names, default=[]),
         "--methods": option("such as fedavg,fedsplitbert (default: all)", type=names, default=[]),
         "--seeds": option("how many, from seed 0, or a range such as 5-10 (default: 1)", type=seeds, default=range(1)),
+        **dict.fromkeys(
+            ("report --seeds", "time --seeds"),
+            option("how many, from seed 0, or a range such as 5-10 (default: all that have records)", type=seeds),
+        ),
         "--seed": option("only this seed", type=seed),
-        "--backbone": option("another encoder: folder or hub name", type=_backbone, default=default("BACKBONE")),
+        "--backbone": option(
+            "another encoder: id, folder or hub name (default: BACKBONE, else the scale's)",
+            type=_backbone,
+            default=default("BACKBONE"),
+        ),
+        "doctor --backbone": option(
+            "check this encoder's files, not the machine: id, folder or hub name",
+            type=_backbone,
+            default=default("BACKBONE"),
+        ),
         "--set": several("change a field of every cell; critical layers refer to the paper's encoder", "FIELD=VALUE"),
         "--include": several("also read the tables, tasks and methods in this folder", "FOLDER", folder),
         "--from-sweep": flag("use the best settings from a sweep in the results folder"),
         # where
-        "--data-dir": option("folder with your datasets", type=folder, default=default("DATA_DIR")),
-        "--results-dir": option("default: results", type=folder, default=default("RESULTS_DIR", "results")),
+        "--data-dir": option(
+            "folder with your datasets (default: DATA_DIR, else the hub)", type=folder, default=default("DATA_DIR")
+        ),
+        "--results-dir": option(
+            "folder of records and reports (default: RESULTS_DIR, else results)",
+            type=folder,
+            default=default("RESULTS_DIR", "results"),
+        ),
         "--to": option("the folder; use it as DATA_DIR", type=folder, required=True, metavar="FOLDER"),
         "--out": option("the folder (default: site in the results folder)", type=folder),
-        "--records": several(
-            "folder of records, repeatable (default: yours; for site also the committed ones)", "FOLDER", folder
+        "--records": several("folder of records, repeatable (default: the results folder's)", "FOLDER", folder),
+        "site --records": several(
+            "folder of records, repeatable (default: the results folder's and the committed ones)", "FOLDER", folder
+        ),
+        "front --records": option(
+            "folder of records, repeatable", action="append", required=True, metavar="FOLDER", type=folder
         ),
         # time
         "--network": option(f"a client's network: {', '.join(NETWORKS)} (default: lte)", default="lte"),
@@ -254,8 +288,13 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--slowdown": option("a slow client's time, relative to the others (default: 4)", type=slowdown, default=4.0),
         "--wire": option(f"protocol overhead: {', '.join(WIRES)} (default: payload)", default="payload"),
         # plan and report
-        "--claims": flag("show which cells, seeds (default: 5) and hours each claim of a paper still needs"),
-        "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),
+        "--claims": flag(
+            "show which cells, seeds (default: 5) and hours each claim of a paper still needs; of the other options "
+            "only --scale, --seeds and the folders count"
+        ),
+        "--tflops": option(
+            "estimate hours from FLOPs at this rate in TFLOP/s (default: from similar records)", type=tflops
+        ),
         "--gpu": option("show memory and hours on this GPU (default: this machine's, if any)", choices=tuple(GPUS)),
         "--json": flag("print the plan as JSON, with integer bytes"),
         "--tables": flag("also print the tables and every claim"),
@@ -276,7 +315,9 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
             "clients per cell trained in parallel by Ray (default: 1)", type=positive, default=1
         ),
         "--executor": option("where cells run (default: processes)", choices=("serial", "processes", "slurm", "ray")),
-        "--ray-address": option("a running Ray cluster, such as head-node:6379 (default: a new one)", type=filled),
+        "--ray-address": option(
+            "a running Ray cluster, such as head-node:6379 (default: RAY_ADDRESS, else a new one)", type=filled
+        ),
         "--slurm": several(
             "a SLURM option: partition=gpu, timeout_min=240, …; cluster=local runs without SLURM", "NAME=VALUE"
         ),
@@ -298,7 +339,14 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--repeats": option("repetitions of each timing (default: 3)", type=positive, default=3),
         # sweep
         "--grid": several("try these values of a field; repeat it for all combinations", "FIELD=V1,V2,…"),
-        "--trials": option("at most this many trials per method and task (default: all)", type=positive),
-        "--rungs": option("keep only the best quarter after each of these rounds, such as 1,2, or none", type=rungs),
+        "--trials": option(
+            "at most this many trials per method and task (default: the definition's number; with --grid: all)",
+            type=positive,
+        ),
+        "--rungs": option(
+            "rounds after which only the best quarter of the trials continues, such as 1,2, or none (default: the "
+            "definition's)",
+            type=rungs,
+        ),
         "--adopt": flag("save the best values as the definition's defaults, if it has a file for them"),
     }

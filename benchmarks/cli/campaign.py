@@ -169,7 +169,7 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
         seconds = [timings.seconds(cell) for spec_id, cell in cells.items() if spec_id not in finished]
         hours = sum(known or 0.0 for known in seconds) / 3600
         unknown = f" and {seconds.count(None)} cells of unknown length" if None in seconds else ""
-        left = f"{len(cells) - len(seconds)} of {len(cells)} cells, {hours:.1f} h of one process left{unknown}"
+        left = f"{len(cells) - len(seconds)} of {len(cells)} cells finished, {hours:.1f} h left in one process{unknown}"
         yield f"{step.title}: {f'{left}, without tuning' if seconds else f'finished, {len(cells)} cells'}"
 
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cli.arguments import selection
+from benchmarks.cli.arguments import seeds_of, selection
 from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment, preset, wire_of
 from benchmarks.dry_run.cache import keep_in
 from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column, Row
-from benchmarks.results import RunResult, all_stages
+from benchmarks.results import RunResult, all_stages, of_seeds
 from benchmarks.selection import Selection, all_records
 from reports.evidence.records import Request, request_for
 from reports.evidence.traffic import turns_of
@@ -30,7 +30,8 @@ def time_command(args: argparse.Namespace) -> int:
     """Print the estimated time of each recorded run."""
     keep_in(args.results_dir)
     chosen, at = selection(args), deployment_of(args)
-    request = request_for(chosen.benchmark, chosen.scale, all_records(args.results_dir, [chosen.benchmark]))
+    records, wanted = all_records(args.results_dir, [chosen.benchmark]), seeds_of(args)
+    request = request_for(chosen.benchmark, chosen.scale, of_seeds(records, wanted) if wanted else records)
     table = Table(title=f"{chosen.title}: {at.label}, computed")
     for heading in _HEADINGS:
         table.add_column(heading, justify="left" if heading in _HEADINGS[:2] else "right")
@@ -46,8 +47,8 @@ def time_command(args: argparse.Namespace) -> int:
     if not table.rows:
         raise UserError(
             f"{chosen.benchmark.id} at scale {chosen.scale.id}: expected records of runs that train by batches, found "
-            f"none in {args.results_dir} or among the committed ones. Run `make {chosen.benchmark.id}` first, or "
-            "choose another --scale."
+            f"none in {args.results_dir} or among the committed ones. Run `python -m benchmarks run "
+            f"{chosen.benchmark.id} --scale {chosen.scale.id}` first, or choose another --scale."
         )
     Console(width=max(Console().width, 110)).print(table)
     print(*_notes(at, left_out, chosen), sep="\n")
@@ -59,7 +60,7 @@ def deployment_of(args: argparse.Namespace, codec: str = "fp32") -> Deployment:
     return Deployment(
         preset("network", NETWORKS, args.network),
         preset("device", DEVICES, args.device),
-        preset("device", DEVICES, args.server),
+        preset("server", DEVICES, args.server),
         parallel=not args.in_turn,
         stragglers=args.stragglers,
         slowdown=args.slowdown,
@@ -100,5 +101,5 @@ def _notes(at: Deployment, left_out: Sequence[str], chosen: Selection) -> Iterat
         "trip."
     )
     if left_out:
-        named = ", ".join(left_out[:NAMED]) + (f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else "")
+        named = "; ".join(left_out[:NAMED]) + (f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else "")
         yield f"No record at scale {chosen.scale.id}, or no training by batches: {named}."

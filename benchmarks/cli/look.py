@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,17 +22,17 @@ def list_command(args: argparse.Namespace) -> int:
     papers = {table.paper.id for table in tables}
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
-    wide = max(len(table.id) for table in tables)
+    wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDE, 24)).columns
+    print(f"Numbers: cells (method × task) that have a record, of all cells at scale {args.scale}; –: no such scale\n")
     for table in tables:
         at = [scale for scale in table.scales if scale.id == args.scale]
         count = "{}/{}".format(*finished.of(table, at[0])) if at else "–"
-        title = textwrap.shorten(f"{table.place}: {table.title}", _WIDTH - wide - 9, placeholder="…")
+        title = textwrap.shorten(f"{table.place}: {table.title}", max(across, _WIDTH) - wide - 9, placeholder="…")
         print(f"{table.id:{wide}} {count:>7} {title}")
     published = [table for table in tables if table.is_printed]
     studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})
     print(f"\n{len(published)} tables and figures of {with_tables} papers, and {studies} additional studies")
-    print(f"Numbers: recorded and all cells at scale {args.scale} (--scale, make: SCALE)")
-    print("Full titles, methods and tasks: `python -m benchmarks show ID`")
+    print("Methods, tasks and settings: `python -m benchmarks show ID`; another scale: --scale (make: SCALE)")
     return 0
 
 
@@ -39,13 +40,15 @@ def show_command(args: argparse.Namespace) -> int:
     """Print everything about one benchmark."""
     table = benchmark(args.id)
     print(f"{table.id}: {table.paper.name}, {table.place}\n{table.title}\n{table.paper.citation}\n\nMethods")
+    printed = any(row.printed for row in table.rows)
     for row in (*table.rows, *table.without_training):
         facts = [table.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm"]
         facts += [f"begins from {row.begins}"] if row.begins else []
         facts += [f"needs only the runs of {row.corrects}"] if row.corrects else []
         facts += [f"on {row.backbone}"] if row.backbone else []
         text = ", ".join((f"{row.name}: {row.algorithm}", *facts))
-        print(f"  {row.id:18} {text}{'' if row.printed else ' (not in the paper)'}{_only_at(table, row.scales)}")
+        about = "" if row.printed or not printed else " (not in the paper)"
+        print(f"  {row.id:18} {text}{about}{_only_at(table, row.scales)}")
         if row.note:
             print(f"  {'':18} {row.note}")
     if table.closed_forms:
@@ -74,7 +77,7 @@ def show_command(args: argparse.Namespace) -> int:
     if any(scales for _, scales in deviations):
         print("\nDeviations and choices where the paper is silent")
         _print_wrapped((f"{text} ({', '.join(scales)})" for text, scales in deviations if scales), "  - ", 4)
-    print(f"\nBytes: {table.paper.bytes_convention}. Reported values: {table.published_csv.name}")
+    print(f"\nBytes: {table.paper.bytes_convention}.")
     return 0
 
 

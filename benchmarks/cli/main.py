@@ -21,6 +21,7 @@ FILE_ERRORS = {
     *(errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO),
 }
 RESUMES = "finished rounds are saved; the same command continues from there"
+RESUMABLE = {"run", "sweep", "campaign"}
 # Libraries read these at import, here and in worker processes.
 ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",  # tokenizers warn and stall in forked processes
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    saved = RESUMES if RESUMABLE & {*arguments[:1]} else ""
     try:
         parser = build_parser()
         if not arguments:
@@ -63,12 +65,14 @@ def _run(arguments: Sequence[str]) -> int:
             status: int = getattr(module, f"{args.command}_command")(args)
         return status
     except KeyboardInterrupt as stop:
-        print(f"\ninterrupted: {RESUMES}", file=sys.stderr)
+        print(f"\ninterrupted{saved and f': {saved}'}", file=sys.stderr)
         return 128 + stop.number if isinstance(stop, Terminated) else INTERRUPTED
     except OSError as error:
         if error.errno not in FILE_ERRORS:
             raise
-        print(f"error: {error.filename or 'a file'} cannot be used ({error.strerror}); {RESUMES}", file=sys.stderr)
+        problem = f"{error.filename or 'a file'} cannot be used ({error.strerror})"
+        todo = "free space, correct the permissions, or name another path"
+        print(f"error: {problem}; {todo}{saved and f'; {saved}'}", file=sys.stderr)
         return 2
     except ValueError as error:
         if not USER_ERRORS & {kind.__name__ for kind in type(error).__mro__}:

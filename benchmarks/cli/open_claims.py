@@ -32,7 +32,7 @@ def show_open_claims(args: argparse.Namespace) -> int:
     """Print the unrecorded cells of each claim, then the commands that compute them."""
     claims = claims_of(args.id)
     if not claims:
-        raise UserError(f"expected a paper with claims, such as fedsplitbert, found {args.id}")
+        raise UserError(f"--claims: expected a paper with claims, such as fedsplitbert, found {args.id}; name one")
     tables = benchmarks_of(args.id)
     scale = scale_of(next(table for table in tables.values() if table.paper.id == args.id), args.scale or "lite")
     records = all_records(args.results_dir, tables.values())

@@ -34,7 +34,7 @@ from benchmarks.selection import Selection, all_records
 from reports.pages.text import human_bytes, in_one_unit
 
 _BOTH = "uplink + downlink"
-_HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time")
+_HEADINGS = ("Task", "Method", "Rounds", "counted *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time model")
 _WIDTH = 118
 _WAYS = ("up_bytes", "down_bytes", "setup_bytes")
 _BYTES = (
@@ -173,8 +173,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
     except DependsOnTextsError:
         if cell.source != "generated" and args.data_dir is None:
             raise UserError(
-                "its bytes depend on the number of examples: name the data folder with --data-dir (or "
-                "DATA_DIR) to count them"
+                "they depend on the number of examples; name the data folder with --data-dir to count them"
             ) from None
     texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
     return derived(cell, texts.examples), texts
@@ -186,7 +185,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
 def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     """A line per method and tasks with the same bytes; methods that send nothing are left out."""
     unique = "" if plan["cells"] == plan["unique_cells"] else f", {plan['unique_cells']} unique"
-    count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} finished"
+    count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} recorded in the results folder"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
     table = Table(title=f"{chosen.title}: {count} ({label})", show_footer=True)
     names = {column.task: column.name for column in chosen.columns}
@@ -229,7 +228,7 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     for row in rows:
         method, task, examples = methods[row["method"]], names[row["task"]], row["counted_examples"]
         if row["reason"]:
-            notes.setdefault(f"No bytes, as {row['reason']}", []).append(method)
+            notes.setdefault(f"Bytes unknown ({row['reason']})", []).append(method)
         elif not row["up_bytes"] + row["down_bytes"]:
             size = human_bytes(row["setup_bytes"], chosen.benchmark.paper.gigabyte)
             notes.setdefault(f"Sends nothing{f' but {size} one-time' if row['setup_bytes'] else ''}", []).append(method)
@@ -248,8 +247,9 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
             layers = chosen.benchmark.shown(option, value, replace(chosen.scale, depth=depth))
             notes.setdefault(f"{unit.name[0].upper()}{unit.name[1:]} {layers}", []).append(method_row.name)
     encoders = " and ".join(dict.fromkeys(row["backbone"] for row in rows))
-    yield f"* {chosen.benchmark.paper.bytes_convention}; derived for {encoders} with {rows[0]['clients']} clients."
-    yield from (f"{text}: {', '.join(dict.fromkeys(of))}." for text, of in notes.items())
+    counted = chosen.benchmark.paper.bytes_convention
+    yield f"* As the paper counts, {counted}; derived for {encoders} with {rows[0]['clients']} clients."
+    yield from (f"{text}: {'; '.join(dict.fromkeys(of))}." for text, of in notes.items())
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
         yield "All rounds include a run's earlier runs; per round is for the stage that sends most."

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import api
-from benchmarks.cli.arguments import machine, selection
+from benchmarks.cli.arguments import machine, seeds_of, selection
 from benchmarks.cli.progress import warn
 from benchmarks.cli.summary import summary, write_table
 from benchmarks.cli.tracked import open_mirror
@@ -27,7 +27,7 @@ from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_predictions, has_predictions
 from benchmarks.publication import Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import RunResult, read_folders, write_result, write_text
+from benchmarks.results import RunResult, of_seeds, read_folders, write_result, write_text
 from benchmarks.run_config import SCALES
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import available_cores, require_writable
@@ -52,12 +52,16 @@ def report_command(args: argparse.Namespace) -> int:
     """Show the results of the given benchmarks or papers (default: all), at each scale with records."""
     folders = _with_committed(args.records) or [args.results_dir / "records"]
     records, results_dir = read_folders(folders), args.results_dir
+    if wanted := seeds_of(args):
+        records = of_seeds(records, wanted)
     require_writable(results_dir)
     keep_in(results_dir)
     chosen = _with_records(_ids(args.id), args.scale, records, partial(selection, args))
     if not chosen:
+        at = f" at scale {args.scale}" if args.scale else ""
         raise UserError(
-            f"expected records in {', '.join(map(str, folders))}, found none of these tables: run them first"
+            f"expected records of {', '.join(args.id) or 'any table'}{at} in {', '.join(map(str, folders))}, found "
+            "none; compute them with `python -m benchmarks run`, or name another folder with --records"
         )
     drawings: list[Drawing] = []
     pages, pictures = [], {}  # pictures: benchmark id -> path

@@ -17,9 +17,13 @@ def sweep_command(args: argparse.Namespace) -> int:
     """Try settings on validation data, write the outcome, and print the command that uses the best values."""
     chosen = selection(args)
     search = chosen.benchmark.search(chosen.scale)
-    if args.adopt and (search.chosen is None or args.grid):
-        why = "is for the definition's grid, without --grid" if args.grid else "has no file for choices"
-        raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
+    if args.adopt and args.grid:
+        raise UserError("--adopt: expected the definition's grid, found --grid; leave out one of the two")
+    if args.adopt and search.chosen is None:
+        at = f"{chosen.benchmark.id} at scale {chosen.scale.id}"
+        raise UserError(
+            f"--adopt: expected a definition with a file for choices, found none for {at}; leave out --adopt"
+        )
     options = api.settings(**machine(args))
     rows = [row for row in chosen.rows if args.grid or row.id in search.grids]
     require_inputs(replace(chosen, rows=rows).runs() if rows else [], options, lambda cell, with_weights: False)
@@ -38,10 +42,12 @@ def _command(args: argparse.Namespace) -> str:
         "--tasks": ",".join(args.tasks),
         "--methods": ",".join(args.methods),
         "--seeds": seeds if args.seeds != range(1) else "",
+        "--seed": "" if args.seed is None else str(args.seed),
         "--backbone": args.backbone,
         "--data-dir": args.data_dir,
         "--results-dir": "" if str(args.results_dir) == "results" else args.results_dir,
     }
     flags = [text for flag, value in given.items() if value for text in (flag, str(value))]
     changes = [text for change in args.set for text in ("--set", change)]
+    changes += [text for folder in args.include for text in ("--include", str(folder))]
     return shlex.join(["python", "-m", "benchmarks", "run", args.id, *flags, "--from-sweep", *changes])

@@ -44,7 +44,7 @@ def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_
     """
     tunings = _planned(chosen, options, args)
     if left := [row.name for row in chosen.rows if row not in [tuning.row for tuning in tunings]]:
-        print(f"Left out, as the sweep tunes none of their settings: {', '.join(left)}.")
+        print(f"Left out, as the sweep tunes none of their settings: {'; '.join(left)}.")
     studies = [TunedStudy(tuning, options.results_dir) for tuning in tunings]
     problem = _run(chosen, studies, options)
     results = [result_of(study) for study in studies]
@@ -71,12 +71,14 @@ def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -
     benchmark, scale, search = chosen.benchmark, chosen.scale, chosen.benchmark.search(chosen.scale)
     given = read_grid(args.grid)
     if (args.seeds != range(1) or args.seed is not None) and search.seeds:
-        warn(f"this sweep uses seeds that no table uses ({', '.join(map(str, search.seeds))})")
+        its = ", ".join(map(str, search.seeds))
+        warn(f"--seeds and --seed are ignored: this sweep uses seeds that no table uses ({its})")
     tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), given)
     for name in (assignment.partition("=")[0] for assignment in args.set):
         for tuned in (*{field for space in tried.values() for field in space}, "holdout"):
             if f"{tuned}.".startswith(f"{name}.") or f"{name}.".startswith(f"{tuned}."):
-                raise UserError(f"--set {name}: this sweep tunes {tuned}; leave it out, or choose other METHODS")
+                how = "sets" if tuned == "holdout" else "tunes"
+                raise UserError(f"--set {name}: the sweep {how} {tuned} itself; leave out --set {name}")
     seeds = search.seeds or tuple(chosen.seeds)
     # The definition's budget does not limit a user's grid.
     trials = args.trials or (None if args.grid else search.trials)

@@ -61,8 +61,7 @@ STUDY = Study(
         _STUDIED,
         scores=_ACCURACY,
     ),
-    headline="Given each client's label counts, and without more training, FedAvg is {compared} than FedSplitBERT",
-    headline_pair=("fedavg-prior-strength", "c6"),
+    headline="If both are corrected by each client's label shares, FedAvg is {compared} than FedSplitBERT",
     rows={
         "fedavg": "FedAvg",
         "fedavg-prior": "FedAvg + prior at strength 1",

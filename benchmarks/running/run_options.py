@@ -102,7 +102,8 @@ class RunOptions:
         if named[1] and (self.executor in ELSEWHERE or self.client_workers > 1):
             raise UserError(f"device {self.device!r}: expected cpu or cuda, as each job or task is given a GPU.")
         if self.executor not in ELSEWHERE and int(named[1] or 0) >= (gpus := len(gpu_memory())):
-            raise UserError(f"{expected}, up to the {gpus} GPUs of this machine. Leave --device out, or name another.")
+            there = f"cpu or a GPU up to cuda:{gpus - 1}" if gpus else "cpu, as this machine has no usable GPU"
+            raise UserError(f"device {self.device!r}: expected {there}. Leave --device out, or name another.")
 
 
 def require_writable(folder: Path) -> None:

@@ -103,7 +103,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "no such device": ([*RUN, "--tasks", "mrpc", "--device", "toaster"], "device 'toaster': expected cpu, cuda"),
     "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder with"),
     "no data folder": ([*RUN, "--data-dir", "/no/such/folder"], "expected a folder, found nothing. Set DATA_DIR"),
-    "no records": (["report", TABLE, "--tasks", "rte"], "found none of these tables: run them first"),
+    "no records": (["report", TABLE, "--tasks", "rte"], "expected records of fedsplitbert-table3 in "),
 }
 WRONG_VALUES = {
     "options.critical_layer=13": "critical layer 13: expected 0 to 12, as the paper's model has 12 layers",

@@ -127,6 +127,6 @@ def test_a_full_disk_is_one_message(number, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(look, "list_command", full)
     assert main(["list"]) == 2
     assert capsys.readouterr().err == (
-        f"error: {tmp_path / 'x.json'} cannot be used (No room); finished rounds are saved; "
-        "the same command continues from there\n"
+        f"error: {tmp_path / 'x.json'} cannot be used (No room); free space, correct the permissions, or name another "
+        "path\n"
     )

@@ -68,10 +68,10 @@ def test_generated_data_are_counted(plan):
     out = plan(FROZEN, "--methods", "c-psum,c-average,d-fedavg-psum")
     examples = counted(cell_of("c-psum"), RunOptions()).examples
     said = f"Counted on ArSarcasm-v2's {sum(examples)} training examples"
-    assert f"{said}: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · average." in out
+    assert f"{said}: C-FedFreezeBERT · P-SUM; C-FedFreezeBERT · average." in out
     wire = wire_plan(cell_of("c-psum"), examples=examples)
     assert human_bytes(wire.up_bytes + wire.down_bytes, GIGABYTE) in out
-    assert "No bytes" not in out
+    assert "Bytes unknown" not in out
 
 
 def test_of_long_texts_a_sample_is_counted_and_its_error_is_printed(plan, monkeypatch):
@@ -141,14 +141,14 @@ def test_a_second_plan_is_the_same_and_needs_no_torch(tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples: name the data folder with"),
+        (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples; name the data folder with"),
         (["--scale", "lite", "--tasks", "arsarcasm", "--data-dir", "no-such-folder"], "the data directory"),
-        (["--set", "options.features=trimmed"], "bytes that depend on the texts themselves"),
+        (["--set", "options.features=trimmed"], "they depend on the texts themselves"),
     ],
 )
 def test_unknown_bytes_have_a_reason(words, reason, plan):
     out = plan(FROZEN, "--methods", "c-psum,c-hsum", *words)
-    assert re.search(f"No bytes, as [^;]*{reason}.*: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · H-SUM", out)
+    assert re.search(f"Bytes unknown .*{reason}.*: C-FedFreezeBERT · P-SUM; C-FedFreezeBERT · H-SUM", out)
     assert "Counted on" not in out
 
 
@@ -182,5 +182,5 @@ def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(
     assert "│ MRPC, RTE, WNLI │ FedAvg │ 6 │ 127.77 MB │" in out
     assert "│ MRPC │ FedSplitBERT │ 6 │ 106.47 MB │" in out  # c differs from task to task
     assert "│ RTE, WNLI │ FedSplitBERT │ 6 │ 63.88 MB │ 127.76 MB │ 0.77 GB │ 0.27 GB │" in out
-    assert "Sends nothing: Majority-class baseline, by client, Centralised training." in out
+    assert "Sends nothing: Majority-class baseline, by client; Centralised training." in out
     assert "Sends nothing but 0.27 GB one-time: Local only." in out

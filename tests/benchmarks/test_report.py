@@ -18,8 +18,13 @@ from tests.benchmarks.conftest import TABLE, contents
 
 def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusal):
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
-    assert "found none of these tables: run them first" in refusal(["report", "--scale", "literal", *places])
+    assert "expected records of any table at scale literal in " in refusal(["report", "--scale", "literal", *places])
     assert "unknown scale 'huge'" in refusal(["report", "--scale", "huge", *places])
+
+
+def test_only_the_named_seeds_are_reported(finished_results, tmp_path, refusal):
+    places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    assert f"expected records of {TABLE} in " in refusal(["report", TABLE, "--seeds", "5-6", *places])
 
 
 @pytest.mark.slow

@@ -51,8 +51,8 @@ def test_values_are_read_as_set_reads_them():
         (["--grid", f"{RATE}=1e-3", "--grid", f"{RATE}=1e-4"], "expected each field once"),
         (["--grid", f"{LAYER}=6", "--methods", "fedavg"], "no options.critical_layer to tune in fedavg"),
         (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
-        (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep tunes training.learning_rate"),
-        (["--grid", f"{RATE}=1e-3", "--adopt"], "is for the definition's grid"),
+        (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "the sweep tunes training.learning_rate"),
+        (["--grid", f"{RATE}=1e-3", "--adopt"], "expected the definition's grid, found --grid"),
         (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16 at the scale demo; the definition"),
         (["--methods", "fedadam", "--set", "options.server={}"], "tunes options.server.learning_rate"),
     ],
@@ -147,7 +147,7 @@ def test_adopted_choices_come_from_separate_data_and_are_read_by_definitions(tmp
     monkeypatch.setattr(registry, "_of_paper", registry._of_paper.__wrapped__)  # a cached list has the other table
     monkeypatch.setattr(tables, "BENCHMARKS", (table,))
     assert sweep(tmp_path, "--seeds", "3") == 0
-    assert "this sweep uses seeds that no table uses (77)" in capsys.readouterr().err
+    assert "--seeds and --seed are ignored: this sweep uses seeds that no table uses (77)" in capsys.readouterr().err
     assert not (tmp_path / "chosen.json").exists()
     assert sweep(tmp_path, "--adopt") == 0
     (record,) = read_results(tmp_path / "records")  # computed once

@@ -104,7 +104,7 @@ def test_no_number_before_all_runs_are_finished(evidence):
 
 
 def test_its_finding_compares_two_rows_once_all_runs_are_finished(evidence, monkeypatch):
-    study = replace(STUDY, headline="FedProx is {compared}", headline_pair=("fedprox", "fedavg"))
+    study = replace(STUDY, headline="FedProx is {compared}")
     found = {"1.5 points worse": (-1.5, 0.1), "not measurably better or worse": (0.5, 1.0)}
     for state, (value, variance) in found.items():
         measured = estimate(value, [Component(variance, 4)], 5)
