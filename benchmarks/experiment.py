@@ -99,7 +99,7 @@ class Column:
     beside: further scores to show, which no paper, claim or average uses.
     primary: the one score that decides claims on results; "" for the averaged one.
     leak: what test and training examples share under a random split, so that scores are no evidence.
-    own: scale id -> the column's encoder and data at that scale.
+    replacing: scale id -> the column's encoder and data at that scale.
     instead_of: the task whose claims this column tests while that task has no results.
     """
 
@@ -112,16 +112,18 @@ class Column:
     primary: str = ""
     leak: str = ""
     scales: tuple[str, ...] = SCALES  # at which the column exists
-    own: Mapping[str, Scale] = field(default_factory=dict)
+    replacing: Mapping[str, Scale] = field(default_factory=dict)
     instead_of: str = ""
 
     def at(self, scale: Scale, table: Scale) -> Scale:
         """The scale of the column's runs: its own, or the table's, with the user's encoder."""
-        own = self.own.get(scale.id)
-        if own is None:
+        other = self.replacing.get(scale.id)
+        if other is None:
             return scale
-        named = own if scale.backbone == table.backbone else scale
-        return replace(own, backbone=named.backbone, depth=named.depth, material=named.material, changes=scale.changes)
+        named = other if scale.backbone == table.backbone else scale
+        return replace(
+            other, backbone=named.backbone, depth=named.depth, material=named.material, changes=scale.changes
+        )
 
     @property
     def evaluation(self) -> str:

@@ -133,7 +133,7 @@ class RunResult:
         return {**value, "cell": self.cell.to_json()}
 
     @property
-    def known_by(self) -> dict[str, str]:
+    def input_digests(self) -> dict[str, str]:
         """Input -> its digest, or the id of the earlier run that produced it; see `Inputs.digests`."""
         return {name: entry.get("cell_id", entry["digest"]) for name, entry in self.inputs.items()}
 
@@ -190,7 +190,7 @@ class RunResult:
         """The file name of the compressed predictions next to the record."""
         return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
 
-    def own_examples(self, evaluation: str) -> tuple[int, ...]:
+    def held_out_counts(self, evaluation: str) -> tuple[int, ...]:
         """Each client's held-out examples for an evaluation; 0 for a central set and for measurements."""
         has_none = evaluation == ROUND or evaluation in self._central
         return tuple(0 if has_none else int(client[evaluation]) for client in self.clients)
@@ -198,7 +198,7 @@ class RunResult:
     def examples(self, evaluation: str) -> int:
         """The number of an evaluation's examples over all clients, or in the central set."""
         central = self._central
-        return int(central[evaluation]) if evaluation in central else sum(self.own_examples(evaluation))
+        return int(central[evaluation]) if evaluation in central else sum(self.held_out_counts(evaluation))
 
     @property
     def _central(self) -> Mapping[str, int]:
@@ -216,7 +216,7 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
     record = from_json(RunResult, json.dumps(value))
     # Old records identify an earlier run by its final weights.
     digests = {name: entry["digest"] for name, entry in record.inputs.items()}
-    ids = [record.cell.cell_id(inputs) for inputs in (record.known_by, digests)]
+    ids = [record.cell.cell_id(inputs) for inputs in (record.input_digests, digests)]
     if record.cell_id not in ids:
         raise ValueError(f"its content gives the id {ids[0]}, not {record.cell_id}: it was changed after the run")
     counted: Counter[tuple[int, str]] = Counter()

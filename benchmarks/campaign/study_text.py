@@ -15,7 +15,7 @@ from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.inference import average_of, resampled, similar
 from reports.evidence.paired import Pairs, difference, resplit_ratio, rule_for
 from reports.evidence.records import paired
-from reports.evidence.scores import LATE_ROUNDS, known, scores_of
+from reports.evidence.scores import LATE_ROUNDS, defined, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.pages.render import table_line
 from reports.pages.text import NOTHING, joined, number, seed_counts, with_interval
@@ -72,7 +72,7 @@ class Evidence:
         """A row's mean score."""
         records = self.records(row, task)
         rule = rule_for(self.runs.score_at, [(record, record) for record in records])
-        values = known(scores_of(records, score).at(rule)) if records else ()
+        values = defined(scores_of(records, score).at(rule)) if records else ()
         return mean(values) if values else None
 
     def worst_difference(self, reference: str, pair: Pair, task: str) -> Estimate | None:
@@ -104,7 +104,7 @@ def client_accuracies(record: RunResult, rule: str) -> list[float]:
     answered = corrected(record, AS_ANSWERED) or record  # corrected answers are not corrected again
     rounds = [entry.client_scores for entry in answered.rounds[-LATE_ROUNDS if rule == "late" else -1 :]]
     values = [[scores[client]["test"]["accuracy"] for scores in rounds] for client in range(len(record.clients))]
-    return [100 * mean(known(each)) for each in values]
+    return [100 * mean(defined(each)) for each in values]
 
 
 def study_blocks(
@@ -212,10 +212,10 @@ def _levels(evidence: Evidence, name: str, levels: Mapping[int, Callable[[str], 
     levels: number of decimals -> function from a task to a level.
     """
     by_level = {places: [level(task) for task in evidence.tasks] for places, level in levels.items()}
-    if not any(known(tuple(values)) for values in by_level.values()):
+    if not any(defined(tuple(values)) for values in by_level.values()):
         return
     texts = [
-        [number(value, places=places) for value in (*values, None if None in values else mean(known(tuple(values))))]
+        [number(value, places=places) for value in (*values, None if None in values else mean(defined(tuple(values))))]
         for places, values in by_level.items()
     ]
     yield table_line([name, *map(joined, zip(*texts, strict=True))])

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.encoders.backbones import KNOWN, note_of
+from benchmarks.encoders.backbones import BACKBONES, note_of
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of, with_backbone
@@ -84,8 +84,8 @@ def show_command(args: argparse.Namespace) -> int:
 def _before_training(table: Benchmark, scale: Scale, requested: str | None) -> Iterator[str]:
     """What a scale's runs start from, besides the encoder's files."""
     head = table.base(table.rows[0], table.columns[0], scale, 0).head
-    drawn = KNOWN[scale.backbone].drawn(head) if scale.backbone in KNOWN else ""
-    if requested and scale.backbone not in KNOWN:
+    drawn = BACKBONES[scale.backbone].drawn(head) if scale.backbone in BACKBONES else ""
+    if requested and scale.backbone not in BACKBONES:
         from benchmarks.encoders.loading import drawn_parts, locate  # loads torch
 
         drawn = ", ".join(drawn_parts(locate(requested), head))

@@ -15,7 +15,7 @@ import torch
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
-from benchmarks.encoders.backbones import KNOWN, note_of
+from benchmarks.encoders.backbones import BACKBONES, note_of
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
 from benchmarks.encoders.files import depth
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
@@ -224,13 +224,13 @@ def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
 def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
     """Fetch an encoder, with the data directory's tokenizer if it has one; returns the encoder's origin."""
     folder: Path = args.to
-    if args.data_dir is not None and name in KNOWN and KNOWN[name].bpe:
-        vocabulary = args.data_dir / "vocab" / KNOWN[name].bpe
+    if args.data_dir is not None and name in BACKBONES and BACKBONES[name].bpe:
+        vocabulary = args.data_dir / "vocab" / BACKBONES[name].bpe
         copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)
     encoder = locate(name, False, folder, folder / EXTRACTS)
     if encoder.folder is not None and "revision" not in encoder.origin:
         files = (path for path in encoder.folder.glob("*") if path.is_file())
-        copied(files, encoder.folder, folder / FOLDER / KNOWN[name].package)
+        copied(files, encoder.folder, folder / FOLDER / BACKBONES[name].package)
     build_tokenizer(encoder)  # check that it can be read
     return ", ".join(encoder.origin.values())
 

@@ -17,7 +17,7 @@ from benchmarks.selection import Selection
 from reports.evidence.gate import gates
 from reports.evidence.published import AVERAGE
 from reports.evidence.records import Request
-from reports.evidence.scores import known, score_label, scores_of
+from reports.evidence.scores import defined, score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
 from reports.evidence.traffic import measured_cost
 from reports.pages import files
@@ -155,7 +155,7 @@ def _gains(page: Page, width: int) -> Iterator[str]:
 
 def _values(request: Request, row: Row, column: Column) -> tuple[float, ...]:
     """The defined values of the headline score, one per seed, in the metric's unit."""
-    return known(scores_of(request.records_of(row, column), column.averaged).at(request.score_at))
+    return defined(scores_of(request.records_of(row, column), column.averaged).at(request.score_at))
 
 
 def _cell(values: Sequence[float], with_count: bool) -> str:

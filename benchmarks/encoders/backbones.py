@@ -108,7 +108,7 @@ _ROBERTA_SMALL = Backbone(
     bpe="gpt2",
 )
 # Configurations without sizes use transformers' defaults, those of BERT-base and DistilBERT.
-KNOWN = {
+BACKBONES = {
     backbone.id: backbone
     for backbone in (
         Backbone(  # random weights from a fixed seed, for the demo scale
@@ -191,7 +191,7 @@ KNOWN = {
 
 def note_of(name: str) -> str:
     """The caveat for results on an encoder; "" without one."""
-    return KNOWN[name].note if name in KNOWN else ""
+    return BACKBONES[name].note if name in BACKBONES else ""
 
 
 def is_folder(name: str) -> bool:
@@ -206,7 +206,7 @@ def requested_backbone(text: str) -> str:
     """
     if is_folder(text) or not Path(text).is_dir():
         return text
-    if text in KNOWN:
+    if text in BACKBONES:
         raise UserError(
             f"BACKBONE {text}: expected one encoder, found two: the known one, and a folder in the working directory. "
             f"Write ./{text} for the folder, or move it away."
@@ -223,7 +223,7 @@ def backbone_name(requested: str) -> str:
     if not is_folder(requested):
         return requested
     folder = Path(requested).expanduser().resolve()
-    known = KNOWN.get(folder.name)
+    known = BACKBONES.get(folder.name)
     if known is None:
         return folder.name
     is_pinned = bool(known.digest) and content_digest(folder) == known.digest

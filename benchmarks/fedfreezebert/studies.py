@@ -15,7 +15,9 @@ _RECOVERED = (("test/token_recovery", "test/text_recovery"), "test/token_recover
 # An inverter has one class per token of the vocabulary: e5-small's 250 000 are too many.
 TEXTS = Column("arsarcasm-texts", "Held-out tweets", *_RECOVERED, scales=("demo", "paper"))
 # Its encoder has more layers than the last four.
-ENGLISH_TEXTS = Column("sst2-texts", "Held-out SST-2", *_RECOVERED, scales=paper.ENGLISH.scales, own=paper.ENGLISH.own)
+ENGLISH_TEXTS = Column(
+    "sst2-texts", "Held-out SST-2", *_RECOVERED, scales=paper.ENGLISH.scales, replacing=paper.ENGLISH.replacing
+)
 PUBLIC, FEW = 2000, 200  # public texts that the server has
 DEMO_SHARE = 10  # the demo scale uses a tenth
 PASSES = 3  # over PUBLIC texts; more over fewer texts, so that all inverters take equally many steps

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.backbones import BACKBONES
 from benchmarks.errors import UserError
 from benchmarks.results import RunResult, read_result, write_text
 from benchmarks.run_config import RunConfig
@@ -24,7 +24,7 @@ IsFinished = Callable[[RunConfig, bool], bool]  # (cell, whether its weights are
 
 def initial_of(cell: RunConfig) -> RunConfig | None:
     """The cell whose weights a cell starts from: its `initial`, or the cell that trained its backbone."""
-    backbone = KNOWN.get(cell.backbone)
+    backbone = BACKBONES.get(cell.backbone)
     if cell.initial is not None or backbone is None or not backbone.made_by:
         return cell.initial
     from benchmarks.registry import benchmark  # loads the definitions, which a run does not need otherwise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.dry_run.cache import kept
-from benchmarks.encoders.backbones import KNOWN, TRAINED
+from benchmarks.encoders.backbones import BACKBONES, TRAINED
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.files import find_files
 from benchmarks.errors import UserError
@@ -93,7 +93,7 @@ def _key(cell: RunConfig, settings: RunOptions) -> str:
     files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
     if not files and (packed_texts or cell.source != "generated"):
         return ""
-    known = KNOWN.get(cell.backbone)
+    known = BACKBONES.get(cell.backbone)
     if packed_texts and known and known.bpe == TRAINED:
         files += _files(replace(cell, task="wikitext"), settings)  # the tokenizer is trained on these texts
     elif packed_texts:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from benchmarks.encoders import fetched
-from benchmarks.encoders.backbones import KNOWN, backbone_name, is_folder
+from benchmarks.encoders.backbones import BACKBONES, backbone_name, is_folder
 from benchmarks.encoders.files import find_files
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.run_config import RunConfig
@@ -71,7 +71,7 @@ def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) 
     """
     given = options.backbone
     requested = given if given is not None and backbone_name(given) == backbone else backbone
-    known = KNOWN.get(requested)
+    known = BACKBONES.get(requested)
     if known is None or known.has_files or is_folder(requested):
         find_files(requested, local_only, options.data_dir)
     elif known.bpe:  # its vocabulary is trained here

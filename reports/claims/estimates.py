@@ -15,7 +15,7 @@ from reports.claims.hypothesis import is_majority
 from reports.evidence.inference import average_of, average_together, is_flat, on_test_sets, resampled, scaled
 from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio, rule_for, unpaired_error
 from reports.evidence.records import PAPER
-from reports.evidence.scores import best_by_seed, known, round_scores, scores_of
+from reports.evidence.scores import best_by_seed, defined, round_scores, scores_of
 from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
 from reports.evidence.targets import attempt
 from reports.pages.text import number
@@ -30,7 +30,7 @@ MEANS_NOTHING = "vacuous target: with another encoder all methods reach some lev
 def relative_difference(pairs: Pairs, score: str, at: str) -> Estimate:
     """The mean advantage of each pair's first record, in percent of the second ones' mean, which is taken as exact."""
     others = scores_of([second for _, second in pairs], score)
-    estimate, values = difference(pairs, score, at), known(others.at(rule_for(at, pairs)))
+    estimate, values = difference(pairs, score, at), defined(others.at(rule_for(at, pairs)))
     level = abs(mean(values)) if values else 0.0
     if not level:
         return Estimate(None, None, estimate.n, estimate.note)
@@ -73,7 +73,7 @@ def unpaired_p(pairs: Pairs, score: str) -> str:
 
     "" below two seeds, or if no score varies.
     """
-    first, second = (known(scores_of([pair[side] for pair in pairs], score).at()) for side in (0, 1))
+    first, second = (defined(scores_of([pair[side] for pair in pairs], score).at()) for side in (0, 1))
     sds, n = [sample_sd(first), sample_sd(second)], [len(first), len(second)]
     spread = [sd for sd in sds if sd is not None]
     if len(spread) < 2 or not any(spread):
@@ -96,12 +96,12 @@ def mean_difference(of_rows: Sequence[Pairs], score: str, at: str) -> Estimate |
         return difference(kept[0], score, at)
     if ratio := resplit_ratio([first for pairs in kept for first, _ in pairs]):
         by_row = [gains(pairs, score, at) for pairs in kept]
-        values = [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)]
+        values = [None if None in row else mean(defined(row)) for row in zip(*by_row, strict=True)]
         estimate = resampled(values, ratio)
         if not is_flat(estimate):
             return estimate
         floors = [paired_error(pairs, score, at) for pairs in kept]
-        return resampled(values, ratio, floor=None if None in floors else mean(known(floors)))
+        return resampled(values, ratio, floor=None if None in floors else mean(defined(floors)))
     return average_together([difference(pairs, score, at) for pairs in kept])
 
 
@@ -177,7 +177,7 @@ def vacuous(runs: Runs, target: Target, task: str, score: str) -> str:
 
     Such answers have no encoder, so they are the same at every scale that has the paper's clients.
     """
-    levels = known(tuple(_majority(runs, target, task, score).values()))
+    levels = defined(tuple(_majority(runs, target, task, score).values()))
     wanted, measured = target.percent.get(task), metric(score)
     if wanted is None or not levels or not all(measured.reaches(level, wanted / measured.factor) for level in levels):
         return ""

@@ -21,7 +21,7 @@ from reports.evidence.records import DEMO, PAPER
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the reading", "no difference"
 VACUOUS, UNDECIDED, NOT_TESTABLE = wording.VACUOUS, "undecided", "not testable here"
-WORDS = (
+VERDICTS = (
     CONTRADICTED,
     PARTLY,
     DEPENDS,
@@ -55,7 +55,7 @@ def measured_word(verdict: Verdict) -> str:
 def counted(judgements: Iterable[Judgement]) -> dict[str, int]:
     """The number of claims with each verdict, without verdicts that no claim has."""
     verdicts = Counter(each.word for each in judgements)
-    return {word: verdicts[word] for word in WORDS if verdicts[word]}
+    return {word: verdicts[word] for word in VERDICTS if verdicts[word]}
 
 
 def tally(judgements: Iterable[Judgement]) -> str:

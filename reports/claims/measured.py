@@ -28,7 +28,7 @@ from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, gains, level
 from reports.evidence.published import Numbers
 from reports.evidence.records import machine
-from reports.evidence.scores import known, round_scores, score_label, scores_of
+from reports.evidence.scores import defined, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import sent_by_round
 from reports.pages.text import number
@@ -148,7 +148,7 @@ class MeasuredNumbers(RowCosts):
         column, texts = self.tables.column(pair.row, pair.task), []
         pooled = [both for both in self._pairs(pair) if all(record.rounds[-1].pooled_scores for record in both)]
         for score, pairs in ((ACCURACY, answered), *((each, pooled) for each in (column.beside if column else ()))):
-            if values := known(gains(pairs, score, self.runs.score_at)) if pairs else ():
+            if values := defined(gains(pairs, score, self.runs.score_at)) if pairs else ():
                 texts.append(f"{score_label(column, score)} {number(mean(values), '+')}")  # type: ignore[arg-type]
         return ", ".join(texts)
 
@@ -173,7 +173,7 @@ class MeasuredNumbers(RowCosts):
         note = ""
         if relation.beside:
             beside = scores_of(records, relation.beside)
-            values, label = known(beside.at()), score_label(column, relation.beside)
+            values, label = defined(beside.at()), score_label(column, relation.beside)
             note = f"{label} {beside.metric.in_unit(number(mean(values)))}" if values else ""
         return evidence(level(records, relation.score), note=note)
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.measures import metric
 from benchmarks.results import Find, RunResult, all_stages
 from reports.evidence.inference import LEVEL
-from reports.evidence.scores import LATE_ROUNDS, known, round_scores
+from reports.evidence.scores import LATE_ROUNDS, defined, round_scores
 from reports.evidence.statistics import FEWEST_SEEDS, mean
 from reports.evidence.traffic import sent_by_round
 
@@ -44,7 +44,7 @@ def score_within(
         best = metric(record.chosen_by).best(by)
         values = values[: by.index(best) + 1][-1:] if best is not None else values[-1:]
     kept = values[-1:] if chosen else values[-LATE_ROUNDS:]
-    return None if not kept or None in kept else metric(score).shown(mean(known(kept)))
+    return None if not kept or None in kept else metric(score).shown(mean(defined(kept)))
 
 
 def resampled_means(curve: np.ndarray, seed: int = 0) -> np.ndarray:

@@ -164,7 +164,7 @@ def _kept(record: RunResult) -> Kept | None:
     trained = np.zeros((len(train), classes), dtype=np.int64)
     trained[:, record.partition["label_ids"]] = counts
     for (client, evaluation), part in parts.items():
-        if evaluation in ("test", VALIDATION) and record.own_examples(evaluation)[client]:  # held back
+        if evaluation in ("test", VALIDATION) and record.held_out_counts(evaluation)[client]:  # held back
             trained[client] -= np.bincount(part.gold, minlength=classes)
     if trained.min() < 0 or trained.sum(axis=1).tolist() != train:
         return None

@@ -14,7 +14,7 @@ from benchmarks.publication import Yardstick
 from benchmarks.results import POOLED, RunResult
 from reports.evidence.paired import Pairs, difference, level, rule_for
 from reports.evidence.records import DEMO, Index, Request, select
-from reports.evidence.scores import known, scores_of
+from reports.evidence.scores import defined, scores_of
 from reports.evidence.statistics import Estimate, mean, printed
 
 NOT_RUN = "reference rows not run"
@@ -164,7 +164,7 @@ def lead(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
 
 
 def _values(records: Sequence[RunResult], score: str) -> Sequence[float]:
-    return known(scores_of(records, score).at())
+    return defined(scores_of(records, score).at())
 
 
 def _signed(value: float) -> str:

@@ -30,9 +30,9 @@ def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> flo
     """
     if not records or all(record.cell.data_seed is not None for record in records):
         return 0.0
-    if evaluation not in _REDRAWN or not any(sum(record.own_examples("test")) for record in records):
+    if evaluation not in _REDRAWN or not any(sum(record.held_out_counts("test")) for record in records):
         return 0.0
-    used = sum(sum(record.own_examples(_REDRAWN[evaluation])) for record in records)
+    used = sum(sum(record.held_out_counts(_REDRAWN[evaluation])) for record in records)
     pool = sum(int(record.partition["n_examples"]) for record in records)
     return used / (pool - used)
 
@@ -125,7 +125,7 @@ def unpaired_error(first: Scores, second: Scores) -> float | None:
 def _is_common(pairs: Pairs, score: str) -> bool:
     """Whether clients share one test set."""
     evaluation = score.partition("/")[0]
-    return not any(pairs[0][0].own_examples("test" if evaluation == POOLED else evaluation))
+    return not any(pairs[0][0].held_out_counts("test" if evaluation == POOLED else evaluation))
 
 
 def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[Answered]] | None:
@@ -164,7 +164,7 @@ def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
         return None
     if evaluation != POOLED:
         return Answered(outputs, gold)
-    copies = 1 if any(record.own_examples("test")) else len(gold)  # clients share a central test set
+    copies = 1 if any(record.held_out_counts("test")) else len(gold)  # clients share a central test set
     return Answered((_stacked(outputs),), (_stacked(gold),), copies)
 
 

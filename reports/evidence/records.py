@@ -23,7 +23,7 @@ def digests(record: RunResult) -> dict[str, str]:
     The earlier run in the definition is left out, as it differs by seed and row.
     """
     is_named = record.cell.initial is not None
-    return {name: digest for name, digest in record.known_by.items() if not (is_named and name == "initial")}
+    return {name: digest for name, digest in record.input_digests.items() if not (is_named and name == "initial")}
 
 
 def agree(one: RunResult, other: RunResult) -> bool:

@@ -87,7 +87,7 @@ class Scores:
     @property
     def error(self) -> float | None:
         """The root mean square of the known errors; None without any."""
-        return root_mean_square(known(self.errors))
+        return root_mean_square(defined(self.errors))
 
     @property
     def shown(self) -> tuple[tuple[float | None, ...], ...]:
@@ -95,7 +95,7 @@ class Scores:
 
     @property
     def by_round(self) -> tuple[tuple[float, ...], ...]:
-        return tuple(known(values) for values in zip(*self.shown, strict=True))
+        return tuple(defined(values) for values in zip(*self.shown, strict=True))
 
     @property
     def means(self) -> tuple[float | None, ...]:
@@ -137,7 +137,7 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
     if len(records) < 2 or any(None in values for values in late):
         return {}
     places = {
-        place: [math.fsum(known(values[:place] + values[place + 1 :])) for values in late]
+        place: [math.fsum(defined(values[:place] + values[place + 1 :])) for values in late]
         for place in range(len(records))
     }
     return {
@@ -153,10 +153,10 @@ def keeps_clients(record: RunResult) -> bool:
 
 def _whole_mean(values: Sequence[float | None]) -> float | None:
     """The mean of values that are all defined; None otherwise."""
-    return None if None in values else mean(known(values))
+    return None if None in values else mean(defined(values))
 
 
-def known(values: Sequence[float | None]) -> tuple[float, ...]:
+def defined(values: Sequence[float | None]) -> tuple[float, ...]:
     """The defined values."""
     return tuple(value for value in values if value is not None)
 

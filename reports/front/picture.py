@@ -15,7 +15,7 @@ from benchmarks.measures import metric
 from reports.evidence.inference import CONFIDENCE
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
-from reports.evidence.scores import known, scores_of
+from reports.evidence.scores import defined, scores_of
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.plots import finish, method_mark, new_figure, tidy
 
@@ -42,7 +42,7 @@ def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
     """A table's methods with runs on a task, without methods whose earlier runs lack a record."""
     for row in request.rows:
         records = request.records_of(row, column)
-        values = known(scores_of(records, score).at()) if records else ()
+        values = defined(scores_of(records, score).at()) if records else ()
         cost = measured_cost(request.benchmark, column, records, request.find)
         if values and cost is not None:
             yield Mark(row, values, cost, records[0].cell_id)

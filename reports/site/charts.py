@@ -13,7 +13,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
 from benchmarks.run_config import JSON
 from reports.evidence.records import DEMO, Request
-from reports.evidence.scores import known, score_label, scores_of
+from reports.evidence.scores import defined, score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
 from reports.evidence.traffic import whole_run
 from reports.front.picture import Mark, marks_of
@@ -90,11 +90,11 @@ def curves_chart(request: Request) -> Chart | None:
         shorter = min(len(record.rounds) for record in records)
         shown = [seed[:shorter] for seed in scores_of(records, column.averaged).shown]
         for place, scores in enumerate(zip(*shown, strict=True), start=1):
-            if defined := known(scores):
-                centre, sd = mean(defined), sample_sd(defined)
+            if measured := defined(scores):
+                centre, sd = mean(measured), sample_sd(measured)
                 value = {"panel": column.name, "method": row.name, "round": place, "value": centre, "ours": True}
                 band = _spread(metric(column.averaged), centre, sd)
-                values.append({**value, **band, "runs": len(defined), "spread": sd is not None})
+                values.append({**value, **band, "runs": len(measured), "spread": sd is not None})
     if not values:
         return None
     metrics = {column.name: metric(column.averaged) for column in request.columns}

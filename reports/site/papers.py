@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reports.audit.statements import summary as audit_summary
-from reports.claims.judge import WORDS, tally
+from reports.claims.judge import VERDICTS, tally
 from reports.claims.tables import RULE
 from reports.claims.tables import summary as claims_summary
 from reports.front.state import Standing
@@ -79,7 +79,7 @@ def _claims(dossier: Dossier) -> dict[str, Any]:
     scales = []
     for standing in dossier.standings.values():
         if standing.judgements:
-            ordered = sorted(standing.judgements, key=lambda found: WORDS.index(found.word))
+            ordered = sorted(standing.judgements, key=lambda found: VERDICTS.index(found.word))
             counts = {"verdict": Counter(found.word for found in ordered)}
             counts["published"] = Counter(found.published_word for found in ordered)
             shown = [(each, [pages[name] for name in sorted(each.claim.benchmarks & set(pages))]) for each in ordered]

@@ -16,7 +16,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from reports.evidence.inference import LEVEL
 from reports.evidence.records import Request
-from reports.evidence.scores import known, scores_of
+from reports.evidence.scores import defined, scores_of
 from reports.pages.text import NOTHING
 from reports.site import html
 from reports.site.charts import COLOUR, Chart, chart_of, fields
@@ -64,7 +64,7 @@ def _scores(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, 
     found = {}
     for column in columns:
         records = request.records_of(row, column)
-        if values := known(scores_of(records, column.averaged).at()) if records else ():
+        if values := defined(scores_of(records, column.averaged).at()) if records else ():
             found[column.task] = metric(column.averaged).sign * np.array(values)
     return found
 

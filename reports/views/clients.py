@@ -60,7 +60,7 @@ class Clients(TableView):
             at
             for at in self.request.columns_run
             if any(
-                all(one.own_examples(at.evaluation))
+                all(one.held_out_counts(at.evaluation))
                 for row in self.request.rows
                 for one in self.request.records_of(row, at)
             )

@@ -24,7 +24,7 @@ from reports.evidence.published import (
     verdict,
 )
 from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
-from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
+from reports.evidence.scores import SCORE_AT, defined, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, notes_under, number, over_clients
@@ -194,7 +194,7 @@ def _score(
 ) -> ScoreResult:
     published, derivation = (entry.value, entry.derivation) if entry else (None, "")
     scores = scores_of(records, score)
-    values, at_last = known(scores.at(score_at)), known(scores.at("last"))
+    values, at_last = defined(scores.at(score_at)), defined(scores.at("last"))
     if not values:
         is_held = not beside or _is_held(records, score)
         return ScoreResult(score, published=published, derivation=derivation, is_held=is_held)

@@ -21,7 +21,7 @@ from reports.evidence.gate import gates
 from reports.evidence.inference import CONFIDENCE, average_of
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
-from reports.evidence.scores import known, score_label, scores_of
+from reports.evidence.scores import defined, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
@@ -78,7 +78,7 @@ class Gains(TableView):
 
     def _line(self, row: Row, column: Column) -> dict[str, JSON]:
         records = self.request.records_of(row, column)
-        ours = known(scores_of(records, column.averaged).at(self.round))
+        ours = defined(scores_of(records, column.averaged).at(self.round))
         line = keys_of(self.request, row, column) | {"score": column.averaged, "ours": mean(ours) if ours else None}
         if row.id == self.reference.id:
             return line

@@ -131,7 +131,7 @@ class LabelShares(Shares):
 
     def _lines_of(self, record: RunResult, column: Column) -> Lines:
         report, labels, lines = record.partition, self.labels_of(column), Lines()
-        for client, n_test in enumerate(record.own_examples(column.evaluation)):
+        for client, n_test in enumerate(record.held_out_counts(column.evaluation)):
             held = record.clients[client]
             sizes = {"train": held["train"], "validation": held.get(VALIDATION, 0), "test": n_test}
             common: dict[str, JSON] = {"client": str(client + 1), **sizes, "examples": sum(sizes.values())}

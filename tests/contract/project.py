@@ -76,7 +76,7 @@ def record_facts(record: RunResult) -> dict[str, object]:
         "scores": digest_of([[e.train_loss, e.client_losses, e.client_scores, e.pooled_scores] for e in rounds]),
         "answers": answers_digest(record),
     }
-    return facts | {f"{name} digest": known for name, known in record.known_by.items()}
+    return facts | {f"{name} digest": known for name, known in record.input_digests.items()}
 
 
 def answers_digest(record: RunResult) -> str:
