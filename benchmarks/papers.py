@@ -63,14 +63,16 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
     """Claim id -> the campaign's comparisons that decide it. records: include the reference rows' runs."""
     fixed: dict[str, Deciding] = {}
     for decisive in decisive_of(paper):
-        known = campaign()
+        evidence_campaign = campaign()
         named = {at.benchmark for relation in decisive.relations for at in rows_named(relation)}
-        tables = {name: known.table(name) for name in named}
+        tables = {name: evidence_campaign.table(name) for name in named}
         gates = {table.gate.id: table.gate for table in tables.values() if table.gate is not None}
         scale = next(iter(tables.values())).scale(SCALE)
-        runs = Runs.of_all({**gates, **tables}, scale, [*records, *known.records])
+        runs = Runs.of_all({**gates, **tables}, scale, [*records, *evidence_campaign.records])
         counted = replace(runs, score_at=PROTOCOL, seeds=decisive.seeds)
-        comparisons = Deciding(known.resolved(decisive), counted, known.missing(decisive.steps, records))
+        comparisons = Deciding(
+            evidence_campaign.resolved(decisive), counted, evidence_campaign.missing(decisive.steps, records)
+        )
         fixed |= dict.fromkeys(decisive.claims, comparisons)
     return fixed
 

@@ -64,8 +64,8 @@ def deviations(text: str) -> tuple[Deviation, ...]:
     """
     entries = re.findall(r"^- ([\w-]+)(?: \(([\w, ]+)\))?: (.*?)(?=^- |\Z)", text, re.M | re.S)
     return tuple(
-        Deviation(name, " ".join(words.split()), tuple(scales.split(", ")) if scales else SCALES)
-        for name, scales, words in entries
+        Deviation(name, " ".join(body.split()), tuple(scales.split(", ")) if scales else SCALES)
+        for name, scales, body in entries
     )
 
 

@@ -84,11 +84,11 @@ class RoundRecord:
     def of_clients(self) -> dict[str, dict[str, float | None]]:
         """Evaluation -> "f1@worst" -> its score, for every defined client statistic other than the mean."""
         names = ((part, f"{name}@{of}") for part in self.scores for name in self.scores[part] for of in OF_CLIENTS)
-        found: dict[str, dict[str, float | None]] = {}
+        statistics: dict[str, dict[str, float | None]] = {}
         for part, name in names if len(self.client_scores) > 1 else ():
             if (value := self.score(f"{part}/{name}")) is not None:
-                found.setdefault(part, {})[name] = value
-        return found
+                statistics.setdefault(part, {})[name] = value
+        return statistics
 
 
 def chosen_round(scores: Sequence[Mapping[str, Mapping[str, float | None]]], by: str) -> int:
@@ -278,9 +278,9 @@ def read_folders(folders: Iterable[Path]) -> list[RunResult]:
     records: dict[str, RunResult] = {}
     for folder in folders:
         if not folder.is_dir():
-            found = "something else" if folder.exists() else "nothing"
+            content = "something else" if folder.exists() else "nothing"
             raise UserError(
-                f"{folder}: expected a folder of records, found {found}: run a benchmark first, or name its folder"
+                f"{folder}: expected a folder of records, found {content}: run a benchmark first, or name its folder"
             )
         for record in read_results(folder):
             records.setdefault(record.cell_id, record)

@@ -56,8 +56,8 @@ class Watch:
     def _factors(self, client: ClientId, params: Params) -> Params:
         """The factors in `params`, truncated to the client's rank and in the server's shapes."""
         names = [name for layer in self._layers for name in (layer.a, layer.b) if name in params]
-        own = {name: params[name].to(self._device, torch.float64, copy=True) for name in names}
-        return self._ranks.filled(self._ranks.cut(client, own)) if self._ranks else own
+        factors = {name: params[name].to(self._device, torch.float64, copy=True) for name in names}
+        return self._ranks.filled(self._ranks.cut(client, factors)) if self._ranks else factors
 
     def measured(self, shares: Sequence[float], after: Callable[[ClientId], Params]) -> dict[str, float | None]:
         """The round's measures over all layers; None if undefined, {} without layers.
@@ -79,7 +79,7 @@ class Watch:
         clients = list(self._of.values())
         missed, mean = 0.0, 0.0
         for layer in self._layers:
-            products = [[own[layer.b] @ own[layer.a] for own in each] for each in clients]
+            products = [[params[layer.b] @ params[layer.a] for params in each] for each in clients]
             moved = [self._moved(layer, each) for each in clients]
             changes = [
                 product[AFTER] - product[TRAINED] + change for product, change in zip(products, moved, strict=True)

@@ -69,7 +69,7 @@ class Checkpoint:
         for number in run.answers.keys() - self._answers.keys():
             name = f"answers-round-{number}.safetensors"
             # Copied because clients may share one array, and safetensors rejects shared memory.
-            tensors = {part: torch.tensor(own) for part, own in run.answers[number].items()}
+            tensors = {part: torch.tensor(values) for part, values in run.answers[number].items()}
             self._answers[number] = [name, write_tensors(self.folder / name, tensors)]
         self._answers = {number: self._answers[number] for number in sorted(run.answers)}
 

@@ -64,7 +64,7 @@ class Examples:
         lengths = np.empty(len(self), dtype=np.int32)
         return np.subtract(self.offsets[1:], self.offsets[:-1], out=lengths, casting="same_kind")
 
-    def words(self, indices: np.ndarray) -> np.ndarray:
+    def token_ids(self, indices: np.ndarray) -> np.ndarray:
         """The distinct token ids in the given examples and the padding id, ascending."""
         spans = [self.tokens[self.offsets[index] : self.offsets[index + 1]] for index in indices]
         return np.unique(np.concatenate([[self.padding_id], *spans]))

@@ -211,10 +211,10 @@ def client_scores(answers: Answers, clients: Sequence[Client], score: Scorer) ->
     by_part: dict[tuple[int, int], Scores] = {}
 
     def scores(client: Client, name: str, subset: Subset) -> Scores:
-        own = answers[part_name(client, name)]
-        key = id(own), id(subset)
+        part = answers[part_name(client, name)]
+        key = id(part), id(subset)
         if key not in by_part:
-            by_part[key] = score(own, subset)
+            by_part[key] = score(part, subset)
         return by_part[key]
 
     return tuple(
@@ -235,9 +235,9 @@ def pooled_scores(answers: Answers, clients: Sequence[Client], score: Scorer) ->
 def _stacked(answers: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate answers; token answers are padded to the widest."""
     if answers[0].ndim > 1:
-        widest = max(own.shape[1] for own in answers)
+        widest = max(part.shape[1] for part in answers)
         rest = [(0, 0)] * (answers[0].ndim - 2)
-        answers = [np.pad(own, [(0, 0), (0, widest - own.shape[1]), *rest]) for own in answers]
+        answers = [np.pad(part, [(0, 0), (0, widest - part.shape[1]), *rest]) for part in answers]
     return np.concatenate(answers)
 
 

@@ -157,8 +157,8 @@ class FeatureCache:
             raise TypeError(f"expected examples of token ids, found {type(examples).__name__}")
         weights = digest_of(model.network.encoder)
         key = (weights, batch_size, width, half, head.states, head.tokens, model.precision.name)
-        _, known, features = self._last.get(id(examples), (None, None, None))
-        if features is None or known != key:
+        _, last_key, features = self._last.get(id(examples), (None, None, None))
+        if features is None or last_key != key:
             features = self._features(model, examples, batch_size, width, half, weights)
             self._last[id(examples)] = examples, key, features
         return Subset(features, subset.indices)

@@ -27,16 +27,16 @@ from fedsim.wire import Params
 class Vocabulary:
     """A language model's vocabulary.
 
-    words: V, the number of word embeddings. ordinary_ids: ids of non-special tokens, ascending int64. mask_id: the mask
+    size: V, the number of word embeddings. ordinary_ids: ids of non-special tokens, ascending int64. mask_id: the mask
     token; None for a tokenizer without one.
     """
 
-    words: int
+    size: int
     ordinary_ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     mask_id: int | None = None
 
 
-NO_WORDS = Vocabulary(0)  # for objectives without a vocabulary
+NO_VOCABULARY = Vocabulary(0)  # for objectives without a vocabulary
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Objective(ABC):
 
     outputs: int
     of_tokens: ClassVar[bool] = False  # one target per token, or one per text
-    # Whether only the words in a batch get embedding gradients; a tied decoder gives every word a gradient.
-    own_words: ClassVar[bool] = True
+    # Whether only the tokens in a batch get embedding gradients; a tied decoder gives every token a gradient.
+    sparse_gradients: ClassVar[bool] = True
 
     def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
         """The batch with its targets under "labels"; rng: for objectives with random targets."""
@@ -79,21 +79,21 @@ class Objective(ABC):
     def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
         """Predictions and references for a subset, one row per text, as the objective's metrics take them."""
 
-    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
-        """Answers for a subset, derived only from the targets in `known`; FederationError without a prior."""
+    def prior(self, train: Subset, subset: Subset) -> np.ndarray:
+        """Answers for a subset, derived only from the targets in `train`; FederationError without a prior."""
         raise self._no_prior()
 
-    def tally(self, known: Subset) -> Params:
+    def tally(self, train: Subset) -> Params:
         """A client's target counts for `with_prior`, to be summed over clients.
 
         Empty if no counts are needed. FederationError if the objective has no prior.
         """
         raise self._no_prior()
 
-    def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
+    def with_prior(self, answers: np.ndarray, train: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
         """A shared model's answers with the overall prior replaced by one client's prior; same shape.
 
-        known: the client's training examples. everyone: the sum of all clients' tallies. FederationError if the
+        train: the client's training examples. everyone: the sum of all clients' tallies. FederationError if the
         objective has no prior.
         """
         raise self._no_prior()
@@ -118,21 +118,21 @@ class Classification(Objective):
     def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
         return answers.argmax(axis=1), subset.labels
 
-    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+    def prior(self, train: Subset, subset: Subset) -> np.ndarray:
         """The most frequent class; ties go to the smallest id."""
-        return np.tile(most_frequent(known.labels, self.outputs), (len(subset), 1))
+        return np.tile(most_frequent(train.labels, self.outputs), (len(subset), 1))
 
-    def tally(self, known: Subset) -> Params:
+    def tally(self, train: Subset) -> Params:
         """How often each class occurs, int32 [C]."""
-        return {"classes": torch.from_numpy(np.bincount(known.labels, minlength=self.outputs).astype(np.int32))}
+        return {"classes": torch.from_numpy(np.bincount(train.labels, minlength=self.outputs).astype(np.int32))}
 
-    def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
+    def with_prior(self, answers: np.ndarray, train: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
         """Logit adjustment (Menon et al. 2021, section 4.1) from the overall class shares to the client's.
 
-        It adds log p_own - log p_everyone to the logits; shares have add-one smoothing.
+        It adds log p_client - log p_everyone to the logits; shares have add-one smoothing.
         """
-        own, overall = (counts["classes"].cpu().numpy() + 1.0 for counts in (self.tally(known), everyone))
-        adjustment: np.ndarray = np.log(own / own.sum()) - np.log(overall / overall.sum())
+        client, overall = (counts["classes"].cpu().numpy() + 1.0 for counts in (self.tally(train), everyone))
+        adjustment: np.ndarray = np.log(client / client.sum()) - np.log(overall / overall.sum())
         return answers + adjustment.astype(answers.dtype)
 
 
@@ -148,17 +148,17 @@ class Regression(Classification):
     def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
         return answers[:, 0].astype(np.float64), subset.labels
 
-    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+    def prior(self, train: Subset, subset: Subset) -> np.ndarray:
         """The mean score."""
-        return np.full((len(subset), 1), known.labels.mean(), dtype=np.float32)
+        return np.full((len(subset), 1), train.labels.mean(), dtype=np.float32)
 
-    def tally(self, known: Subset) -> Params:
+    def tally(self, train: Subset) -> Params:
         """Empty: the client's scores are enough."""
         return {}
 
-    def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
+    def with_prior(self, answers: np.ndarray, train: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
         """Clip outputs to the range of the client's scores: the analogue with a uniform prior on that range."""
-        return answers.clip(known.labels.min(), known.labels.max())
+        return answers.clip(train.labels.min(), train.labels.max())
 
 
 def most_frequent(ids: np.ndarray, classes: int) -> np.ndarray:
@@ -200,9 +200,9 @@ class TokenClassification(OfTokens):
         references = subset.references
         return np.where(references == IGNORED, IGNORED, answers.argmax(axis=2)), references
 
-    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+    def prior(self, train: Subset, subset: Subset) -> np.ndarray:
         """The most frequent tag."""
-        tags = known.references
+        tags = train.references
         return np.tile(most_frequent(tags[tags != IGNORED], self.outputs), (len(subset), subset.longest, 1))
 
 
@@ -212,37 +212,37 @@ class TokenRecovery(OfTokens):
 
     The answer is the token whose embedding has the largest dot product with the estimate, out of the whole vocabulary.
     The loss is the cross-entropy over tokens in the training texts. Answers are ids [n, S].
-    words_VE: the public word embeddings. occurring_C: ids of the tokens in the training texts, ascending.
+    embeddings_VE: the public word embeddings. occurring_C: ids of the tokens in the training texts, ascending.
     """
 
-    words_VE: Tensor | None = None
+    embeddings_VE: Tensor | None = None
     occurring_C: Tensor | None = None
 
     def shape(self, subset: Subset) -> tuple[int, ...]:
         return len(subset), subset.longest
 
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
-        words_VE, occurring_C = self._words()
-        return super().loss(outputs_NC @ words_VE[occurring_C].T, torch.searchsorted(occurring_C, targets_N))
+        embeddings_VE, occurring_C = self._tensors()
+        return super().loss(outputs_NC @ embeddings_VE[occurring_C].T, torch.searchsorted(occurring_C, targets_N))
 
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
-        words_VE, _ = self._words()
-        ids_N = torch.cat([(rows @ words_VE.T).argmax(1) for rows in outputs_NC.split(ROWS)])
+        embeddings_VE, _ = self._tensors()
+        ids_N = torch.cat([(rows @ embeddings_VE.T).argmax(1) for rows in outputs_NC.split(ROWS)])
         return self.placed(ids_N.cpu().numpy(), batch)
 
     def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
         return answers, subset.references
 
-    def _words(self) -> tuple[Tensor, Tensor]:
-        if self.words_VE is None or self.occurring_C is None:
+    def _tensors(self) -> tuple[Tensor, Tensor]:
+        if self.embeddings_VE is None or self.occurring_C is None:
             raise FederationError("token recovery: expected a method that recovers tokens, such as inversion")
-        return self.words_VE, self.occurring_C
+        return self.embeddings_VE, self.occurring_C
 
 
 class _LanguageModel(OfTokens):
     """Answers are a text's summed log-likelihood in nats and its number of predicted tokens: float64 [n, 2]."""
 
-    own_words: ClassVar[bool] = False
+    sparse_gradients: ClassVar[bool] = False
 
     def weight(self, batch: Batch) -> int:
         """The number of tokens with a target, so that a round's mean loss is per token."""
@@ -275,7 +275,7 @@ class MaskedLM(_LanguageModel):
     token, `random_share` a random ordinary token, and the rest stay. Only masked tokens have a target.
     """
 
-    vocabulary: Vocabulary = NO_WORDS
+    vocabulary: Vocabulary = NO_VOCABULARY
     share: float = 0.15
     mask_share: float = 0.8
     random_share: float = 0.1
@@ -326,7 +326,7 @@ OBJECTIVES: Mapping[str, type[Objective]] = {
     "masked_lm": MaskedLM,
     "causal_lm": CausalLM,
 }
-LANGUAGE_MODELS = tuple(name for name, kind in OBJECTIVES.items() if not kind.own_words)
+LANGUAGE_MODELS = tuple(name for name, kind in OBJECTIVES.items() if not kind.sparse_gradients)
 
 
 def build_objective(
@@ -340,10 +340,11 @@ def build_objective(
     if name not in OBJECTIVES:
         raise FederationError(f"unknown objective {name!r}: expected one of {', '.join(OBJECTIVES)}")
     kind, given = OBJECTIVES[name], dict(options or {})
-    vocabulary = vocabulary or NO_WORDS
+    vocabulary = vocabulary or NO_VOCABULARY
     if kind is MaskedLM:
         given["vocabulary"] = vocabulary
-    known = {each.name for each in fields(kind)}
-    if unknown := sorted(set(given) - known):
-        raise FederationError(f"objective {name}: unknown options {unknown}; it takes {', '.join(sorted(known))}")
-    return kind(**{"outputs": 1 if kind is Regression else classes if kind.own_words else vocabulary.words, **given})
+    names = {each.name for each in fields(kind)}
+    if unknown := sorted(set(given) - names):
+        raise FederationError(f"objective {name}: unknown options {unknown}; it takes {', '.join(sorted(names))}")
+    outputs = 1 if kind is Regression else classes if kind.sparse_gradients else vocabulary.size
+    return kind(**{"outputs": outputs, **given})

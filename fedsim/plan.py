@@ -26,9 +26,9 @@ class ExchangePlan:
     local: frozenset[str]
 
     def __post_init__(self) -> None:
-        known = frozenset(self.view)
+        names = frozenset(self.view)
         for role in ("download", "train", "upload", "local"):
-            unknown = getattr(self, role) - known
+            unknown = getattr(self, role) - names
             if unknown:
                 raise FederationError(f"exchange plan: {role} names no such parameter: {_some(unknown)}")
         if self.upload & self.local:

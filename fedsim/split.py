@@ -82,10 +82,12 @@ def together(first: Moments, second: Moments) -> Moments:
 class SplitUpdate:
     """One client's local epochs with the server, batch by batch: ClientUpdate in FedBERT's Algorithms 2 and 3."""
 
-    def __init__(self, workload: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
-        """number: the round. own, server: the client's side and the server's, which other clients may also train."""
+    def __init__(
+        self, workload: Workload, channel: Channel, client: Client, number: int, client_side: Side, server: Side
+    ):
+        """number: the round. client_side, server: the parties' sides; other clients may also train the server's."""
         self.workload, self.channel, self.client, self.number = workload, channel, client, number
-        self.own, self.server = own, server
+        self.client_side, self.server = client_side, server
         self._losses = Losses(workload.model)
         self._crossing = channel.apart()  # counts the parts of a batch, which form one message
         self._dropout = TorchStream(workload.training.seed, number, client.id, "dropout")
@@ -95,7 +97,7 @@ class SplitUpdate:
         model, training = self.workload.model, self.workload.training
         for batch in training.batches(self.client.train, model.objective, self.number, self.client.id):
             with self._dropout.drawn():
-                model.lend(self.own.values | self.server.values)
+                model.lend(self.client_side.values | self.server.values)
                 model.set_trained(model.parameters)
                 model.network.train()
                 loss = training.micro_batches.accumulate(batch, self._exchange, self._clear)
@@ -108,17 +110,17 @@ class SplitUpdate:
 
     def _step(self) -> None:
         """One step per party; if clipping uses the norm over both parties, they exchange their norms."""
-        own, server, config = self.own.optimizer, self.server.optimizer, self.workload.training.config
-        of_own = of_server = None
+        client, server, config = self.client_side.optimizer, self.server.optimizer, self.workload.training.config
+        of_client = of_server = None
         if config.clip_norm is not None and config.clip_scope == "model":
-            of_own = self.channel.to_server(self.client.id, {"norm": own.norm()}, "norms")["norm"]
+            of_client = self.channel.to_server(self.client.id, {"norm": client.norm()}, "norms")["norm"]
             of_server = self.channel.to_client(self.client.id, {"norm": server.norm()}, "norms")["norm"]
-        server.step(elsewhere=of_own)
-        own.step(elsewhere=of_server)
+        server.step(elsewhere=of_client)
+        client.step(elsewhere=of_server)
 
     def _clear(self) -> None:
         self._crossing = self.channel.apart()
-        self.own.optimizer.clear()
+        self.client_side.optimizer.clear()
         self.server.optimizer.clear()
 
     def _exchange(self, part: Batch, share: float) -> Tensor:
@@ -148,17 +150,17 @@ class SplitUpdate:
             crossing(model, model.groups.depth, crosses(to_client, "tf")),
         ):
             loss = model.loss({**part, "attention_mask": mask_BS.to(part["attention_mask"].dtype)}) * share
-        own, server = self.own.optimizer, self.server.optimizer
-        own.backward(loss)
-        server.backward(left["tf"], to_server({"hb": own.gradient(arrived["tf"])}, "gradients")["hb"])
-        own.backward(left["ef"], to_client({"tb": server.gradient(arrived["ef"])}, "gradients")["tb"])
+        client, server = self.client_side.optimizer, self.server.optimizer
+        client.backward(loss)
+        server.backward(left["tf"], to_server({"hb": client.gradient(arrived["tf"])}, "gradients")["hb"])
+        client.backward(left["ef"], to_client({"tb": server.gradient(arrived["ef"])}, "gradients")["tb"])
         return loss
 
     @property
     def loss(self) -> float:
         """The mean loss of all batches so far; raises DivergedError if training diverged."""
         where = f"in round {self.number} on client {self.client.id}"
-        trained = self.own.values | self.server.values
+        trained = self.client_side.values | self.server.values
         return self._losses.mean(trained, where, self.workload.training.config.learning_rate)
 
 

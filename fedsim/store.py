@@ -37,7 +37,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     The library writes them from their memory without a copy. Raises CheckpointError on failure.
     """
     with writing(path):
-        safetensors.torch.save_file({name: own.detach().cpu().contiguous() for name, own in tensors.items()}, path)
+        safetensors.torch.save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, path)
         with path.open("rb+") as file:
             os.fsync(file.fileno())
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -209,7 +209,7 @@ class LocalTraining:
         correct: changes the gradients of the named parameters in place before each step.
         """
         kept = moments if self.config.optimizer == "kept" else None
-        with self._words(model, subset, names) as words:
+        with self._compact_vocabulary(model, subset, names) as compact:
             model.set_trained(names)
             parameters, steps = {name: model.parameters[name] for name in names}, self.steps(subset)
             done, total = (round - 1) * steps, self.config.rounds * steps
@@ -218,11 +218,11 @@ class LocalTraining:
                 optimizer.load(kept)
             losses = Losses(model)
             model.network.train()
-            nearby = words.anchor(anchor or {}) if words else anchor or {}
+            nearby = compact.anchor(anchor or {}) if compact else anchor or {}
             adjust = _adjustment(optimizer, nearby, proximal, correct)
 
             def add(part: Batch, share: float) -> Tensor:
-                loss = model.loss(words.batch(part) if words else part) * share
+                loss = model.loss(compact.batch(part) if compact else part) * share
                 optimizer.backward(loss)
                 return loss
 
@@ -237,12 +237,14 @@ class LocalTraining:
             kept.update(optimizer.moments)
         return losses.mean(optimizer.parameters, f"in round {round} on client {client}", self.config.learning_rate)
 
-    def _words(self, model: Model, subset: Subset, names: list[str]) -> AbstractContextManager[Words | None]:
-        """The subset's words, if training only their embeddings is exact; else None."""
+    def _compact_vocabulary(
+        self, model: Model, subset: Subset, names: list[str]
+    ) -> AbstractContextManager[CompactVocabulary | None]:
+        """The subset's vocabulary, if training only its embeddings is exact; else None."""
         config = self.config
-        exact = model.objective.own_words and config.weight_decay == 0 and config.optimizer == "fresh"
+        exact = model.objective.sparse_gradients and config.weight_decay == 0 and config.optimizer == "fresh"
         trained = model.word_embeddings in names
-        return only_words_of(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
+        return compact_embeddings(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
 
 
 def _adjustment(
@@ -266,12 +268,12 @@ def _adjustment(
 
 
 @dataclass(frozen=True)
-class Words:
-    """A compact vocabulary with only the words in the given texts. name: the word-embedding parameter."""
+class CompactVocabulary:
+    """A compact vocabulary with only the tokens in the given texts. name: the word-embedding parameter."""
 
     name: str
     places: Tensor  # row of each token id in the compact vocabulary, [V]
-    ids: Tensor  # the token id of each word, [W]
+    ids: Tensor  # the token id of each row, [W]
 
     def batch(self, batch: Batch) -> Batch:
         """The batch with compact ids."""
@@ -286,10 +288,10 @@ class Words:
 
 
 @contextmanager
-def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
-    """Give the model embeddings for only the subset's words during a `with` block; then write them back.
+def compact_embeddings(subset: Subset, model: Model) -> Iterator[CompactVocabulary | None]:
+    """Give the model embeddings for only the subset's tokens during a `with` block; then write them back.
 
-    Other words get no gradient, and AdamW without weight decay leaves them unchanged, so results are equal bit for bit.
+    Other tokens get no gradient, and AdamW without weight decay leaves them unchanged: results are equal bit for bit.
     Yields None if the examples are not token ids.
     """
     encoder: Any = model.network.encoder
@@ -299,7 +301,8 @@ def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
         yield None
         return
     # Ids up to the padding id keep their places, because RoBERTa models count positions from there.
-    ids = np.union1d(subset.examples.words(subset.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
+    present = subset.examples.token_ids(subset.indices)
+    ids = np.union1d(present, np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
     places = np.zeros(whole.num_embeddings, dtype=np.int64)
     places[ids] = np.arange(len(ids))
     rows = torch.from_numpy(ids).to(model.device)
@@ -307,7 +310,7 @@ def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
     encoder.set_input_embeddings(compact)
     model.parameters[name] = cast(nn.Parameter, compact.weight)
     try:
-        yield Words(name, torch.from_numpy(places), torch.from_numpy(ids))
+        yield CompactVocabulary(name, torch.from_numpy(places), torch.from_numpy(ids))
     finally:
         with torch.no_grad():
             whole.weight[rows] = compact.weight

@@ -90,9 +90,9 @@ class Channel:
 
     def apart(self) -> Channel:
         """A copy with a separate ledger, whose rows are added to this ledger later, in order."""
-        own = copy(self)
-        own.ledger = Ledger()
-        return own
+        channel = copy(self)
+        channel.ledger = Ledger()
+        return channel
 
     def keep_in(self, store: ClientStore) -> None:
         """Keep the codec's memory of each client in the same way and place as a store's tensors."""
@@ -180,9 +180,9 @@ class Channel:
         values = size = 0
         draws = self._draws(client, direction, kind)
         for name, tensor in payload.items():
-            received[name], own_values, own_size = self._transfer(tensor, kind, draws, codec)
-            values += own_values
-            size += own_size
+            received[name], tensor_values, tensor_size = self._transfer(tensor, kind, draws, codec)
+            values += tensor_values
+            size += tensor_size
         if payload:
             self.ledger.add(LedgerRow(self.round, client, direction, kind, values, size))
         return received
@@ -226,12 +226,12 @@ class Channel:
 
 
 def _fitting(
-    known: Mapping[str, Tensor], payload: Mapping[str, Tensor], view: Mapping[str, str] | None = None
+    memory: Mapping[str, Tensor], payload: Mapping[str, Tensor], view: Mapping[str, str] | None = None
 ) -> Params:
-    """The known tensor for each name in a payload, or zeros if it is missing or has another shape."""
+    """The remembered tensor for each name in a payload, or zeros if it is missing or has another shape."""
     fitting: Params = {}
     for name, tensor in payload.items():
-        before = known.get((view or {}).get(name, name))
+        before = memory.get((view or {}).get(name, name))
         fits = before is not None and before.shape == tensor.shape
         fitting[name] = before.to(tensor.device) if before is not None and fits else torch.zeros_like(tensor)
     return fitting

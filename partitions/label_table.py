@@ -82,9 +82,9 @@ def _available(labels: np.ndarray, shares_KL: np.ndarray) -> np.ndarray:
     n_labels = shares_KL.shape[1]
     outside, counts = np.unique(labels[(labels < 0) | (labels >= n_labels)], return_counts=True)
     if outside.size:
-        found = ", ".join(f"label {label} ({n} examples)" for label, n in zip(outside, counts, strict=True))
+        shown = ", ".join(f"label {label} ({n} examples)" for label, n in zip(outside, counts, strict=True))
         raise PartitionError(
-            f"the table has labels 0 to {n_labels - 1}, the data also {found}: add columns or remove those examples"
+            f"the table has labels 0 to {n_labels - 1}, the data also {shown}: add columns or remove those examples"
         )
     available_L = np.bincount(labels, minlength=n_labels)
     absent = np.flatnonzero((available_L == 0) & (shares_KL.sum(axis=0) > 0))

@@ -58,7 +58,7 @@ class PartitionReport:
     def to_json(self) -> dict[str, Any]:
         """The report in plain JSON types, keys in a fixed order; "overlap" and "cut" only if not empty."""
         cut = {name: list(counts) for name, counts in self.cut.items()}
-        overlap = {name: asdict(found) for name, found in self.overlap.items()}
+        overlap = {name: asdict(counts) for name, counts in self.overlap.items()}
         return {
             "scheme": self.scheme,
             "n_examples": self.n_examples,
@@ -126,7 +126,7 @@ def reported(
     }
     if labels.dtype.kind == "f":
         held = [labels[part] for part in indices]
-        scores = tuple(ScoreSummary(float(own.min()), float(own.mean()), float(own.max())) for own in held)
+        scores = tuple(ScoreSummary(float(values.min()), float(values.mean()), float(values.max())) for values in held)
         return Partition(indices, PartitionReport(scores=scores, **common))
     ids = np.unique(labels) if label_ids is None else label_ids
     counts = [np.bincount(np.searchsorted(ids, labels[part]), minlength=ids.size) for part in indices]

@@ -225,13 +225,13 @@ def from_description(description: Mapping[str, Any]) -> Partitioner:
     scheme = given.pop("scheme", None)
     if scheme not in SCHEMES:
         raise PartitionError(f"unknown partition scheme {scheme!r}, known are {', '.join(sorted(SCHEMES))}")
-    known = {field.name: field for field in fields(SCHEMES[scheme])}  # type: ignore[arg-type]
-    unknown = sorted(given.keys() - known.keys())
+    options = {field.name: field for field in fields(SCHEMES[scheme])}  # type: ignore[arg-type]
+    unknown = sorted(given.keys() - options.keys())
     if unknown:
         raise PartitionError(
-            f"partition scheme {scheme!r} has no field {', '.join(unknown)}, known are {', '.join(known) or 'none'}"
+            f"partition scheme {scheme!r} has no field {', '.join(unknown)}, known are {', '.join(options) or 'none'}"
         )
-    missing = [name for name, field in known.items() if field.default is MISSING and name not in given]
+    missing = [name for name, field in options.items() if field.default is MISSING and name not in given]
     if missing:
         raise PartitionError(f"partition scheme {scheme!r} also needs {', '.join(missing)}")
     return SCHEMES[scheme](**{name: tuples(value) for name, value in given.items()})

@@ -79,11 +79,11 @@ def split_by_group(
             missing_S -= moved_S
     is_test = aside_G[group_of]
     train, test = ([np.sort(held[(client_of == k) & side]) for k in range(len(parts))] for side in (~is_test, is_test))
-    for client, (rest, own) in enumerate(zip(train, test, strict=True)):
-        if not rest.size or not own.size:
+    for client, (rest, aside) in enumerate(zip(train, test, strict=True)):
+        if not rest.size or not aside.size:
             raise PartitionError(
                 f"{option} {test_share:g}: whole groups of examples leave client {client} {rest.size} for training "
-                f"and {own.size} held back, both must be at least 1: use fewer clients, another share, or no groups"
+                f"and {aside.size} held back, both must be at least 1: use fewer clients, another share, or no groups"
             )
     return train, test
 
@@ -111,7 +111,7 @@ def measure_overlap(
     if labels.dtype.kind == "f":
         return Overlap(int(groups.size), shared)
     label_ids, codes = np.unique(np.concatenate([train_labels, labels]), return_inverse=True)
-    train_codes, own_codes = np.split(codes, [train_labels.size])
+    train_codes, evaluation_codes = np.split(codes, [train_labels.size])
     alike = np.bincount(train_groups * label_ids.size + train_codes, minlength=size * label_ids.size)
-    agreeing = alike[groups * label_ids.size + own_codes]
+    agreeing = alike[groups * label_ids.size + evaluation_codes]
     return Overlap(int(groups.size), shared, int((2 * agreeing < trained).sum()))

@@ -101,8 +101,8 @@ class Quantities(TableView):
 
     def values(self, rows: Iterable[Row], place: Place, field: str = "value") -> dict[str, float]:
         """Row's name -> its number, without the missing ones, as a series of a plot."""
-        known = {row_name(row): self.value(row, place, field) for row in rows}
-        return {name: value for name, value in known.items() if value is not None}
+        numbers = {row_name(row): self.value(row, place, field) for row in rows}
+        return {name: value for name, value in numbers.items() if value is not None}
 
     def cells(self, row: Row, columns: Iterable[Shown]) -> tuple[str, ...]:
         """A row's numbers as texts; a dash for a missing number."""

@@ -24,8 +24,8 @@ _KEPT = "DATA_DIR_OF_TESTS"  # for pytest-xdist's workers, which begin with what
 DATA_DIR = os.environ.pop("DATA_DIR", None) or os.environ.get(_KEPT)
 if DATA_DIR:
     os.environ[_KEPT] = DATA_DIR
-for own in ("MLFLOW_TRACKING_URI", "RESULTS_DIR", "BACKBONE"):  # a developer's own settings are not for tests
-    os.environ.pop(own, None)
+for variable in ("MLFLOW_TRACKING_URI", "RESULTS_DIR", "BACKBONE"):  # a developer's own settings are not for tests
+    os.environ.pop(variable, None)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -75,13 +75,13 @@ def latex_complaints(tmp_path: Path) -> Callable[[dict[str, str]], list[str]]:
         folder = tmp_path / "latex"
         folder.mkdir(exist_ok=True)
         (folder / "all.tex").write_text(f"{_LATEX}{body}\\end{{document}}\n", encoding="utf-8")
-        words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
-        subprocess.run(words, cwd=folder, capture_output=True, timeout=300)
-        found, part = [], ""
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+        subprocess.run(command, cwd=folder, capture_output=True, timeout=300)
+        warnings, part = [], ""
         for line in (folder / "all.log").read_text(encoding="utf-8", errors="replace").splitlines():
             part = line.removeprefix("PART ") if line.startswith("PART ") else part
-            found += [f"{part}: {line}"] if _DOES_NOT_FIT.match(line) else []
-        return found
+            warnings += [f"{part}: {line}"] if _DOES_NOT_FIT.match(line) else []
+        return warnings
 
     return complaints
 

@@ -22,10 +22,10 @@ def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -
 
 
 @contextmanager
-def command(*words: str) -> Iterator[subprocess.Popen[str]]:
+def command(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """`python -m benchmarks` with these arguments."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks", *words],
+        [sys.executable, "-m", "benchmarks", *arguments],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

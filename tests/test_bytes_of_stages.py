@@ -47,8 +47,8 @@ def records(results: Path) -> dict[str, RunResult]:
 
 
 def whole(record: RunResult) -> RunBytes:
-    own = stage_bytes(record)
-    return RunBytes(FEDAVG + own.up, FEDAVG + own.down) if record.cell.initial else own
+    stage = stage_bytes(record)
+    return RunBytes(FEDAVG + stage.up, FEDAVG + stage.down) if record.cell.initial else stage
 
 
 def test_records(results, records):

@@ -111,7 +111,7 @@ def test_the_first_page_and_the_study_say_what_the_records_say(tmp_path):
     (tmp_path / "docs").mkdir()
     for page in pages:
         shutil.copy(ROOT / page, tmp_path / page)
-    words = ["--readme", str(tmp_path / "README.md"), "--picture", str(tmp_path / "docs" / "pictures" / "front.png")]
-    assert main(["front", "--scale", "lite", *WITH_RECORDS, *words]) == 0
+    places = ["--readme", str(tmp_path / "README.md"), "--picture", str(tmp_path / "docs" / "pictures" / "front.png")]
+    assert main(["front", "--scale", "lite", *WITH_RECORDS, *places]) == 0
     for page in pages:
         assert (tmp_path / page).read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # make readme

@@ -112,7 +112,7 @@ def test_the_lock_pins_accepted_versions_for_every_machine():
 
 
 def test_dependencies_are_declared_imported_and_explained_in_the_table():
-    roots = {name.split(".")[0] for found in IMPORTS.values() for name in found} - {*PACKAGES, *sys.stdlib_module_names}
+    roots = {name.split(".")[0] for each in IMPORTS.values() for name in each} - {*PACKAGES, *sys.stdlib_module_names}
     used = {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots}
     extras = names([requirement for extra in EXTRAS.values() for requirement in extra])
     assert used - names([*RUNTIME, *FLOWER]) - extras == set()
@@ -136,8 +136,8 @@ def test_packages_import_only_those_below_them():
 def test_reports_read_definitions_and_results_along_the_arrow():
     def is_allowed(file: str, name: str) -> bool:
         if is_inside(name, "reports") and name != "reports.ReportError":
-            own, other = file.split("/")[1].removesuffix(".py"), name.split(".")[1]
-            return own == other or other in REPORTS[own]
+            importer, other = file.split("/")[1].removesuffix(".py"), name.split(".")[1]
+            return importer == other or other in REPORTS[importer]
         if is_inside(name, "benchmarks"):
             return is_inside(name, *READ_BY_REPORTS)
         return is_inside(name, "fedsim.files") or not is_inside(name, "fedsim", "partitions", "torch", "transformers")
@@ -171,17 +171,17 @@ def test_a_library_has_one_place(library, place):
 
 def heavy_after(program: str) -> set[str]:
     """The heavy libraries that a program has loaded, indirectly too."""
-    words = [sys.executable, "-c", f"{program}\nimport sys; print('LOADED', *sys.modules)"]
-    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", f"{program}\nimport sys; print('LOADED', *sys.modules)"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return HEAVY & set(ended.stdout.rpartition("LOADED")[2].split())
 
 
 def test_light_packages_load_nothing_heavy():
     files = [file for file in IMPORTS if file.startswith(("partitions", "reports")) and "__main__" not in file]
     modules = [file.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for file in files]
-    found = heavy_after(f"import importlib\nfor name in {modules}: importlib.import_module(name)")
-    assert "pandas" in found
-    assert not found & {"torch", "transformers", "datasets", "mlflow", "optuna"}
+    libraries = heavy_after(f"import importlib\nfor name in {modules}: importlib.import_module(name)")
+    assert "pandas" in libraries
+    assert not libraries & {"torch", "transformers", "datasets", "mlflow", "optuna"}
 
 
 def test_definitions_and_claims_import_nothing_heavy():

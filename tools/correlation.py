@@ -106,9 +106,9 @@ def estimates(rng: np.random.Generator, shape: tuple[int, int], share: float, wo
     return [resampled(row, share / (1 - share)) for row in rows.tolist()]
 
 
-def wrong(found: Sequence[Estimate]) -> float:
+def wrong(outcomes: Sequence[Estimate]) -> float:
     """How often a comparison is decided though the truth is the bound: the mean of both sides."""
-    return sum(not one.interval[0] <= 0 <= one.interval[1] for one in found if one.interval) / len(found) / 2
+    return sum(not one.interval[0] <= 0 <= one.interval[1] for one in outcomes if one.interval) / len(outcomes) / 2
 
 
 def wrong_on_mean(shares: Sequence[float], world: World, n: int, replicates: int) -> float:
@@ -133,7 +133,7 @@ def wrong_on_all(shares: Sequence[float], world: World, n: int, replicates: int)
     return sum(decide(each).state is State.NO for each in asserted) / replicates
 
 
-def simulate(known: Sequence[Split], replicates: int) -> dict[str, list[list[float]]]:
+def simulate(table_splits: Sequence[Split], replicates: int) -> dict[str, list[list[float]]]:
     """Statement -> for each n of SEEDS the share of wrong verdicts in each of WORLDS."""
     rows = {
         f"{what}, {split.name}": [
@@ -141,10 +141,10 @@ def simulate(known: Sequence[Split], replicates: int) -> dict[str, list[list[flo
             for n in SEEDS
         ]
         for what in ("score", "loss")
-        for split in known
+        for split in table_splits
         for share in [split.tests if what == "score" else split.training]
     }
-    shares = [split.tests for split in known if split.task in AVERAGED]
+    shares = [split.tests for split in table_splits if split.task in AVERAGED]
     for name, rule in (("mean of five tasks", wrong_on_mean), ("above two rivals on all five", wrong_on_all)):
         rows[f"score, {name}"] = [[rule(shares, world, n, replicates // 4) for world in WORLDS.values()] for n in SEEDS]
     return rows
@@ -175,17 +175,19 @@ def tails() -> dict[str, float]:
     rng, samples = np.random.default_rng(3), measured_noise()
     shape = 50_000, SEEDS[0]
     drawn = {f"t with {freedom:g} degrees": rng.standard_t(freedom, shape) for freedom in (3, FREEDOM)}
-    found = {"normal": rng.standard_normal(shape), **drawn}
+    noise = {"normal": rng.standard_normal(shape), **drawn}
     return {f"{len(samples)} committed comparisons": kurtosis(samples)} | {
-        name: kurtosis(rows.tolist()) for name, rows in found.items()
+        name: kurtosis(rows.tolist()) for name, rows in noise.items()
     }
 
 
-def page_of(known: Sequence[Split], rows: Mapping[str, Sequence[Sequence[float]]], shape: Mapping[str, float]) -> str:
+def page_of(
+    table_splits: Sequence[Split], rows: Mapping[str, Sequence[Sequence[float]]], shape: Mapping[str, float]
+) -> str:
     """What seeds share, how heavy the noise's tails are, and the percent of wrong verdicts, as Markdown."""
     lines = ["| split over three clients | test examples shared, by sizes | counted | training examples shared |"]
     lines.append("| :-- | --: | --: | --: |")
-    for split in known:
+    for split in table_splits:
         counted = "" if split.counted is None else f"{100 * split.counted:.1f} %"
         lines.append(f"| {split.name} | {100 * split.tests:.1f} % | {counted} | {100 * split.training:.1f} % |")
     heads = [f"{name}, n = {n}" for n in SEEDS for name in WORLDS]
@@ -200,11 +202,11 @@ def main() -> None:
     """Measure, simulate, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replicates", type=int, default=20000)
-    replicates, known = parser.parse_args().replicates, list(splits())
-    rows, page = simulate(known, replicates), ROOT / "docs" / "statistics.md"
+    replicates, table_splits = parser.parse_args().replicates, list(splits())
+    rows, page = simulate(table_splits, replicates), ROOT / "docs" / "statistics.md"
     result = {"replicates": replicates, "seeds": SEEDS, "worlds": list(WORLDS), "rows": rows, "kurtosis": tails()}
     (ROOT / "docs" / "correlation.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    update_readme(page, page_of(known, rows, result["kurtosis"]), "correlation")
+    update_readme(page, page_of(table_splits, rows, result["kurtosis"]), "correlation")
 
 
 if __name__ == "__main__":

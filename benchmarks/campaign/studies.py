@@ -28,8 +28,8 @@ def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
 
     def exploratory(table: str, tasks: Iterable[str], title: str = "") -> Evidence:
         seeds, kind = dict.fromkeys(tasks, study.earlier_seeds), "Exploratory, decides nothing"
-        found = _evidence(_titled(title, kind), benchmark(table), records, seeds, "last")
-        return replace(found, ids=study.earlier_rows)
+        evidence = _evidence(_titled(title, kind), benchmark(table), records, seeds, "last")
+        return replace(evidence, ids=study.earlier_rows)
 
     main = exploratory(study.earlier, study.primary.seeds), _answering(study, records)
     controls = [
@@ -48,13 +48,13 @@ def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
     evidence = _answering(study, records)
     (relation,) = study.primary.relations
     pair, tasks = (relation.rows[0].row, relation.than[0].row), () if evidence.missing else evidence.tasks
-    found = [each for task in tasks if (each := evidence.difference(pair, task)) is not None]
-    whole = average_of(found) if found else None
+    estimates = [each for task in tasks if (each := evidence.difference(pair, task)) is not None]
+    whole = average_of(estimates) if estimates else None
     if whole is None or whole.value is None or whole.interval is None:
         return None
-    text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in found)
+    text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in estimates)
     summary = study.headline.format(compared=compared(whole.value, whole.interval))
-    numbers = f"mean of {len(found)} tasks {text}; {CONFIDENCE} interval; protocol fixed before the runs"
+    numbers = f"mean of {len(estimates)} tasks {text}; {CONFIDENCE} interval; protocol fixed before the runs"
     return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page)
 
 
@@ -67,9 +67,11 @@ def _answering(study: Study, records: Sequence[RunResult]) -> Evidence:
 def _confirmatory(
     table: str, seeds: Mapping[str, range], steps: Sequence[int], records: Sequence[RunResult], title: str = ""
 ) -> Evidence:
-    known = campaign()
-    every, missing = [*records, *known.records], known.missing(steps)
-    return _evidence(_titled(title, "Confirmatory"), known.benchmarks[table], every, seeds, PROTOCOL, missing)
+    evidence_campaign = campaign()
+    every, missing = [*records, *evidence_campaign.records], evidence_campaign.missing(steps)
+    return _evidence(
+        _titled(title, "Confirmatory"), evidence_campaign.benchmarks[table], every, seeds, PROTOCOL, missing
+    )
 
 
 def _titled(title: str, kind: str) -> str:

@@ -96,7 +96,7 @@ class Evidence:
         both = [(record, worst[record.cell.seed]) for record in self.records(row, task) if record.cell.seed in worst]
         rule = rule_for(self.runs.score_at, both)
         levels = [[client_accuracies(record, rule) for record in pair] for pair in both]
-        return mean([own[least.index(min(least))] for own, least in levels]) if levels else None
+        return mean([accuracies[least.index(min(least))] for accuracies, least in levels]) if levels else None
 
 
 def client_accuracies(record: RunResult, rule: str) -> list[float]:
@@ -157,11 +157,13 @@ def _controls(control: Control, evidence: Evidence) -> Iterator[str]:
     """Each pair's differences, and whether they are equal within the margin, by task and on average."""
     for pair in (pair for pair in control.pairs if all(map(evidence.has, pair))):
         names = {row: evidence.runs.tables.row(evidence.at(row)).name for row in pair}
-        found = [evidence.difference(pair, task) for task in evidence.tasks]
+        estimates = [evidence.difference(pair, task) for task in evidence.tasks]
         yield from _differences(evidence, names, pair, partial(evidence.difference, pair))
-        if run := [each for each in found if each is not None]:
-            words = (NOTHING if each is None else _equal(each, control.within) for each in (*found, average_of(run)))
-            yield table_line([f"equal within {control.within:g} point", *words])
+        if run := [each for each in estimates if each is not None]:
+            verdicts = (
+                NOTHING if each is None else _equal(each, control.within) for each in (*estimates, average_of(run))
+            )
+            yield table_line([f"equal within {control.within:g} point", *verdicts])
 
 
 def _equal(estimate: Estimate, within: float) -> str:
@@ -184,9 +186,9 @@ def _answer(study: Study, evidence: Evidence) -> str:
 
 
 def _mean_text(evidence: Evidence, names: Mapping[str, str], pair: Pair) -> str:
-    found = [each for task in evidence.tasks if (each := evidence.difference(pair, task)) is not None]
-    n = seed_counts(each.n for each in found)
-    return f"{_minus(names, pair)} = {_text(average_of(found), ' ')} points, mean of {len(found)} tasks{n}"
+    estimates = [each for task in evidence.tasks if (each := evidence.difference(pair, task)) is not None]
+    n = seed_counts(each.n for each in estimates)
+    return f"{_minus(names, pair)} = {_text(average_of(estimates), ' ')} points, mean of {len(estimates)} tasks{n}"
 
 
 def _not_run(evidence: Evidence) -> str:
@@ -225,11 +227,11 @@ def _differences(
     evidence: Evidence, names: Mapping[str, str], pair: Pair, difference: Callable[[str], Estimate | None]
 ) -> Iterator[str]:
     """A pair's line with differences, intervals and the mean over tasks with runs; no line without runs."""
-    found = [difference(task) for task in evidence.tasks]
-    run = [each for each in found if each is not None]
+    estimates = [difference(task) for task in evidence.tasks]
+    run = [each for each in estimates if each is not None]
     if run:
-        of = f"<br>{len(run)} tasks" if len(run) < len(found) else ""
-        cells = [NOTHING if each is None else _text(each, "<br>") for each in found]
+        of = f"<br>{len(run)} tasks" if len(run) < len(estimates) else ""
+        cells = [NOTHING if each is None else _text(each, "<br>") for each in estimates]
         yield table_line([f"**{_minus(names, pair)}**", *cells, _text(average_of(run), "<br>") + of])
 
 

@@ -60,16 +60,18 @@ def _keep(results_dir: Path) -> None:
     _copy_sweeps(results_dir, RESULTS)
     _copy([record for record in read_results(results_dir / "records") if record.cell_id not in ids], RESULTS)
     campaign.cache_clear()
-    known = campaign()
-    finished = (runs for number, runs in known.steps.items() if not known.missing([number], published))
+    evidence_campaign = campaign()
+    finished = (
+        runs for number, runs in evidence_campaign.steps.items() if not evidence_campaign.missing([number], published)
+    )
     ids = {each.spec_id for runs in finished for run in runs for each in (*earlier_stages(run), run)}
-    for record in known.records:
-        if record.cell.spec_id in ids and record.cell.spec_id in known.homes and record.folder:
-            _copy([record], ROOT / known.homes[record.cell.spec_id])
+    for record in evidence_campaign.records:
+        if record.cell.spec_id in ids and record.cell.spec_id in evidence_campaign.homes and record.folder:
+            _copy([record], ROOT / evidence_campaign.homes[record.cell.spec_id])
             (record.folder / record.file_name).unlink()
             predictions_file(record.folder, record).unlink(missing_ok=True)
-    for number, names in known.tables.items():
-        if not known.missing([number], published):
+    for number, names in evidence_campaign.tables.items():
+        if not evidence_campaign.missing([number], published):
             for table in names:
                 _adopt(table)
 
@@ -167,7 +169,7 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
     for step in every:
         cells = {cell.spec_id: cell for command in step.commands for cell in cells_of(command, args)}
         seconds = [timings.seconds(cell) for spec_id, cell in cells.items() if spec_id not in finished]
-        hours = sum(known or 0.0 for known in seconds) / 3600
+        hours = sum(duration or 0.0 for duration in seconds) / 3600
         unknown = f" and {seconds.count(None)} cells of unknown length" if None in seconds else ""
         left = f"{len(cells) - len(seconds)} of {len(cells)} cells finished, {hours:.1f} h left in one process{unknown}"
         yield f"{step.title}: {f'{left}, without tuning' if seconds else f'finished, {len(cells)} cells'}"

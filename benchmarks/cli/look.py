@@ -22,17 +22,17 @@ def list_command(args: argparse.Namespace) -> int:
     papers = {table.paper.id for table in tables}
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
-    wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDE, 24)).columns
-    print(f"Numbers: cells (method × task) that have a record, of all cells at scale {args.scale}; –: no such scale\n")
+    wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDTH, 24)).columns
+    print(f"Cells (method × task) with a record, of all, scale {args.scale}; –: no such scale\n")
     for table in tables:
         at = [scale for scale in table.scales if scale.id == args.scale]
         count = "{}/{}".format(*finished.of(table, at[0])) if at else "–"
-        title = textwrap.shorten(f"{table.place}: {table.title}", max(across, _WIDTH) - wide - 9, placeholder="…")
+        title = textwrap.shorten(f"{table.place}: {table.title}", across - wide - 9, placeholder="…")
         print(f"{table.id:{wide}} {count:>7} {title}")
     published = [table for table in tables if table.is_printed]
     studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})
     print(f"\n{len(published)} tables and figures of {with_tables} papers, and {studies} additional studies")
-    print("Methods, tasks and settings: `python -m benchmarks show ID`; another scale: --scale (make: SCALE)")
+    print("Methods, tasks, settings: `python -m benchmarks show ID`; other scales: --scale")
     return 0
 
 

@@ -161,14 +161,16 @@ def hours_notes(plan: dict[str, Any], tflops: float | None, by_gpu: bool) -> Ite
 
     by_gpu: whether a table shows each row's hours on a GPU.
     """
-    known, unknown = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
+    timed_cells, untimed_cells = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
     if tflops:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
         yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
         yield "Shorter texts take less time; loading, checkpoints and, on a GPU, many small steps take more."
-    elif not known + unknown:
+    elif not timed_cells + untimed_cells:
         yield "Nothing is left to compute."
-    if known:
-        yield f"About {plan['hours']:.1f} h in one process for {known} cells, from records of the same method and task."
-    if unknown and not by_gpu:
-        yield f"{unknown} cells have no similar record: --tflops N estimates their time at N · 10^12 operations/s."
+    if timed_cells:
+        hours = f"About {plan['hours']:.1f} h in one process for {timed_cells} cells"
+        yield f"{hours}, from records of the same method and task."
+    if untimed_cells and not by_gpu:
+        estimate = "--tflops N estimates their time at N · 10^12 operations/s."
+        yield f"{untimed_cells} cells have no similar record: {estimate}"

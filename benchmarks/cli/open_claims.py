@@ -46,7 +46,7 @@ def show_open_claims(args: argparse.Namespace) -> int:
         table.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
     for each in every:
         seconds = [timings.seconds(cell) for entry in each.missing for cell in entry.cells]
-        hours = f"{sum(known or 0.0 for known in seconds) / 3600:.1f}{' + ?' if None in seconds else ''}"
+        hours = f"{sum(duration or 0.0 for duration in seconds) / 3600:.1f}{' + ?' if None in seconds else ''}"
         counts = each.places, each.places - len(each.missing), len(seconds)
         left_out, name = ", ".join(each.closed), each.claim.id
         table.add_row(name, *map(str, counts), hours if seconds else "0", left_out, more.get(name, ""))

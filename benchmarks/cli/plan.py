@@ -95,7 +95,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     else:
         timings = Timings(taken(all_records(args.results_dir, [chosen.benchmark])))
         seconds = _seconds(list(unique.values()), finished, timings)
-        hours = sum(known or 0 for known in seconds) / 3600
+        hours = sum(duration or 0 for duration in seconds) / 3600
     return {
         "benchmark": chosen.benchmark.id,
         "scale": chosen.scale.id,

@@ -34,10 +34,10 @@ TEXTS = 2  # per batch
 SPECIAL = 5  # the first ids of a vocabulary are special tokens
 
 
-def random_texts(tokens: int, words: int, objective: Objective, classes: int) -> Examples:
+def random_texts(tokens: int, vocab_size: int, objective: Objective, classes: int) -> Examples:
     """Texts of random words, each with a random label, or with a target per token if the task has those."""
     rng, size = np.random.default_rng(0), TEXTS * tokens
-    ids = rng.integers(SPECIAL, words, size).astype(np.int32)
+    ids = rng.integers(SPECIAL, vocab_size, size).astype(np.int32)
     labels = rng.integers(0, classes, TEXTS).astype(np.float32 if isinstance(objective, Regression) else np.int64)
     targets = {TokenRecovery: ids.astype(np.int64), TokenClassification: rng.integers(0, classes, size)}
     offsets = np.arange(TEXTS + 1) * tokens
@@ -75,10 +75,10 @@ def distinct(ids: list[str]) -> Iterator[tuple[str, RunConfig]]:
             continue
         for row, _, cell in table.cells(table.scale(PAPER), [0]):
             for stage in (*earlier_stages(cell), cell):
-                words = {name: value for name, value in stage.options.items() if isinstance(value, str | bool)}
+                choices = {name: value for name, value in stage.options.items() if isinstance(value, str | bool)}
                 model = stage.backbone, stage.head, task(stage.task).objective, stage.training.max_length
                 adapter = to_plain(stage.adapter) if stage.adapter else {}
-                key = canonical_json([stage.algorithm, words, *model, adapter])
+                key = canonical_json([stage.algorithm, choices, *model, adapter])
                 if key not in seen and trains(stage.algorithm):
                     seen.add(key)
                     yield f"{name}, {row.name}", stage
@@ -100,8 +100,8 @@ def step(cell: RunConfig, located: Located | None) -> float:
     precision = Precision(torch.device("cpu"), "fp32")
     training = LocalTraining(config, cell.seed)
     work = shaped_workload(replace(cell, training=config), cell.backbone, training, FeatureCache(), precision, build)
-    words, classes = int(architecture(cell.backbone).get("vocab_size", 30522)), task(cell.task).classes
-    texts = Subset(random_texts(config.max_length, words, work.objective, classes), np.arange(TEXTS))
+    vocab_size, classes = int(architecture(cell.backbone).get("vocab_size", 30522)), task(cell.task).classes
+    texts = Subset(random_texts(config.max_length, vocab_size, work.objective, classes), np.arange(TEXTS))
     clients = [Client(number, texts, {"test": texts}) for number in range(cell.clients)]
     algorithm, channel = build_algorithm(cell.algorithm, work, cell.options), Channel(cell.codec)
     state = algorithm.init(clients, channel, ClientStore())

@@ -137,12 +137,12 @@ def _with_records(
         return any(select(part.benchmark, part.scale, *cell, index).is_run for cell in cells)
 
     run = {(part.benchmark.id, part.scale.id): part.benchmark.paper.id for part in parts if is_run(part)}
-    known = {(paper, scale_id) for (_, scale_id), paper in run.items()}
+    paper_scales = {(paper, scale_id) for (_, scale_id), paper in run.items()}
     return [
         part
         for part in parts
         if (part.benchmark.id, part.scale.id) in run
-        or (part.benchmark.closed_forms and (part.benchmark.paper.id, part.scale.id) in known)
+        or (part.benchmark.closed_forms and (part.benchmark.paper.id, part.scale.id) in paper_scales)
         or (part.benchmark.needs_no_run and scale)
     ]
 

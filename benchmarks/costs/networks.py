@@ -178,8 +178,8 @@ class Deployment:
         each = [self.client_seconds(turn) for turn in turns]
         if not self.parallel:
             return math.fsum(each) * (1 + self.stragglers * (self.slowdown - 1)) + math.fsum(served)
-        normal = [own + at_server for own, at_server in zip(each, served, strict=True)]
-        slow = [self.slowdown * own + at_server for own, at_server in zip(each, served, strict=True)]
+        normal = [at_client + at_server for at_client, at_server in zip(each, served, strict=True)]
+        slow = [self.slowdown * at_client + at_server for at_client, at_server in zip(each, served, strict=True)]
         return _expected_maximum(normal, slow, self.stragglers, math.fsum(served))
 
     def run_seconds(self, rounds: Iterable[Sequence[Turn]]) -> float:

@@ -118,7 +118,9 @@ class _ClientRun(FlopRun):
         for plan in plans:
             shapes = self.workload.client_model(plan).parameters
             uploaded = ((name, value.shape) for name, value in shapes.items() if name in plan.upload)
-            self.amounts["saved_bytes"] += saved_bytes((library_name(name, self.family), own) for name, own in uploaded)
+            self.amounts["saved_bytes"] += saved_bytes(
+                (library_name(name, self.family), shape) for name, shape in uploaded
+            )
         return after, {**measured, **self.amounts}
 
     def watch(self, model: Model, trained: frozenset[str], texts: int, flops: int) -> None:

@@ -110,7 +110,7 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
         model = run.workload.model
         if split:
             _sides(model, live)
-        own = [name for name in model.parameters if name not in frozenset().union(*model.groups.layers)]
+        client_parameters = [name for name in model.parameters if name not in frozenset().union(*model.groups.layers)]
         state = run.algorithm.init(members := [client_of(number, 1) for number in range(clients)], run.setup, store)
         stop, present = register_optimizer_step_pre_hook(lambda *_: setattr(live, "side", KEPT)), set[int]()
         try:
@@ -123,7 +123,7 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
         one, scoring = (_scored(run, live, count) for count in (1, SCORED))
     total, client = trained.total(), trained[CLIENT]
     if split:
-        client += (1 + MOMENTS) * sum(_bytes(model.parameters[name]) for name in own)
+        client += (1 + MOMENTS) * sum(_bytes(model.parameters[name]) for name in client_parameters)
     host = sum(store.sizes.values()) * cell.clients // len(present)
     each = (scoring - one) / (SCORED - 1)
     return HeldBytes(client, total - client, round(one - each), round(each), host)

@@ -39,7 +39,7 @@ from fedsim.wire import Channel
 Amounts = Mapping[Hashable, int]  # "flops", or (direction, kind) -> FLOPs or bytes
 ONE = np.zeros(1, dtype=np.int64)  # the index of one text
 SINGLE = Precision(META, "fp32")
-_KNOWN: dict[Hashable, int] = {}
+_COUNTS: dict[Hashable, int] = {}
 
 # ---- rounds ------------------------------------------------------------------------------------------------------
 
@@ -55,9 +55,9 @@ def decisive(plan: ExchangePlan) -> Hashable:
 
 def counted_once(key: Hashable, count: Callable[[], int]) -> int:
     """The cost of one text, counted once per kind of model."""
-    if key not in _KNOWN:
-        _KNOWN[key] = count()
-    return _KNOWN[key]
+    if key not in _COUNTS:
+        _COUNTS[key] = count()
+    return _COUNTS[key]
 
 
 class FlopMeter:
@@ -179,8 +179,8 @@ def shaped_workload(
     checkpoints: whether activations are checkpointed.
     """
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
-    of, words = task(cell.task), int(config.get("vocab_size", 30522))
-    vocabulary = Vocabulary(words, np.arange(words), mask_id=0)
+    of, vocab_size = task(cell.task), int(config.get("vocab_size", 30522))
+    vocabulary = Vocabulary(vocab_size, np.arange(vocab_size), mask_id=0)
     objective = build_objective(of.objective, of.classes, vocabulary, of.objective_options)
 
     def load_model() -> Model:
@@ -222,7 +222,7 @@ class DryRun:
         A method with plans is measured client by client, once per distinct plan and size; another method runs each
         round that differs from all earlier ones. RoundRefusedError if the method has fewer rounds.
         """
-        algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
+        algorithm, amounts, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
         plan = algorithm.plan
         state = algorithm.init(clients, self.setup, self.store)
         for number, cohort in enumerate(cohorts(clients, self.cell.training, self.cell.seed)):
@@ -230,22 +230,22 @@ class DryRun:
             if plan is not None:
                 for client in cohort:
                     key: Hashable = len(client.train), decisive(plan(number + 1, client.id))
-                    if key not in known:
-                        known[key] = self.measure(replace(state, round=number), [client])[1]
-                    total.update(known[key])
+                    if key not in amounts:
+                        amounts[key] = self.measure(replace(state, round=number), [client])[1]
+                    total.update(amounts[key])
             else:
                 alike = algorithm.alike(number + 1) if algorithm.alike else number
                 key = alike, *(len(client.train) for client in algorithm.learners(number + 1, cohort))
-                if key in known:
+                if key in amounts:
                     state = replace(state, round=number + 1)
                 else:
                     try:
-                        state, known[key] = self.measure(state, cohort)
+                        state, amounts[key] = self.measure(state, cohort)
                     except FederationError as error:
                         if number:
                             raise RoundRefusedError(str(error)) from None
                         raise
-                total.update(known[key])
+                total.update(amounts[key])
             rounds.append(total)
         return rounds
 

@@ -17,7 +17,7 @@ from fedsim.models.families import STORED_AS, weight_files
 # Configuration entries that do not affect the encoder's computation.
 _NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
 TRAINED = "trained"  # a byte-level BPE
-MINI_WORDS = 4096  # size of the vocabulary that is trained here
+MINI_VOCAB_SIZE = 4096  # size of the vocabulary that is trained here
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,23 @@ class Backbone:
 
 
 def _bert(
-    words: int, hidden: int, layers: int, heads: int, inner: int, positions: int, **others: Any
+    vocab_size: int, hidden: int, layers: int, heads: int, inner: int, positions: int, **others: Any
 ) -> dict[str, Any]:
-    sizes = {"vocab_size": words, "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
+    sizes = {"vocab_size": vocab_size, "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
     return {"model_type": "bert", **sizes, "intermediate_size": inner, "max_position_embeddings": positions, **others}
 
 
-def _roberta(words: int, hidden: int, layers: int, heads: int, inner: int, positions: int) -> dict[str, Any]:
+def _roberta(vocab_size: int, hidden: int, layers: int, heads: int, inner: int, positions: int) -> dict[str, Any]:
     dropout = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
     special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
     others = {"model_type": "roberta", "type_vocab_size": 1, "layer_norm_eps": 1e-5, **dropout, **special}
-    return _bert(words, hidden, layers, heads, inner, positions + 2) | others
+    return _bert(vocab_size, hidden, layers, heads, inner, positions + 2) | others
 
 
-def _gpt2(words: int, hidden: int, layers: int, heads: int, positions: int, end: int, dropout: float) -> dict[str, Any]:
-    sizes = {"vocab_size": words, "n_embd": hidden, "n_layer": layers, "n_head": heads, "n_positions": positions}
+def _gpt2(
+    vocab_size: int, hidden: int, layers: int, heads: int, positions: int, end: int, dropout: float
+) -> dict[str, Any]:
+    sizes = {"vocab_size": vocab_size, "n_embd": hidden, "n_layer": layers, "n_head": heads, "n_positions": positions}
     drop = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
     return {"model_type": "gpt2", **sizes, **drop, "bos_token_id": end, "eos_token_id": end}
 
@@ -177,9 +179,9 @@ BACKBONES = {
         replace(_ROBERTA_SMALL, id="roberta-large-fresh", config=_roberta(50265, 1024, 24, 16, 4096, 512)),
         replace(_ROBERTA_SMALL, id="gpt2-fresh", config=_gpt2(50257, 768, 12, 12, 1024, 50256, 0.1)),
         Backbone(  # four special tokens, words up to a multiple of eight, and the mask
-            "roberta-mini-fresh", _roberta(MINI_WORDS + 9, 128, 4, 4, 512, 128), heads=False, bpe=TRAINED
+            "roberta-mini-fresh", _roberta(MINI_VOCAB_SIZE + 9, 128, 4, 4, 512, 128), heads=False, bpe=TRAINED
         ),
-        Backbone("gpt2-mini-fresh", _gpt2(MINI_WORDS, 128, 4, 4, 128, 0, 0.1), heads=False, bpe=TRAINED),
+        Backbone("gpt2-mini-fresh", _gpt2(MINI_VOCAB_SIZE, 128, 4, 4, 128, 0, 0.1), heads=False, bpe=TRAINED),
         Backbone(  # for the demo scale, as `tiny`; a text ends with [SEP]
             "tiny-gpt2-fresh",
             _gpt2(512, 64, 4, 4, 64, 3, 0.0) | {"n_inner": 128, "initializer_range": 0.1},
@@ -223,10 +225,10 @@ def backbone_name(requested: str) -> str:
     if not is_folder(requested):
         return requested
     folder = Path(requested).expanduser().resolve()
-    known = BACKBONES.get(folder.name)
-    if known is None:
+    preset = BACKBONES.get(folder.name)
+    if preset is None:
         return folder.name
-    is_pinned = bool(known.digest) and content_digest(folder) == known.digest
+    is_pinned = bool(preset.digest) and content_digest(folder) == preset.digest
     return folder.name if is_pinned else f"folder-{folder.name}"
 
 

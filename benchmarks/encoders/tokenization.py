@@ -13,7 +13,7 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from benchmarks.encoders.backbones import MINI_WORDS
+from benchmarks.encoders.backbones import MINI_VOCAB_SIZE
 from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import UserError
 from benchmarks.results import write_text
@@ -48,10 +48,10 @@ def load_tokenizer(folder: Path) -> Any:
         raise UserError(f"{folder}: the tokenizer cannot be read ({error}). Fetch the encoder again.") from None
 
 
-def word_tokenizer(words: Sequence[str]) -> Any:
+def word_tokenizer(vocabulary: Sequence[str]) -> Any:
     """A tokenizer of whole words, with BERT's special tokens and templates."""
     # The mask is last, so that other ids do not depend on it.
-    ids = {word: index for index, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words, "[MASK]"])}
+    ids = {word: index for index, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *vocabulary, "[MASK]"])}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
@@ -66,12 +66,12 @@ def byte_level_tokenizer(folder: Path, model_type: str) -> Any:
     </s> and <unk> are 0 to 3, then come GPT-2's tokens in order, filler words up to a multiple of eight, and the mask:
     50 265 in all.
     """
-    words, merges = _read_bpe(folder)
+    tokens, merges = _read_bpe(folder)
     special = dict.fromkeys(("bos", "eos", "unk"), END)
     if model_type == "roberta":
-        words, special = ["<s>", "<pad>", "</s>", "<unk>", *words], ROBERTA
-        words += [*(f"madeupword{number:04}" for number in range(-len(words) % 8)), "<mask>"]
-    ids = {word: number for number, word in enumerate(words)}
+        tokens, special = ["<s>", "<pad>", "</s>", "<unk>", *tokens], ROBERTA
+        tokens += [*(f"madeupword{number:04}" for number in range(-len(tokens) % 8)), "<mask>"]
+    ids = {token: number for number, token in enumerate(tokens)}
     tokenizer = Tokenizer(models.BPE(ids, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -86,19 +86,19 @@ def byte_level_tokenizer(folder: Path, model_type: str) -> Any:
 
 
 def trained_files(data_dir: Path | None, results_dir: Path) -> Path:
-    """The folder of a byte-level BPE with MINI_WORDS tokens, trained once per text.
+    """The folder of a byte-level BPE with MINI_VOCAB_SIZE tokens, trained once per text.
 
     The text is the beginning of the task `wikitext`'s training text; UserError if it is missing.
     """
     text = "".join(_beginning(data_dir, results_dir))
-    folder = results_dir / FOLDER / digest({"text": text, "words": MINI_WORDS, "version": 1}, 24)
+    folder = results_dir / FOLDER / digest({"text": text, "words": MINI_VOCAB_SIZE, "version": 1}, 24)
     folder.mkdir(parents=True, exist_ok=True)
     encoder, pairs = (folder / name for name in BPE_FILES[0])
     with held(folder / ".lock"):
         if not (encoder.is_file() and pairs.is_file()):
-            words, merges = train_bpe(text)
+            tokens, merges = train_bpe(text)
             write_text(pairs, "#version: 0.2\n" + "".join(f"{one} {other}\n" for one, other in merges))
-            write_text(encoder, json.dumps({word: number for number, word in enumerate(words)}))
+            write_text(encoder, json.dumps({token: number for number, token in enumerate(tokens)}))
     return folder
 
 
@@ -108,7 +108,7 @@ def train_bpe(text: str) -> tuple[list[str], list[tuple[str, str]]]:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(
-        vocab_size=MINI_WORDS, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
+        vocab_size=MINI_VOCAB_SIZE, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(text.splitlines(keepends=True), trainer)
     model = json.loads(tokenizer.to_str())["model"]

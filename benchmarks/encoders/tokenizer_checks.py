@@ -23,15 +23,15 @@ class Check(NamedTuple):
     problem: str = ""
 
 
-def checks(tokenizer: Any, model_type: str, words: int) -> Iterator[Check]:
+def checks(tokenizer: Any, model_type: str, vocab_size: int) -> Iterator[Check]:
     """Check each property.
 
     Args:
         tokenizer: A fast tokenizer of the transformers library.
         model_type: The encoder's, such as "bert".
-        words: Rows of the encoder's word embeddings.
+        vocab_size: Rows of the encoder's word embeddings.
     """
-    yield Check("vocabulary", _vocabulary(tokenizer, words))
+    yield Check("vocabulary", _vocabulary(tokenizer, vocab_size))
     yield Check("special tokens", _special_tokens(tokenizer, model_type))
     if model_type not in _WITHOUT_CLS:
         yield Check("one text", _template(tokenizer, ["a"]))
@@ -39,18 +39,18 @@ def checks(tokenizer: Any, model_type: str, words: int) -> Iterator[Check]:
     yield Check("case", _case(tokenizer))
 
 
-def require_sound(tokenizer: Any, folder: Path, model_type: str, words: int) -> None:
+def require_sound(tokenizer: Any, folder: Path, model_type: str, vocab_size: int) -> None:
     """Raise UserError with the first problem in a folder's tokenizer."""
-    for check in checks(tokenizer, model_type, words):
+    for check in checks(tokenizer, model_type, vocab_size):
         if check.problem:
             raise UserError(f"{folder}: tokenizer, {check.name}: {check.problem}")
 
 
-def _vocabulary(tokenizer: Any, words: int) -> str:
-    if len(tokenizer) <= words:
+def _vocabulary(tokenizer: Any, vocab_size: int) -> str:
+    if len(tokenizer) <= vocab_size:
         return ""
     return (
-        f"the tokenizer has {len(tokenizer)} tokens, the encoder {words}: they do not belong together. "
+        f"the tokenizer has {len(tokenizer)} tokens, the encoder {vocab_size}: they do not belong together. "
         f"Fetch the encoder again."
     )
 
@@ -75,9 +75,9 @@ def _template(tokenizer: Any, texts: list[str]) -> str:
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
     if ids[0] == first and ids[-1] == last and ids.count(last) >= len(texts):
         return ""
-    found = " ".join(tokenizer.convert_ids_to_tokens(ids))
+    tokens = " ".join(tokenizer.convert_ids_to_tokens(ids))
     expected = f"{tokenizer.cls_token} … {tokenizer.sep_token}" + f" … {tokenizer.sep_token}" * (len(texts) - 1)
-    return f"expected {expected}, found {found}; convert it to tokenizer.json with its template"
+    return f"expected {expected}, found {tokens}; convert it to tokenizer.json with its template"
 
 
 def _case(tokenizer: Any) -> str:

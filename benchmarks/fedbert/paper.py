@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.encoders.backbones import MINI_WORDS
+from benchmarks.encoders.backbones import MINI_VOCAB_SIZE
 from benchmarks.experiment import Column, Row, Scale, run_of
 from benchmarks.overrides import ByScale
 from benchmarks.publication import Paper, deviations
@@ -168,13 +168,13 @@ PARALLEL_FEDAVG = _parallel("parallel-fedavg", "Parallel FedAvg", "all", "own", 
 SINGLE = CENTRAL.changed({"options.of": "first"}, id="single", name="Single Client")
 
 # Rows that the paper lacks.
-_OWN: Mapping[str, Any] = {
+_PER_CLIENT: Mapping[str, Any] = {
     "printed": False,
     "tuned_as": EMDAVG.id,
     "note": "the server keeps a transformer per client and never averages them; we use the first client's model",
 }
-EMDAVG_OWN = _parallel("emdavg-own", "EmdAvg, own transformers", "embeddings", "own", **_OWN)
-HEAVG_OWN = _parallel("heavg-own", "Head-Emd Avg, own transformers", "head-embeddings", "own", **_OWN)
+EMDAVG_PER_CLIENT = _parallel("emdavg-own", "EmdAvg, own transformers", "embeddings", "own", **_PER_CLIENT)
+HEAVG_PER_CLIENT = _parallel("heavg-own", "Head-Emd Avg, own transformers", "head-embeddings", "own", **_PER_CLIENT)
 DILOCO = FEDAVG.changed(
     {"options.server": {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}},
     id="diloco",
@@ -198,7 +198,7 @@ UNIGRAM = Row(
 )
 
 MODES = (CENTRAL, FEDAVG, SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, SINGLE)  # Table 6's order
-UNPRINTED = (EMDAVG_OWN, HEAVG_OWN, DILOCO)
+UNPRINTED = (EMDAVG_PER_CLIENT, HEAVG_PER_CLIENT, DILOCO)
 
 
 def _by_scale(of: Callable[[Budget], int]) -> ByScale:
@@ -237,9 +237,9 @@ _RATES, _CAUSAL_RATES = (", ".join(f"{rate:g}" for rate in RATES[column.task]) f
 DEVIATIONS = deviations(f"""
 - corpus (lite): WikiText-103 is not available at this scale. We use a random {100 * LITE_SHARES[WIKITEXT.task]:.0f} %
   (GPT-2: {100 * LITE_SHARES[CAUSAL.task]:.0f} %) of the articles of a Wikipedia text (the data directory's WikiText, or
-  corpora/wikipedia), 1 to 2 MB, with a BPE vocabulary of {MINI_WORDS} built from such text. All rows and seeds share
-  the articles and the partition. Each round is scored on the same random {100 * LITE_SCORED:.0f} % of the held-out
-  articles.
+  corpora/wikipedia), 1 to 2 MB, with a BPE vocabulary of {MINI_VOCAB_SIZE} built from such text. All rows and seeds
+  share the articles and the partition. Each round is scored on the same random {100 * LITE_SCORED:.0f} % of the
+  held-out articles.
 - partition: Articles are shared equally, at random, in one partition for all seeds. The paper says equally, without a
   unit.
 - blocks (paper): Each client's articles are concatenated and cut into full blocks, without padding and without next

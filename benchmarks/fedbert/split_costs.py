@@ -59,13 +59,13 @@ class SplitCosts(Quantities):
             yield from () if terms is None else self._epoch(row, name, _CLOSED, terms, self._closed(row, terms))
         for row in self.rows:
             records = request.records_of(row, column)
-            cost, own = measured_cost(request.benchmark, column, records, request.find), request.scale.backbone
+            cost, backbone = measured_cost(request.benchmark, column, records, request.find), request.scale.backbone
             if cost is not None:
                 blocks = mean([float(client["train"]) for client in records[0].clients])
                 terms = self._terms(records[0].cell, blocks, request)
                 if terms is not None:
-                    yield from self._epoch(row, own, _CLOSED, terms, self._closed(row, terms), cost.seeds)
-                    yield from self._epoch(row, own, _COUNTED, terms, cost.kinds, cost.seeds)
+                    yield from self._epoch(row, backbone, _CLOSED, terms, self._closed(row, terms), cost.seeds)
+                    yield from self._epoch(row, backbone, _COUNTED, terms, cost.kinds, cost.seeds)
         for (row_id, name), times in self.hours.items():
             common = keys_of(request, request.benchmark.row(row_id), column)
             common |= {"encoder": name, "quantity": "epoch_hours"}
@@ -116,7 +116,7 @@ class SplitCosts(Quantities):
             turns = derived_turns(request, row, BLOCKS)
             if turns is not None:
                 seconds = {network: at.run_seconds(turns) for network, at in TYPICAL.items()}
-                hours[row.id, name] = {name: own / _epochs(cell) / _HOUR for name, own in seconds.items()}
+                hours[row.id, name] = {name: duration / _epochs(cell) / _HOUR for name, duration in seconds.items()}
         return hours
 
     @cached_property
@@ -169,23 +169,28 @@ class SplitCosts(Quantities):
     @property
     def derived(self) -> list[str]:
         """The paper's encoders whose bytes are derived."""
-        known = {place[0] for _, place in self.by_place}
-        return [name for name in ENCODERS if name in known]
+        encoders = {place[0] for _, place in self.by_place}
+        return [name for name in ENCODERS if name in encoders]
 
     def _seconds(self) -> Iterator[Grid]:
         headers = (("T(E) + T(H)", "client"), ("T(T)", "server"), ("T(W)", "unsplit"), ("client's share", "of T(T)"))
 
-        def cells(own: Mapping[str, float]) -> Sequence[str]:
-            return [*(number(own[party]) for party in TIMED), f"{number(100 * own['client'] / own['server'])} %"]
+        def cells(seconds: Mapping[str, float]) -> Sequence[str]:
+            return [
+                *(number(seconds[party]) for party in TIMED),
+                f"{number(100 * seconds['client'] / seconds['server'])} %",
+            ]
 
-        groups = tuple(one_line(model, cells(own)) for model, own in self.timed.items())
+        groups = tuple(one_line(model, cells(seconds)) for model, seconds in self.timed.items())
         title = self.title("seconds of a batch, measured in one run (docs/performance.md)")
         yield Grid(title, headers, groups, "Model")
         for name in ENCODERS:
             hours = {row_name(row): self.hours.get((row.id, name), {}) for row in self.rows}
             if any(hours.values()):
                 title = self.title(f"{name}, computed: hours until every client's text has been trained on once")
-                groups = tuple(one_line(row, map(number, own.values())) for row, own in hours.items() if own)
+                groups = tuple(
+                    one_line(row, map(number, by_network.values())) for row, by_network in hours.items() if by_network
+                )
                 yield Grid(title, tuple((at.label, "h") for at in TYPICAL.values()), groups)
 
     def method(self) -> Iterator[str]:

@@ -69,7 +69,7 @@ TABLE2 = another(
     "table2",
     "Table 2",
     "Communication and computation of one client's epoch, federated and split, by closed form and measured",
-    rows=(FEDAVG, paper.SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, paper.EMDAVG_OWN, paper.HEAVG_OWN),
+    rows=(FEDAVG, paper.SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, paper.EMDAVG_PER_CLIENT, paper.HEAVG_PER_CLIENT),
     deviations=(
         *deviations("""
 - rows: Table 2 has equations for FedAvg, parallel FSL (here EmdAvg, Head-Emd Avg and Parallel FedAvg) and sequential
@@ -83,8 +83,8 @@ TABLE2 = another(
     closed_forms={
         FEDAVG.id: _WHOLE,
         paper.SHARE.id: _SEQUENTIAL,
-        **dict.fromkeys((EMDAVG.id, paper.EMDAVG_OWN.id), _EMBEDDINGS),
-        **dict.fromkeys((HEAVG.id, paper.HEAVG_OWN.id, PARALLEL_FEDAVG.id), _WITH_HEAD),
+        **dict.fromkeys((EMDAVG.id, paper.EMDAVG_PER_CLIENT.id), _EMBEDDINGS),
+        **dict.fromkeys((HEAVG.id, paper.HEAVG_PER_CLIENT.id, PARALLEL_FEDAVG.id), _WITH_HEAD),
     },
     gate=PRETRAINING,
 )

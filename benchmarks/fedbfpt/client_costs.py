@@ -96,8 +96,8 @@ class Resources(Quantities):
     def _percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
         """A row's amount in percent of the baseline's; None if not derived."""
         costs = [self.costs.get(name) for name in (row.id, self.baseline.id)]
-        own, base = (None if cost is None else amount(cost) for cost in costs)
-        return None if own is None or base is None else 100 * own / base
+        row_amount, base = (None if cost is None else amount(cost) for cost in costs)
+        return None if row_amount is None or base is None else 100 * row_amount / base
 
     def _saved(self, row: Row) -> float | None:
         """The uploaded file in the paper's MB, to two decimals; None if not derived or without upload."""
@@ -125,13 +125,13 @@ class Resources(Quantities):
         saved, base = self._saved(row), self._saved(self.baseline)
         # Both are rounded first, because the paper's ratios are of rounded sizes.
         share = float(printed(100 * printed(saved) / printed(base))) if saved is not None and base is not None else None
-        found: dict[Place, tuple[float | None, float | None]] = {("print", SECONDS): (None, paper[SECONDS])}
-        found |= {(name, WORK): (self._percent(row, work), paper[WORK]) for name, work in ways.items()}
+        quantities: dict[Place, tuple[float | None, float | None]] = {("print", SECONDS): (None, paper[SECONDS])}
+        quantities |= {(name, WORK): (self._percent(row, work), paper[WORK]) for name, work in ways.items()}
         if self.timed is not None:
-            found["timed", WORK] = self.timed.percent.get(row.id), paper[WORK]
-        found |= {(_SAVED, MEGABYTES): (saved, paper[MEGABYTES]), (_SAVED, SENT): (share, paper[SENT])}
+            quantities["timed", WORK] = self.timed.percent.get(row.id), paper[WORK]
+        quantities |= {(_SAVED, MEGABYTES): (saved, paper[MEGABYTES]), (_SAVED, SENT): (share, paper[SENT])}
         costs = self.costs.get(row.id)
-        return found | {("shapes", name): (value, None) for name, value in (vars(costs).items() if costs else ())}
+        return quantities | {("shapes", name): (value, None) for name, value in (vars(costs).items() if costs else ())}
 
     @property
     def costed(self) -> list[Row]:
@@ -184,9 +184,9 @@ class Resources(Quantities):
             places = ((_SAVED, name) for name in (MEGABYTES, SENT))
             pairs = ([self.value(row, at, field) for field in ("value", "published")] for at in places)
             both = [[printed(value) for value in pair if value is not None] for pair in pairs]
-            words = dict.fromkeys(AS_PRINTED if is_printed_as(*pair) else DIFFERS for pair in both if len(pair) == 2)
+            verdicts = dict.fromkeys(AS_PRINTED if is_printed_as(*pair) else DIFFERS for pair in both if len(pair) == 2)
             cells = group.lines[0].cells
-            groups.append(one_line(group.name, (*cells[:place], "/".join(words) or NOTHING, *cells[place:])))
+            groups.append(one_line(group.name, (*cells[:place], "/".join(verdicts) or NOTHING, *cells[place:])))
         return Grid(grid.title, (*grid.headers[:place], ("verdict", ""), *grid.headers[place:]), tuple(groups))
 
     def _memory_grid(self) -> Grid:
@@ -300,8 +300,8 @@ class ScoresAndCosts(ScoreTable):
         yield from super().lines()
         about = {"score_at": self.request.scored_at, "column": "costs", "task": "Costs", "status": "derived"}
         for line in self.costs.derived:
-            known = {name: line[name] for name in line if name in (*KEYS, "published")}
-            yield known | about | {"score": f"{line['quantity']} ({line['counted']})", "ours": line["value"]}
+            common = {name: line[name] for name in line if name in (*KEYS, "published")}
+            yield common | about | {"score": f"{line['quantity']} ({line['counted']})", "ours": line["value"]}
 
 
 def _timed(content: JSON) -> Timed:

@@ -14,9 +14,9 @@ from benchmarks.run_config import RunConfig, TrainConfig
 
 _ACCURACY = (("test/accuracy",), "test/accuracy")
 _ENTITIES = (("test/entity_f1",), "test/entity_f1")
-_AUTHORS_OWN = ("test/entity_f1_concatenated",)
-JNLPBA = Column("jnlpba", "JNLPBA", *_ENTITIES, beside=_AUTHORS_OWN)
-SCIERC = Column("scierc", "SciERC", *_ENTITIES, beside=_AUTHORS_OWN)
+_AUTHORS_SCORES = ("test/entity_f1_concatenated",)
+JNLPBA = Column("jnlpba", "JNLPBA", *_ENTITIES, beside=_AUTHORS_SCORES)
+SCIERC = Column("scierc", "SciERC", *_ENTITIES, beside=_AUTHORS_SCORES)
 RCT20K = Column("rct20k", "Rct-20k", *_ACCURACY)
 NICTA_PIBOSO = Column("nicta-piboso", "NICTA-PIBOSO", *_ACCURACY, scales=("lite",), instead_of=RCT20K.task)
 MEDICINE = (RCT20K, NICTA_PIBOSO)

@@ -100,10 +100,10 @@ class CrossedTable(ScoreTable):
                 measured, *reported = dots(results)
                 sign = {"marker": MARKS[place % len(MARKS)]}
                 series.append(replace(measured, label=variant, style=sign))
-                hollow += [replace(own, style=HOLLOW | sign) for own in reported]
+                hollow += [replace(marks, style=HOLLOW | sign) for marks in reported]
             rows = {method.label: method.rows[self.variants[0]] for method in self.references}
-            known = {label: comparison.cell(row, column).headline.ours for label, row in rows.items()}
-            levels = {label: level for label, level in known.items() if level is not None}
+            scores = {label: comparison.cell(row, column).headline.ours for label, row in rows.items()}
+            levels = {label: level for label, level in scores.items() if level is not None}
             title = f"{column.name}, {score_label(column, column.averaged)}"
             panels.append(Panel(title, [method.name for method in self.methods], [*series, *hollow], levels=levels))
         text = f"Marks: {VARIANT}. {self.caption}"

@@ -88,16 +88,16 @@ class CostTables(Quantities):
             if self.value(row, size) is not None:
                 lines.append(Line(label, self.cells(row, (Shown((), size, self._gb), *self._gains(size[0])))))
 
-        printed_gains, known = equation.printed_gains, equation.published
-        places = {base: places_of(known[base]) if base in known else 1 for base in printed_gains}
+        printed_gains, published = equation.printed_gains, equation.published
+        places = {base: places_of(published[base]) if base in published else 1 for base in printed_gains}
         gains = (str(printed(gain, places=places[base])) for base, gain in printed_gains.items())
         label = f"eq. {equation.form.equation}: {equation.form.text}"
         lines.append(Line(label, (self._gb(equation.printed_gb * self.gigabyte), *gains), is_main=True))
-        if known:
-            same = {base: is_printed_as(Decimal(str(printed_gains[base])), gain) for base, gain in known.items()}
-            texts = {base: f"{gain.normalize():f}" for base, gain in known.items()}
-            words = {base: AS_PRINTED if same[base] else DIFFERS for base in known}
-            for label, cells in (("reported", texts), ("verdict", words)):
+        if published:
+            same = {base: is_printed_as(Decimal(str(printed_gains[base])), gain) for base, gain in published.items()}
+            texts = {base: f"{gain.normalize():f}" for base, gain in published.items()}
+            verdicts = {base: AS_PRINTED if same[base] else DIFFERS for base in published}
+            for label, cells in (("reported", texts), ("verdict", verdicts)):
                 lines.append(Line(label, ("", *(cells.get(base, "") for base in printed_gains))))
         add("in consistent bytes", (CONSISTENT, "bytes"))
         add("on the wire", (DERIVED, "bytes"))
@@ -128,9 +128,9 @@ class CostTables(Quantities):
             columns = [Shown(("n", "seeds"), (counted, "bytes"), str, "n_seeds"), *columns]
         groups = []
         for row in self.request.rows:
-            is_known = self.value(row, (counted, "bytes")) is not None
+            has_bytes = self.value(row, (counted, "bytes")) is not None
             missing = (self._unknown(row, counted), *[""] * (len(columns) - 1))
-            cells = self.cells(row, columns) if is_known else missing
+            cells = self.cells(row, columns) if has_bytes else missing
             groups.append(Group(row_name(row), (Line(self._features_sent(row), cells),)))
         return Grid(title, tuple(column.header for column in columns), tuple(groups))
 
@@ -204,8 +204,8 @@ class CostTables(Quantities):
 def _equation_lines(equation: Equation) -> Iterator[dict[str, JSON]]:
     yield {"counted": PRINTED, "quantity": "cost_gb", "value": equation.printed_gb}
     for base, gain in equation.printed_gains.items():
-        known = equation.published.get(base)
-        published = None if known is None else float(known)
+        reported = equation.published.get(base)
+        published = None if reported is None else float(reported)
         yield {"counted": PRINTED, "quantity": "gain", "over": base, "value": gain, "published": published}
     if equation.consistent_bytes is not None:
         yield {"counted": CONSISTENT, "quantity": "bytes", "value": equation.consistent_bytes}

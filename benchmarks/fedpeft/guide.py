@@ -44,8 +44,8 @@ class Guide(TableView):
     @cached_property
     def settings(self) -> Sequence[Request]:
         """The tables with runs, each with its own clients and labels."""
-        known = (benchmark(name) for name in self.options["tables"])
-        at = [(table, scale) for table in known for scale in table.scales if scale.id == self.request.scale.id]
+        tables = (benchmark(name) for name in self.options["tables"])
+        at = [(table, scale) for table in tables for scale in table.scales if scale.id == self.request.scale.id]
         requests = [request_for(*each, self.request.records) for each in at]
         return [request for request in requests if request.columns_run]
 
@@ -61,7 +61,7 @@ class Guide(TableView):
 
     def _ranked(self, request: Request, column: Column, size: float) -> Sequence[Choice]:
         rows = {row.id: row for row in request.rows if row.id not in (*self.options["without"], self.options["beside"])}
-        scores = {id: found for id, row in rows.items() if (found := self._scores(request, row, column, size))}
+        scores = {id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, size))}
         order = sorted(scores, key=lambda id: -metric(column.averaged).sign * mean(scores[id].values()))
         if not order:
             return ()

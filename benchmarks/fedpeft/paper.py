@@ -145,7 +145,7 @@ def _rates(row: str) -> Grid:
     return {"training.learning_rate": rates}
 
 
-_OWN: Mapping[str, Grid] = {
+_ROW_GRIDS: Mapping[str, Grid] = {
     "fedrot-lora-soft": {"options.strength": (0.1, 0.3, 0.5)},
     "fedit-adam": {
         "training.learning_rate": (1e-3, 4e-3),
@@ -155,7 +155,7 @@ _OWN: Mapping[str, Grid] = {
 }
 SWEEPS = Path(__file__).parents[1] / "campaign" / "results" / "sweeps"  # they tune the definitions, too
 MINIATURE = Search(
-    {row: {**_rates(row), **_OWN.get(row, {})} for row in _TUNED},
+    {row: {**_rates(row), **_ROW_GRIDS.get(row, {})} for row in _TUNED},
     trials=8,
     rungs=(ROUNDS // 2,),  # by the second round most rows still give a constant answer
     seeds=(1000,),

@@ -15,7 +15,7 @@ from benchmarks.publication import View
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
 _NAMED = {row.id: row for row in METHODS}
 _STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
-_OWN_SCORES = tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns)
+_TEST_COLUMNS = tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns)
 
 
 def _over(name: str, clients: int, shares: str, base: BaseFn, **fields: Any) -> Benchmark:
@@ -79,7 +79,7 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
   opposite sign. Local B, the rest: FedSA-LoRA minus FedPer.
 """,
         rows=tuple(_NAMED[row] for row in ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")),
-        columns=_OWN_SCORES,
+        columns=_TEST_COLUMNS,
         view=View(
             "gains",
             {
@@ -136,7 +136,7 @@ AGGREGATION_ONE_LABEL = another(
     "How far a round's aggregate is from the mean of the clients' products B A, over 3 clients with one label each",
     base=ONE_LABEL.base,
 )
-_OWN_DRAWS = tuple(
+_DRAWS_PER_CLIENT = tuple(
     row.changed(
         {"adapter": {**paper.LORA, "draws": "own"}},
         id=f"{row.id}-own-draws",
@@ -155,7 +155,14 @@ SIMILARITY = another(
 - cosine: Between two clients' factors after training, mean over pairs, layers and the last three rounds. A round's
   change of A shows the similarity that comes from data alone.
 """,
-    rows=(paper.LOCAL, _OWN_DRAWS[0], _NAMED["share-b"], _OWN_DRAWS[1], _NAMED["fedsa-lora"], _NAMED["fedit"]),
+    rows=(
+        paper.LOCAL,
+        _DRAWS_PER_CLIENT[0],
+        _NAMED["share-b"],
+        _DRAWS_PER_CLIENT[1],
+        _NAMED["fedsa-lora"],
+        _NAMED["fedit"],
+    ),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
     average="",
 )
@@ -183,7 +190,7 @@ FRONTS = another(
   rate that was tuned for r = {RANK}.
 """,
     rows=(*METHODS, *_EQUAL_BYTES),
-    columns=_OWN_SCORES,
+    columns=_TEST_COLUMNS,
     view=View(
         "orders",
         {
@@ -203,7 +210,7 @@ GUIDE = another(
     "guide",
     "guide",
     "Which method for how many bytes, clients and which labels",
-    columns=_OWN_SCORES,
+    columns=_TEST_COLUMNS,
     view=View(
         "benchmarks.fedpeft.guide.Guide",
         {

@@ -57,8 +57,8 @@ def target_text(column: Column, target: float | None) -> str:
     """The score and its target, in the metric's unit: "Acc ≥ 62.00 %", or ≤ where lower is better."""
     measured = metric(column.averaged)
     sign = "≥" if measured.higher_is_better else "≤"
-    known = NOTHING if target is None else measured.in_unit(number(target))
-    return f"{score_label(column, column.averaged)} {sign} {known}"
+    threshold = NOTHING if target is None else measured.in_unit(number(target))
+    return f"{score_label(column, column.averaged)} {sign} {threshold}"
 
 
 class Targets(Quantities):
@@ -128,13 +128,13 @@ class Targets(Quantities):
         base = mean_attempt(attempts(request.records_of(self.baseline, column)))
         for row in request.rows:
             records = request.records_of(row, column)
-            cost, own = measured_cost(request.benchmark, column, records, request.find), attempts(records)
-            reached = sum(one.is_reached for one in own) if own else None
+            cost, row_attempts = measured_cost(request.benchmark, column, records, request.find), attempts(records)
+            reached = sum(one.is_reached for one in row_attempts) if row_attempts else None
             line = keys_of(request, row, column) | common | {"n_seeds": len(records), "n_reached": reached}
             if cost is None:
                 yield line | {"quantity": "status", "relation": not_run(request, row, column)}
                 continue
-            sent = mean_attempt(own)
+            sent = mean_attempt(row_attempts)
             numbers = [("=", "round_bytes", cost.round_bytes), ("=", "setup_bytes", cost.setup_bytes)]
             if sent is not None:
                 relation = "=" if sent.is_reached else ">"
@@ -252,9 +252,9 @@ class Targets(Quantities):
         if size["published"] is not None:
             otherwise = NOT_DERIVABLE.get(row.id, DIFFERS)
             pairs = [[Decimal(str(one[name])) for name in ("value", "published")] for one in (size, cost, ratio)]
-            words = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
-            texts = [f"{known.normalize():f}" for _, known in pairs]
-            for label, (first, second, third) in (("reported", texts), ("verdict", words)):
+            verdicts = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
+            texts = [f"{published.normalize():f}" for _, published in pairs]
+            for label, (first, second, third) in (("reported", texts), ("verdict", verdicts)):
                 lines.append(Line(label, (first, "", second, third, "", "")))
         return Group(row_name(row), tuple(lines))
 

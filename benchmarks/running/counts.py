@@ -48,9 +48,9 @@ def counted(cell: RunConfig, settings: RunOptions) -> Counted:
 
     if not (key := _key(cell, settings)):
         return count()
-    found = kept(key, count, asdict, lambda value: Counted(**value))
-    assert found is not None
-    return found
+    counts = kept(key, count, asdict, lambda value: Counted(**value))
+    assert counts is not None
+    return counts
 
 
 def counted_or_published(cell: RunConfig, settings: RunOptions) -> Counted:
@@ -93,8 +93,8 @@ def _key(cell: RunConfig, settings: RunOptions) -> str:
     files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
     if not files and (packed_texts or cell.source != "generated"):
         return ""
-    known = BACKBONES.get(cell.backbone)
-    if packed_texts and known and known.bpe == TRAINED:
+    preset = BACKBONES.get(cell.backbone)
+    if packed_texts and preset and preset.bpe == TRAINED:
         files += _files(replace(cell, task="wikitext"), settings)  # the tokenizer is trained on these texts
     elif packed_texts:
         files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
@@ -116,12 +116,12 @@ def _stamps(files: Sequence[Path]) -> list[JSON]:
     return [stamp(file, str(file)) for file in files]
 
 
-def _paths(found: Any) -> Iterator[Path]:
+def _paths(files: Any) -> Iterator[Path]:
     """The paths in the result of a task's `find`."""
-    if isinstance(found, Path):
-        yield found
-    elif isinstance(found, Mapping):
-        yield from _paths(list(found.values()))
-    elif isinstance(found, Sequence) and not isinstance(found, str):
-        for each in found:
+    if isinstance(files, Path):
+        yield files
+    elif isinstance(files, Mapping):
+        yield from _paths(list(files.values()))
+    elif isinstance(files, Sequence) and not isinstance(files, str):
+        for each in files:
             yield from _paths(each)

@@ -148,10 +148,10 @@ def _encoded(task_id: str, source: str, settings: RunOptions, backbone: str, max
     return {name: cache.encode(examples, tokenizer, max_length, task(task_id)) for name, examples in named.items()}
 
 
-def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objective:
-    """A task's objective. words: rows of the word embeddings. tokenizer: only called for language models."""
+def objective_of(of: Task, vocab_size: int, tokenizer: Callable[[], Any]) -> Objective:
+    """A task's objective. vocab_size: rows of the word embeddings. tokenizer: only called for language models."""
     name = of.objective
-    vocabulary = vocabulary_of(tokenizer(), words) if name in LANGUAGE_MODELS else None
+    vocabulary = vocabulary_of(tokenizer(), vocab_size) if name in LANGUAGE_MODELS else None
     return build_objective(name, of.classes, vocabulary, of.objective_options)
 
 
@@ -236,8 +236,8 @@ def build_federation(
     if not cell.training.local_epochs:
         raise UserError("training.local_epochs: expected a number above 0, found 0")
     precision = resolve_precision(cell.training.precision, settings.device)
-    words = int(inputs.backbone.config["vocab_size"])
-    objective = objective_of(inputs.task, words, lambda: build_tokenizer(inputs.backbone))
+    vocab_size = int(inputs.backbone.config["vocab_size"])
+    objective = objective_of(inputs.task, vocab_size, lambda: build_tokenizer(inputs.backbone))
 
     def load_model() -> Model:
         encoder = build_encoder(inputs.backbone)
@@ -259,7 +259,7 @@ def build_federation(
         clients=cell.clients,
         map_clients=map_clients,
     )
-    if not objective.own_words:
+    if not objective.sparse_gradients:
         hold_freed_memory()
     kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config, cell.adapter)
     algorithm = build_algorithm(cell.algorithm, workload, cell.options)

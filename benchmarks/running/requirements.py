@@ -71,8 +71,8 @@ def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) 
     """
     given = options.backbone
     requested = given if given is not None and backbone_name(given) == backbone else backbone
-    known = BACKBONES.get(requested)
-    if known is None or known.has_files or is_folder(requested):
+    preset = BACKBONES.get(requested)
+    if preset is None or preset.has_files or is_folder(requested):
         find_files(requested, local_only, options.data_dir)
-    elif known.bpe:  # its vocabulary is trained here
+    elif preset.bpe:  # its vocabulary is trained here
         check_data("wikitext", options, local_only)

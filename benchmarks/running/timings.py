@@ -39,9 +39,9 @@ class Timings:
         """
         unique = {cell.spec_id: cell for cell in cells}
         passes = {spec_id: _passes(cell) for spec_id, cell in unique.items()}
-        known = {spec_id: seconds for spec_id, cell in unique.items() if (seconds := self.seconds(cell))}
-        pace = sum(known.values()) / sum(passes[spec_id] for spec_id in known) if known else 1.0
-        return {spec_id: pace * count for spec_id, count in passes.items()} | known
+        estimates = {spec_id: seconds for spec_id, cell in unique.items() if (seconds := self.seconds(cell))}
+        pace = sum(estimates.values()) / sum(passes[spec_id] for spec_id in estimates) if estimates else 1.0
+        return {spec_id: pace * count for spec_id, count in passes.items()} | estimates
 
 
 def _passes(cell: RunConfig) -> float:

@@ -92,10 +92,10 @@ class BySizes:
     tolerance: float = 0.0
 
     def __call__(self, data: TaskData) -> bool:
-        found = {name: len(part) for name, part in {"pool": data.pool, **data.held_out, **data.central}.items()}
-        alike = [each for each in self.sizes if each.keys() == found.keys()]
+        counts = {name: len(part) for name, part in {"pool": data.pool, **data.held_out, **data.central}.items()}
+        alike = [each for each in self.sizes if each.keys() == counts.keys()]
         return any(
-            all(abs(found[name] - size) <= self.tolerance * size for name, size in each.items()) for each in alike
+            all(abs(counts[name] - size) <= self.tolerance * size for name, size in each.items()) for each in alike
         )
 
 

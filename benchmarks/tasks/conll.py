@@ -44,7 +44,7 @@ class SentenceReader:
         for is_sentence, lines in groupby(read_lines(file), _has_word):
             if not is_sentence:
                 continue
-            words: list[str] = []
+            sentence: list[str] = []
             tags: list[str] = []
             rows: list[RawRow] = []
             for number, text, fault in lines:
@@ -54,10 +54,10 @@ class SentenceReader:
                 width = width or (len(columns) if len(columns) > 1 and not fault else 0)
                 if not fault and len(columns) != width:
                     fault = f"expected {width or 'a word and its tag in 2 or more'} columns, found {len(columns)}"
-                words.append(word)
+                sentence.append(word)
                 tags.append(tag)
                 rows.append(RawRow(number, fault=fault or self._fault(word, tag)))
-            yield next((row for row in rows if row.fault), rows[0]._replace(texts=tuple(words), label=tuple(tags)))
+            yield next((row for row in rows if row.fault), rows[0]._replace(texts=tuple(sentence), label=tuple(tags)))
 
     def _fault(self, word: Any, tag: Any) -> str:
         if not _is_word(word):

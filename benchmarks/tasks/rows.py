@@ -152,8 +152,8 @@ class TableReader:
         checked = list(sound_rows(rows, self._label_id, location, log))
         if long := [row for row, _ in checked if row.lines > 1]:
             longest = max(long, key=lambda row: row.lines)
-            found = f"{len(long)} over several lines, the longest over {longest.lines} (line {longest.line})"
-            log.notes.append(f"{location.name}: records: {found}")
+            summary = f"{len(long)} over several lines, the longest over {longest.lines} (line {longest.line})"
+            log.notes.append(f"{location.name}: records: {summary}")
         return TextExamples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))
 
     def _label_id(self, row: RawRow) -> int | float:

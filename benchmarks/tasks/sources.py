@@ -209,10 +209,12 @@ def shards_of(file: Path) -> list[Path]:
     if shards:
         count = shards[0].stem.rpartition("-of-")[2]
         names = [f"{stem}-{number:05}-of-{count}.parquet" for number in range(int(count))]
-        found = [shard.name for shard in shards]
-        if found != names:
-            missing = ", ".join(name for name in names if name not in found) or "one count of files"
-            raise UserError(f"{file.parent}: expected {', '.join(names)}, found {', '.join(found)}; add {missing}")
+        shard_names = [shard.name for shard in shards]
+        if shard_names != names:
+            missing = ", ".join(name for name in names if name not in shard_names) or "one count of files"
+            raise UserError(
+                f"{file.parent}: expected {', '.join(names)}, found {', '.join(shard_names)}; add {missing}"
+            )
     return shards
 
 

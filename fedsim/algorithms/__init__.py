@@ -163,12 +163,12 @@ def trains(name: str) -> bool:
 def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
     """Build a method; the FederationError for an unknown or missing option names the known ones."""
     function = algorithm_function(name)
-    known = list(inspect.signature(function).parameters.values())[1:]
-    unknown = sorted(set(options) - {parameter.name for parameter in known})
-    missing = [p.name for p in known if p.default is p.empty and p.name not in options]
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    unknown = sorted(set(options) - {parameter.name for parameter in parameters})
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
     if unknown or missing:
         raise FederationError(
             f"{name}: unknown options {unknown}, missing options {missing}: "
-            f"it takes {', '.join(parameter.name for parameter in known) or 'none'}"
+            f"it takes {', '.join(parameter.name for parameter in parameters) or 'none'}"
         )
     return function(workload, **options)

@@ -28,7 +28,7 @@ from fedsim.rng import SERVER, numpy_generator, torch_seeded
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel
 
-# Shape suffixes: B batch, S tokens, D hidden width, W words, N tokens with a target, E word-embedding width, V
+# Shape suffixes: B batch, S tokens, D hidden width, W ids, N tokens with a target, E word-embedding width, V
 # vocabulary.
 
 UNTRAINED = ("nearest_neighbour", "token_majority")
@@ -41,7 +41,7 @@ def inversion(
 ) -> FederatedAlgorithm:
     """A curious server, which has the pre-trained encoder, learns to recover tokens from features.
 
-    Its single round trains an inverter for `local_epochs` epochs on known texts (`known_texts`) and their features.
+    Its single round trains an inverter for `local_epochs` epochs on known texts (`public_sample`) and their features.
     `predict` inverts the features of other texts: those that C-FedFreezeBERT's clients would send for the same head,
     rounded to the element type `sent`. The head determines these hidden states; a head that reads only [CLS] is
     rejected, as it has no row per token. With a `layer` they are that layer's outputs (0: the embeddings'), as in split
@@ -61,11 +61,11 @@ def inversion(
     def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         if state.round > 0:
             raise FederationError("inversion trains once: expected 1 round, with training.local_epochs")
-        known = known_texts(cohort, public_texts, training.seed)
-        occurring = np.unique(tokens_of(known))
+        sample = public_sample(cohort, public_texts, training.seed)
+        occurring = np.unique(tokens_of(sample))
         model = inverter(workload.model, occurring, dtype, training.seed)
         names = sorted(name for name in model.parameters if name.startswith("head."))
-        loss = training.run(model, workload.by_features(known), names, 1, cohort[0].id)
+        loss = training.run(model, workload.by_features(sample), names, 1, cohort[0].id)
         shared = model.snapshot(names) | {"occurring": torch.from_numpy(occurring)}
         return FederationState(1, shared, {}, state.clients), RoundMetrics((loss,), loss)
 
@@ -99,7 +99,7 @@ def attacked(workload: Workload, layer: int | None) -> Workload:
     return replace(workload, load_model=load_model)
 
 
-def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
+def public_sample(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
     """Random texts that the server knows, from the clients' training parts; all of them if there are fewer.
 
     Known texts are never scored.
@@ -145,10 +145,10 @@ def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int
     victim: the attacked model. occurring: ids of the tokens in the training texts, ascending.
     dtype: the element type of sent features.
     """
-    words_VE = victim.parameters[victim.word_embeddings].detach()
+    embeddings_VE = victim.parameters[victim.word_embeddings].detach()
     with torch_seeded(seed, 0, SERVER, "inverter"):
-        readout = Readout(victim.network.head.states, victim.hidden, words_VE.shape[1], dtype)
-    objective = TokenRecovery(words_VE.shape[1], words_VE, torch.from_numpy(occurring).to(victim.device))
+        readout = Readout(victim.network.head.states, victim.hidden, embeddings_VE.shape[1], dtype)
+    objective = TokenRecovery(embeddings_VE.shape[1], embeddings_VE, torch.from_numpy(occurring).to(victim.device))
     return Model(SequenceModel(victim.network.encoder, readout), victim.precision, objective)
 
 
@@ -179,7 +179,7 @@ def nearest_neighbour(workload: Workload, sent: str = "fp32", dropout: float = 0
             with torch_seeded(workload.training.seed, number, SERVER, "dropout"):
                 sent_BSD = functional.dropout(batch["features"][0].float(), dropout)
             received_BSD = sent_BSD.to(dtype).float()
-            ids_BS = nearest_words(workload.model, received_BSD.to(workload.model.device), dtype).cpu().numpy()
+            ids_BS = nearest_tokens(workload.model, received_BSD.to(workload.model.device), dtype).cpu().numpy()
             width = min(ids_BS.shape[1], answers.shape[1])
             answers[positions, :width] = ids_BS[:, :width]
         return answers
@@ -188,24 +188,24 @@ def nearest_neighbour(workload: Workload, sent: str = "fp32", dropout: float = 0
 
 
 @torch.inference_mode()
-def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Tensor:
-    """The id of the nearest word under a model without layers, per position and text: int64 [B, S].
+def nearest_tokens(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Tensor:
+    """The id of the nearest token under a model without layers, per position and text: int64 [B, S].
 
-    |e - x|² is smallest where e x - |e|²/2 is largest; words are compared ROWS at a time.
+    |e - x|² is smallest where e x - |e|²/2 is largest; tokens are compared ROWS at a time.
     """
     model.network.eval()
     length = received_BSD.shape[1]
     received_SBD = received_BSD.swapaxes(0, 1)
     best_SB = torch.full(received_SBD.shape[:2], -torch.inf, device=received_BSD.device)
     ids_SB = torch.zeros_like(best_SB, dtype=torch.int64)
-    for words_W in torch.arange(len(model.parameters[model.word_embeddings])).split(ROWS):
-        ids_WS = words_W[:, None].expand(-1, length)
+    for ids_W in torch.arange(len(model.parameters[model.word_embeddings])).split(ROWS):
+        ids_WS = ids_W[:, None].expand(-1, length)
         batch = {"input_ids": ids_WS, "attention_mask": torch.ones_like(ids_WS)}
         batch |= {"token_type_ids": torch.zeros_like(ids_WS)}
-        words_SWD = model.features(batch)[0].to(dtype).float().swapaxes(0, 1)
-        scores_SBW = received_SBD @ words_SWD.mT - words_SWD.square().sum(-1)[:, None] / 2
+        embeddings_SWD = model.features(batch)[0].to(dtype).float().swapaxes(0, 1)
+        scores_SBW = received_SBD @ embeddings_SWD.mT - embeddings_SWD.square().sum(-1)[:, None] / 2
         top_SB, place_SB = scores_SBW.max(-1)
-        ids_SB = torch.where(top_SB > best_SB, place_SB + words_W[0].item(), ids_SB)
+        ids_SB = torch.where(top_SB > best_SB, place_SB + ids_W[0].item(), ids_SB)
         best_SB = torch.maximum(top_SB, best_SB)
     return ids_SB.T
 
@@ -217,7 +217,7 @@ def token_majority(workload: Workload, public_texts: int = PUBLIC_TEXTS) -> Fede
     """
 
     def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
-        tokens = tokens_of(known_texts(cohort, public_texts, workload.training.seed))
+        tokens = tokens_of(public_sample(cohort, public_texts, workload.training.seed))
         most_frequent = torch.tensor(np.bincount(tokens).argmax())
         return FederationState(state.round + 1, {"token": most_frequent}, {}, state.clients), RoundMetrics((), None)
 

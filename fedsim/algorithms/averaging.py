@@ -104,7 +104,7 @@ def averaging(
     if workload.model.network.adapter:
         plan = of_trainable(plan, workload.model.trainable)
     if personal is None:
-        personal = _leaves_own_model(plan(1, 0), workload.initial)
+        personal = _is_personal(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
     shared = _Averaging(
         workload, plan, optimizer, proximal, prepared, personal, weights, merge, finish, ranks, first, beside
@@ -145,7 +145,7 @@ class _Averaging:
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         for client in clients:
-            if not self.personal and _leaves_own_model(self.plan(1, client.id), self.workload.initial):
+            if not self.personal and _is_personal(self.plan(1, client.id), self.workload.initial):
                 raise FederationError(
                     f"averaging: client {client.id} has a personal model, the first client has none; "
                     "give personal=True where plans differ"
@@ -170,17 +170,18 @@ class _Averaging:
 
         def updates() -> Iterator[ClientUpdate]:
             for client in cohort:
-                own = plans[client.id]
+                plan = plans[client.id]
                 downloads[client.id] = channel.apart()
-                due = {name: shared[own.view[name]] for name in sorted(own.download)}
-                received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=own.view)
+                due = {name: shared[plan.view[name]] for name in sorted(plan.download)}
+                received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=plan.view)
                 for kind, payload in self._broadcast(state, client.id).items():
                     downloads[client.id].to_client(client.id, payload, kind)  # already in its view
-                there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
-                known = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
+                others = plan.view.keys() - plan.download - plan.local
+                there = {plan.view[name] for name in others} & state.shared.keys()
+                present = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
                 private = state.clients.get(client.id)
-                watch.begun(client.id, self._begin(own, known, private) | received)
-                yield ClientUpdate(number, client, known, private, received, channel.apart())
+                watch.begun(client.id, self._begin(plan, present, private) | received)
+                yield ClientUpdate(number, client, present, private, received, channel.apart())
 
         for client, outcome in zip(cohort, self.workload.map_clients(self.client_update, updates()), strict=True):
             for row in downloads.pop(client.id).ledger.rows:
@@ -230,22 +231,22 @@ class _Averaging:
 
     def _plan(self, number: int, client: ClientId) -> ExchangePlan:
         """The client's plan; FederationError if its view has a name unknown to the server."""
-        own = self.plan(number, client)
-        if unknown := sorted(set(own.view.values()) - self.workload.initial.keys()):
+        plan = self.plan(number, client)
+        if unknown := sorted(set(plan.view.values()) - self.workload.initial.keys()):
             raise FederationError(f"exchange plan: the server has no {unknown[0]}, which client {client} views")
-        return own
+        return plan
 
     def client_update(self, update: ClientUpdate) -> UpdateOutcome:
         """Train one client."""
         number, client, received = update.round, update.client, update.received
-        own = self._plan(number, client.id)
+        plan = self._plan(number, client.id)
         moments = moments_in(update.private)
         apart = self.beside(update) if self.beside else {}
-        model = self.workload.client_model(own)
+        model = self.workload.client_model(plan)
         received = self.ranks.filled(received) if self.ranks else received
-        model.hold(self._begin(own, update.shared, update.private) | received)
+        model.hold(self._begin(plan, update.shared, update.private) | received)
         loss, after = 0.0, Moments()
-        for part in filter(None, (own.train & self.first, own.train - self.first)):
+        for part in filter(None, (plan.train & self.first, plan.train - self.first)):
             steps = {kind: dict(params) for kind, params in moments.items()}
             subset = self.prepared(client.train)
             loss = self.workload.training.run(
@@ -253,24 +254,24 @@ class _Averaging:
             )
             for kind, params in steps.items():
                 after.setdefault(kind, {}).update(params)
-        kept = model.read(sorted(own.local)) | flat_moments(after) | apart
-        uploaded = model.read(sorted(own.upload))
+        kept = model.read(sorted(plan.local)) | flat_moments(after) | apart
+        uploaded = model.read(sorted(plan.upload))
         uploaded = self.finish(number, received, uploaded) if self.finish else uploaded
         return UpdateOutcome(self._cut(client.id, uploaded), kept, loss)
 
-    def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
+    def _begin(self, plan: ExchangePlan, shared: Params, private: Params) -> Params:
         """A client's tensors by its names: kept ones or their initial values, and the server's for the others."""
         initial = self.workload.initial
         return {
-            name: private.get(name, initial[target]) if name in own.local else shared.get(target, initial[target])
-            for name, target in own.view.items()
+            name: private.get(name, initial[target]) if name in plan.local else shared.get(target, initial[target])
+            for name, target in plan.view.items()
         }
 
     def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model, values = self.workload.model, self.workload.server_params(state)
         if client is not None:
-            own = self._plan(max(state.round, 1), client.id)
-            model, values = self.workload.client_model(own), self._begin(own, values, state.clients.get(client.id))
+            plan = self._plan(max(state.round, 1), client.id)
+            model, values = self.workload.client_model(plan), self._begin(plan, values, state.clients.get(client.id))
         model.set_trained(())  # so that `hold` does not write the last client's trained tensors again
         model.hold(values)
         return self.workload.scored(model, self.prepared(subset))
@@ -280,17 +281,17 @@ def of_trainable(plan: PlanFn, trainable: frozenset[str]) -> PlanFn:
     """A method's plan, restricted to trainable server parameters: the others are frozen and not sent."""
 
     def part(round: int, client: ClientId) -> ExchangePlan:
-        own = plan(round, client)
-        kept = {name for name, target in own.view.items() if target in trainable}
-        sets = {role: getattr(own, role) & kept for role in ("download", "train", "upload", "local")}
-        return replace(own, **sets)
+        whole = plan(round, client)
+        kept = {name for name, target in whole.view.items() if target in trainable}
+        sets = {role: getattr(whole, role) & kept for role in ("download", "train", "upload", "local")}
+        return replace(whole, **sets)
 
     return part
 
 
-def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
+def _is_personal(plan: ExchangePlan, server: Params) -> bool:
     """Whether a client's model differs from the server's: by kept tensors, or by other or fewer parameters."""
-    return bool(own.local) or dict(own.view) != {name: name for name in server}
+    return bool(plan.local) or dict(plan.view) != {name: name for name in server}
 
 
 def flat_moments(moments: Moments) -> Params:

@@ -14,7 +14,7 @@ from fedsim.plan import identity_plan
 from fedsim.store import same_device
 from fedsim.wire import Params
 
-OWN = "own/"  # before the names of a client's own model
+PERSONAL = "own/"  # before the names of a client's own model
 
 
 def ditto(workload: Workload, pull: float = 0.1) -> FederatedAlgorithm:
@@ -26,19 +26,21 @@ def ditto(workload: Workload, pull: float = 0.1) -> FederatedAlgorithm:
     names = sorted(whole_model(model.groups, "frozen") & model.trainable)
     plan = identity_plan(model.groups.names, shared=whole_model(model.groups, "frozen"), local=frozenset())
 
-    def own(kept: Params) -> Params:
-        return same_device({name: kept.get(f"{OWN}{name}", workload.initial[name]) for name in names}, model.device)
+    def personal(kept: Params) -> Params:
+        return same_device(
+            {name: kept.get(f"{PERSONAL}{name}", workload.initial[name]) for name in names}, model.device
+        )
 
     def beside(update: ClientUpdate) -> Params:
         client = update.client
-        model.hold(workload.initial | own(update.private))
+        model.hold(workload.initial | personal(update.private))
         training.run(model, client.train, names, update.round, client.id, update.received, pull)
-        return {f"{OWN}{name}": value for name, value in model.snapshot(names).items()}
+        return {f"{PERSONAL}{name}": value for name, value in model.snapshot(names).items()}
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         if client is None:
             return shared.predict(state, client, subset)
-        return workload.answers(workload.initial | own(state.clients.get(client.id)), subset)
+        return workload.answers(workload.initial | personal(state.clients.get(client.id)), subset)
 
     shared = averaging(workload, lambda round, client: plan, beside=beside)
     return replace(shared, predict=predict, personal=True)

@@ -113,9 +113,9 @@ class _Parallel(SplitMethod):
         values = self.workload.initial | update.shared | update.private | update.received
         moments = moments_in(update.private)
         done, steps = update.round - 1, self.workload.training.steps(update.client.train)
-        own = self._side(values, self.at_client, done, steps, moments)
+        client_side = self._side(values, self.at_client, done, steps, moments)
         server = common or self._side(values, self.at_server, done, steps, moments)
-        return SplitUpdate(self.workload, update.channel, update.client, update.round, own, server)
+        return SplitUpdate(self.workload, update.channel, update.client, update.round, client_side, server)
 
     def _side(self, values: Params, names: Sequence[str], done: int, steps: int, moments: dict[str, Params]) -> Side:
         """The party that trains these parameters, after `done` rounds with `steps` steps per round."""
@@ -124,7 +124,7 @@ class _Parallel(SplitMethod):
 
     def _outcome(self, split: SplitUpdate) -> UpdateOutcome:
         """The outcome: averaged tensors, including those at the server, and kept ones (private tensors and moments)."""
-        trained, moments = split.own.values | split.server.values, split.own.moments
+        trained, moments = split.client_side.values | split.server.values, split.client_side.moments
         if self.copies:
             moments = together(moments, split.server.moments)
         averaged = [*self.sent, *(self.at_server if self.averaged == "all" else ())]

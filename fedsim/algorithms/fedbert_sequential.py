@@ -82,12 +82,12 @@ class _Sequential(SplitMethod):
             before = passed if comes else None
             if comes:
                 passed, kept = self._sent(channel.to_client, client.id, passed, kept)
-            own = Side(self.workload, passed, self.at_client, kept, server.optimizer.done, total)
-            update = SplitUpdate(self.workload, channel, client, number, own, server)
+            client_side = Side(self.workload, passed, self.at_client, kept, server.optimizer.done, total)
+            update = SplitUpdate(self.workload, channel, client, number, client_side, server)
             for _ in update:  # train all batches
                 pass
             losses.append(update.loss)
-            passed, kept = own.values, own.moments
+            passed, kept = client_side.values, client_side.moments
             if goes:
                 passed, kept = self._sent(partial(channel.to_server, onto=before), client.id, passed, kept)
             if self.with_moments:
@@ -103,7 +103,9 @@ class _Sequential(SplitMethod):
         ids, before, after = self.turns[round - 1], self.turns[: round - 1], self.turns[round:]
         holders = [before[-1][-1] if before else ids[0], *ids[:-1]]
         takers = [*ids[1:], after[0][0] if after else None]
-        return tuple((own != holder, own != taker) for own, holder, taker in zip(ids, holders, takers, strict=True))
+        return tuple(
+            (learner != holder, learner != taker) for learner, holder, taker in zip(ids, holders, takers, strict=True)
+        )
 
     def learners(self, round: int, cohort: Sequence[Client]) -> Sequence[Client]:
         """The clients that train in a round, in order."""

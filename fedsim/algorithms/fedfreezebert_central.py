@@ -48,8 +48,8 @@ def fedfreezebert_central(
         model.write(workload.initial)
         store = workload.features.store(model)
         for client in cohort:
-            own = by_features(client.train)
-            for received in channel.stream_to_server(client.id, chunks(workload, own, width)):
+            subset = by_features(client.train)
+            for received in channel.stream_to_server(client.id, chunks(workload, subset, width)):
                 store.add(received["features"], received.get("masks"), received["labels"])
         examples = store.examples()
         everyone = Subset(examples, np.arange(len(examples)))
@@ -66,13 +66,13 @@ def fedfreezebert_central(
     return FederatedAlgorithm(init, round, predict, personal=False, server=workload.server_params)
 
 
-def chunks(workload: Workload, own: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
+def chunks(workload: Workload, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
     """A client's payload in chunks: features [K, B, width, D], or, without `width`, [K, T, D] with T tokens in all.
 
-    own: the client's examples as features.
+    subset: the client's examples as features.
     """
-    for start in range(0, len(own), workload.evaluation_batch_size):
-        batch = own.examples.collate(own.indices[start : start + workload.evaluation_batch_size], width)
+    for start in range(0, len(subset), workload.evaluation_batch_size):
+        batch = subset.examples.collate(subset.indices[start : start + workload.evaluation_batch_size], width)
         states_KBSD, mask_BS = batch["features"], batch["attention_mask"].bool()
         if not workload.model.network.head.tokens:
             yield {"features": states_KBSD, "labels": batch["labels"]}

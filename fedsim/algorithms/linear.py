@@ -59,9 +59,9 @@ def linear(workload: Workload) -> FederatedAlgorithm:
     return FederatedAlgorithm(init, idle_round, predict, personal=False)
 
 
-def _fit(workload: Workload, known: Subset) -> Callable[[Subset], np.ndarray]:
+def _fit(workload: Workload, train: Subset) -> Callable[[Subset], np.ndarray]:
     """Fit the model; returns the function that answers for a subset, float32 [n, C]."""
-    objective, texts, targets = workload.objective, _texts_of(known), known.labels
+    objective, texts, targets = workload.objective, _texts_of(train), train.labels
     ends = ({text[place][0] for text in texts} for place in (0, -1))
     special = frozenset(token for ids in ends if len(ids) == 1 for token in ids)
     grams = [grams_of(text, special) for text in texts]
@@ -75,7 +75,7 @@ def _fit(workload: Workload, known: Subset) -> Callable[[Subset], np.ndarray]:
 
     def score(strength: float) -> float:
         answers = outputs(values[held], fitted(objective, values[rest], targets[rest], strength))
-        return correlation(*objective.for_metrics(answers, Subset(known.examples, known.indices[held])))
+        return correlation(*objective.for_metrics(answers, Subset(train.examples, train.indices[held])))
 
     values = features(grams)
     order = numpy_generator(workload.training.seed, 0, SERVER, "linear").permutation(len(texts))

@@ -30,28 +30,28 @@ def scaffold(workload: Workload) -> FederatedAlgorithm:
     names = sorted(whole_model(model.groups, "frozen") & model.trainable)
     plan = identity_plan(model.groups.names, shared=frozenset(names), local=frozenset())
 
-    def controls(known: Mapping[str, Tensor]) -> Params:
-        return {name: torch.zeros_like(workload.initial[name]) for name in names} | same_device(known, model.device)
+    def controls(kept: Mapping[str, Tensor]) -> Params:
+        return {name: torch.zeros_like(workload.initial[name]) for name in names} | same_device(kept, model.device)
 
-    def correct(own: Params, common: Params, sums: Params, gradients: Mapping[str, Tensor]) -> None:
+    def correct(control: Params, common: Params, sums: Params, gradients: Mapping[str, Tensor]) -> None:
         for name, gradient in gradients.items():
             sums[name].add_(gradient)
-            gradient.add_(common[name] - own[name])
+            gradient.add_(common[name] - control[name])
 
     def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         number, server, sizes = state.round + 1, workload.server_params(state), [len(each.train) for each in cohort]
         current, mean, losses = controls(state.moments.get(KIND, {})), controls({}), list[float]()
         after = {name: value.clone() for name, value in current.items()}
         for client, size in zip(cohort, sizes, strict=True):
-            own, sums = controls(state.clients.get(client.id)), controls({})
+            control, sums = controls(state.clients.get(client.id)), controls({})
             received = channel.to_client(client.id, {name: server[name] for name in names})
-            change = partial(correct, own, channel.to_client(client.id, current, KIND), sums)
+            change = partial(correct, control, channel.to_client(client.id, current, KIND), sums)
             model.hold(workload.initial | received)
             losses.append(training.run(model, client.train, names, number, client.id, correct=change))
             means = {name: value / training.steps(client.train) for name, value in sums.items()}
             state.clients.put(client.id, number, means)
             arrived = channel.to_server(client.id, model.read(names), onto=server)
-            changes = channel.to_server(client.id, {name: means[name] - own[name] for name in names}, KIND)
+            changes = channel.to_server(client.id, {name: means[name] - control[name] for name in names}, KIND)
             for name in names:
                 mean[name].add_(arrived[name], alpha=size / sum(sizes))
                 after[name].add_(changes[name], alpha=1 / len(workload.members))

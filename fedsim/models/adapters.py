@@ -98,12 +98,12 @@ def _bitfit(encoder: Any, config: AdapterConfig) -> None:
 def _wrap(encoder: nn.Module, targets: Iterable[str], wrapped: Callable[[Any], nn.Module]) -> None:
     """Wrap each module whose name ends with a target; FederationError if there is no such module."""
     ends = tuple(f".{target}" for target in targets)
-    found = [name for name, _ in encoder.named_modules() if name.endswith(ends)]
-    if not found:
+    names = [name for name, _ in encoder.named_modules() if name.endswith(ends)]
+    if not names:
         raise FederationError(f"adapter: expected an encoder with modules {', '.join(targets)}, found none")
-    for name in found:
-        parent, _, own = name.rpartition(".")
-        setattr(encoder.get_submodule(parent), own, wrapped(encoder.get_submodule(name)))
+    for name in names:
+        parent, _, child = name.rpartition(".")
+        setattr(encoder.get_submodule(parent), child, wrapped(encoder.get_submodule(name)))
 
 
 def _bottleneck(encoder: Any, config: AdapterConfig) -> None:

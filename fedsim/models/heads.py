@@ -135,9 +135,9 @@ class _Untied(CausalLanguageModel):
     """A separate decoder, initialised like other weights, instead of the word embeddings."""
 
     def attach(self, encoder: Any) -> None:
-        words = encoder.get_input_embeddings().weight
+        embeddings = encoder.get_input_embeddings().weight
         deviation = getattr(encoder.config, "initializer_range", 0.02)
-        self.decoder = nn.Parameter(torch.empty_like(words, requires_grad=True).normal_(std=deviation))
+        self.decoder = nn.Parameter(torch.empty_like(embeddings, requires_grad=True).normal_(std=deviation))
 
 
 class UntiedCausalLanguageModel(_Untied):

@@ -75,7 +75,7 @@ class Prefix(nn.Module):
         """Keys and values with the prefix before them."""
         return self._before(self.prefix_key, key_BHSE), self._before(self.prefix_value, value_BHSE)
 
-    def _before(self, prefix_PD: Tensor, own_BHSE: Tensor) -> Tensor:
-        texts, heads, _, width = own_BHSE.shape
-        prefix_HPE = prefix_PD.view(-1, heads, width).transpose(0, 1).to(own_BHSE.dtype)
-        return torch.cat([prefix_HPE.expand(texts, -1, -1, -1), own_BHSE], 2)
+    def _before(self, prefix_PD: Tensor, text_BHSE: Tensor) -> Tensor:
+        texts, heads, _, width = text_BHSE.shape
+        prefix_HPE = prefix_PD.view(-1, heads, width).transpose(0, 1).to(text_BHSE.dtype)
+        return torch.cat([prefix_HPE.expand(texts, -1, -1, -1), text_BHSE], 2)

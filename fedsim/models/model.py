@@ -65,10 +65,10 @@ class ParameterGroups:
         Layers are counted from 0; the same layer may appear several times.
         """
         view = {name: name for name in self.names if not LAYER.search(name)}
-        for own, target in enumerate(layers):
+        for index, target in enumerate(layers):
             for name in self.layers[target]:
                 if number := LAYER.search(name):
-                    view[f"{name[: number.start(1)]}{own}{name[number.end(1) :]}"] = name
+                    view[f"{name[: number.start(1)]}{index}{name[number.end(1) :]}"] = name
         return view
 
 

@@ -23,7 +23,7 @@ SOURCES = (
     *("shapes", "round bytes", "client", "labels"),
     *("equation", "equation gain", "wire gain", "wire kinds", "term"),
 )
-Known = TypeVar("Known")
+Fact = TypeVar("Fact")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class NotAvailableError(Exception):
     """A number that needs missing records, or that shapes do not determine; its statement is left out."""
 
 
-def _available(value: Known | None) -> Known:
+def _available(value: Fact | None) -> Fact:
     if value is None:
         raise NotAvailableError
     return value

@@ -184,18 +184,18 @@ class Evaluation:
     def __init__(self, audit: Audit, statement: Statement) -> None:
         self.audit, self.statement = audit, statement
         self.let = {**audit.let, **statement.let, "value": statement.value, "exact": statement.exact}
-        self._known: dict[str, Value] = {}
+        self._values: dict[str, Value] = {}
 
     def _lookup(self, name: str) -> Value:
-        if name not in self._known:
+        if name not in self._values:
             content = self.let.get(name, "")
             if content == "":
                 raise ValueError(f"expected {name!r} in `let` or as a key of the statement, found none")
             if isinstance(content, list):
-                self._known[name] = listed([several(self.value(str(one)))[0] for one in content])
+                self._values[name] = listed([several(self.value(str(one)))[0] for one in content])
             else:
-                self._known[name] = self.value(str(content))
-        return self._known[name]
+                self._values[name] = self.value(str(content))
+        return self._values[name]
 
     def value(self, expression: str) -> Value:
         """The value of an expression with names and addresses."""

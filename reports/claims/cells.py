@@ -193,10 +193,10 @@ class Runs:
     def _gate(self, judging: At, task: str) -> Gate:
         """The gate by a table's yardstick, or by the yardstick of its rows with the judging reference."""
         benchmark, column = self.tables.benchmark(judging), self.tables.column(judging, task)
-        own = (row.yardstick for row in benchmark.rows if row.yardstick and row.yardstick.row == judging.row)
+        yardsticks = (row.yardstick for row in benchmark.rows if row.yardstick and row.yardstick.row == judging.row)
         if column is None:
             return Gate()
-        return gate_of(benchmark, column, self._scale(judging) or self.scale, self._index, next(own, None))
+        return gate_of(benchmark, column, self._scale(judging) or self.scale, self._index, next(yardsticks, None))
 
     def untuned(self, rows: Iterable[At], task: str) -> str:
         """The rows without tuned settings on a task, as a reason not to judge them; "" if all are tuned."""

@@ -94,10 +94,10 @@ class RowCosts:
         turns = []
         for at in (pair.row, pair.other):
             request = self._request(at, pair.task)
-            found = derived_turns(request, request.rows[0], relation.texts) if request else None
-            if found is None:
+            run_turns = derived_turns(request, request.rows[0], relation.texts) if request else None
+            if run_turns is None:
                 return None
-            turns.append(found)
+            turns.append(run_turns)
         cases = [(relation.compare(*map(at.run_seconds, turns)), at.label) for at in TYPICAL.values()]
         note = "; ".join(f"{label}: {number(quotient)}" for quotient, label in sorted(cases, reverse=True))
         return Evidence(max(cases)[0], None, 0, note, reasons=((self.tables.task(pair.row, pair.task), COMPUTED),))
@@ -117,8 +117,8 @@ class RowCosts:
         is_run = len(costs) == len(rows)
         measured, n = (compare(*costs), min(cost.seeds for cost in costs)) if is_run else (None, 0)
         shapes = [cost for at in rows if (cost := self._derived(at, task, texts)) is not None]
-        has_own_runs = self.is_paper and not any(self.tables.benchmark(at).stage for at in rows)
-        if len(shapes) < len(rows) or (measured is not None and has_own_runs):
+        has_paper_runs = self.is_paper and not any(self.tables.benchmark(at).stage for at in rows)
+        if len(shapes) < len(rows) or (measured is not None and has_paper_runs):
             return None if measured is None else derived(measured, n)
         ours = "no run" if measured is None else f"{number(measured)}{unit} in our runs"
         return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
@@ -140,15 +140,17 @@ class RowCosts:
 
         The earlier one is taken with the row's encoder. The request has only that row and task.
         """
-        own = self.tables.benchmark(at)
-        if self.tables.column(at, task) is None or PAPER not in {scale.id for scale in own.scales}:
+        benchmark = self.tables.benchmark(at)
+        if self.tables.column(at, task) is None or PAPER not in {scale.id for scale in benchmark.scales}:
             return None
         costed, costed_task = self.tables.costed(at, task)
         column = self.tables.column(costed, costed_task)
         if column is None:
             return None
         table = replace(self.tables.benchmark(costed), columns=(column,))
-        scale = replace(table.scale(PAPER), backbone=own.scale(PAPER).backbone, depth=own.scale(PAPER).depth)
+        scale = replace(
+            table.scale(PAPER), backbone=benchmark.scale(PAPER).backbone, depth=benchmark.scale(PAPER).depth
+        )
         table = replace(table, scales=tuple(scale if each.id == PAPER else each for each in table.scales))
         return request_for(table, scale, (), [self.tables.row(costed)])
 

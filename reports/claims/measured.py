@@ -95,16 +95,16 @@ class MeasuredNumbers(RowCosts):
         """How much better a row's score or loss is. A score next to others has accuracy, too."""
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
-        found = self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
-        if found is None:
+        comparison = self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
+        if comparison is None:
             return None
         if relation.p_values:
-            return replace(found, note=unpaired_p(self._pairs(pair), score))
+            return replace(comparison, note=unpaired_p(self._pairs(pair), score))
         diverged = self.runs.divergence((pair.row, pair.other), pair.task)
         if score != pair.score or relation.relative or not (answered := self._by_accuracy(pair)):
-            return replace(found, note=diverged or found.note)
+            return replace(comparison, note=diverged or comparison.note)
         note = "; ".join(filter(None, (diverged, self._beside(pair, answered))))
-        return replace(found, note=note, in_mean=difference(answered, ACCURACY, self.runs.score_at))
+        return replace(comparison, note=note, in_mean=difference(answered, ACCURACY, self.runs.score_at))
 
     def _fewer_rounds(self, pair: Pair, relation: Better, failed: str) -> Evidence | None:
         """How many rounds fewer a row needs to reach the target."""

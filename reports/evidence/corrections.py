@@ -86,8 +86,8 @@ def log_ratios(counts: np.ndarray) -> np.ndarray:
 
     counts: training examples by client and label, [K, C].
     """
-    own, everyone = counts + 1.0, counts.sum(axis=0) + 1.0
-    return np.asarray(np.log(own / own.sum(axis=1, keepdims=True)) - np.log(everyone / everyone.sum()))
+    clients, everyone = counts + 1.0, counts.sum(axis=0) + 1.0
+    return np.asarray(np.log(clients / clients.sum(axis=1, keepdims=True)) - np.log(everyone / everyone.sum()))
 
 
 def nll(answers: Answers) -> float:
@@ -104,7 +104,11 @@ def ece(answers: Answers) -> float:
 
 
 # Scores from logits and labels.
-OF_ANSWERS: Mapping[str, Callable[[Answers], float]] = {"accuracy": lambda own: own.accuracy, "nll": nll, "ece": ece}
+OF_ANSWERS: Mapping[str, Callable[[Answers], float]] = {
+    "accuracy": lambda answers: answers.accuracy,
+    "nll": nll,
+    "ece": ece,
+}
 
 
 # ---- records -----------------------------------------------------------------------------------------------------
@@ -145,7 +149,7 @@ def _corrected(record: RunResult, correct: Correct) -> RunResult | None:
         if by is None:
             return None
         moved[number] = {
-            evaluation: [each.shifted(own) for each, own in zip(of_clients, by, strict=True)]
+            evaluation: [each.shifted(addition) for each, addition in zip(of_clients, by, strict=True)]
             for evaluation, of_clients in answers.items()
         }
     rounds = tuple(_scored(entry, moved.get(entry.round, {})) for entry in record.rounds)
@@ -183,16 +187,16 @@ def _answers(part: Predictions, number: int) -> Answers:
 def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> RoundRecord:
     """A round with the scores of these answers, or with undefined scores without answers."""
 
-    def scores(evaluation: str, own: Answers | None) -> dict[str, float | None]:
+    def scores(evaluation: str, part: Answers | None) -> dict[str, float | None]:
         names = [name for name in entry.scores[evaluation] if name in MEASURES]
-        return {name: None if own is None else _score(name, own) for name in dict.fromkeys((*names, *OF_ANSWERS))}
+        return {name: None if part is None else _score(name, part) for name in dict.fromkeys((*names, *OF_ANSWERS))}
 
     clients = tuple(
         {each: scores(each, answers[each][place] if answers else None) for each in entry.scores}
         for place in range(len(entry.client_scores))
     )
     means = {
-        each: {name: metric(name).combined([own[each][name] for own in clients]) for name in clients[0][each]}
+        each: {name: metric(name).combined([client[each][name] for client in clients]) for name in clients[0][each]}
         for each in entry.scores
     }
     pooled = {
@@ -202,7 +206,7 @@ def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> Rou
     return replace(entry, scores=means, client_scores=clients, pooled_scores=pooled)
 
 
-def _score(name: str, own: Answers) -> float:
+def _score(name: str, answers: Answers) -> float:
     if name in OF_ANSWERS:
-        return OF_ANSWERS[name](own)
-    return float(MEASURES[name](own.logits, own.gold, np.ones((1, len(own.gold))))[0])
+        return OF_ANSWERS[name](answers)
+    return float(MEASURES[name](answers.logits, answers.gold, np.ones((1, len(answers.gold))))[0])

@@ -112,12 +112,12 @@ class Costs:
             terms = replace(self.terms, dim_emb=self.sizes[row.head].width, **self.term_bytes(row.head))
             return forms[row.id].cost_bytes(terms)
 
-        found = []
+        equations = []
         for row in (row for row in self.request.rows if row.id in forms and (row.printed or self.sizes)):
             gb, exact = cost_gb(row), cost_bytes(row) if self.sizes else None
             gains = {base.id: cost_gb(base) / gb for base in self.baselines}
             exact_gains = {base.id: cost_bytes(base) / exact for base in self.baselines} if exact else {}
             places = {base.id: (place, row.id, f"gain_over_{base.id}", "") for base in self.baselines}
             published = {name: numbers.values[at] for name, at in places.items() if at in numbers.values}
-            found.append(Equation(row, forms[row.id], gb, gains, exact, exact_gains, published))
-        return tuple(found)
+            equations.append(Equation(row, forms[row.id], gb, gains, exact, exact_gains, published))
+        return tuple(equations)

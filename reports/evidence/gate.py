@@ -70,8 +70,8 @@ def gate_of(
         return Gate(NOT_RUN)
     records = {name: select(reference, scale, reference.row(name), judged, index).records for name in yardstick.rows}
     scored = {
-        name: {(one.inputs["data"]["digest"], one.cell.seed): one for one in own if _holds(one, yardstick.evaluation)}
-        for name, own in records.items()
+        name: {(one.inputs["data"]["digest"], one.cell.seed): one for one in runs if _holds(one, yardstick.evaluation)}
+        for name, runs in records.items()
     }
     if not all(scored.values()):
         return Gate(NOT_RUN)
@@ -82,7 +82,7 @@ def gate_of(
 
 def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]], score: str) -> Gate:
     failing, seeds, states, learner = [], [], [], scored[yardstick.row]
-    for name, words in yardstick.rivals.items():
+    for name, rival in yardstick.rivals.items():
         shared = sorted(learner.keys() & scored[name].keys())
         if not shared:
             return Gate(NOT_RUN)
@@ -92,7 +92,7 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]]
         if gap.interval[0] <= 0:
             ends = ", ".join(map(_signed, gap.interval))
             by = "" if gap.value is None else f" ({_signed(gap.value)} [{ends}])"
-            failing.append(f"{words} {_mean_text([scored[name][key] for key in shared], score)}{by}")
+            failing.append(f"{rival} {_mean_text([scored[name][key] for key in shared], score)}{by}")
             seeds.append(len(shared))
             states.append(gap.interval[1] < 0)
     if not failing:
@@ -133,14 +133,14 @@ def levels(request: Request) -> dict[str, tuple[str, float, float, int]]:
     benchmark, scale = request.benchmark, request.scale
     if scale.elsewhere is None or scale.changed or benchmark.gate or not _has_references(benchmark):
         return {}
-    row, found = benchmark.row(benchmark.yardstick.row), {}
+    row, by_task = benchmark.row(benchmark.yardstick.row), {}
     for column in request.columns:
         records = select(benchmark, scale, row, column, request.index).records
         if records and column.task in scale.elsewhere.scores:
             name, reported = scale.elsewhere.scores[column.task]
             score = f"{benchmark.yardstick.evaluation or column.evaluation}/{name}"
-            found[column.task] = score, mean(_values(records, score)), reported, len(records)
-    return found
+            by_task[column.task] = score, mean(_values(records, score)), reported, len(records)
+    return by_task
 
 
 def _holds(record: RunResult, evaluation: str) -> bool:

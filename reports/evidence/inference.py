@@ -45,15 +45,15 @@ def reach(components: Iterable[Component], level: float = LEVEL) -> float:
     return math.hypot(*(quantile(part.freedom, level) * part.error for part in components if part.error))
 
 
-def chance(distance: float, found: Estimate) -> float:
+def chance(distance: float, statistic: Estimate) -> float:
     """The probability that a value lies this far above the truth, or further."""
-    components = [part for part in found.components or () if part.error]
+    components = [part for part in statistic.components or () if part.error]
     if not components:
         return float(distance <= 0)
     if len(components) == 1:
         return tail(distance / components[0].error, components[0].freedom)
     if distance <= 0:
-        return 1 - chance(-distance, found) if distance else 0.5
+        return 1 - chance(-distance, statistic) if distance else 0.5
     least = 1e-12
     if reach(components, least) <= distance:
         return least
@@ -62,24 +62,24 @@ def chance(distance: float, found: Estimate) -> float:
 
 def estimate(value: float, components: Iterable[Component], n: int, note: str = "", level: float = LEVEL) -> Estimate:
     """A value with its standard error's components, and the interval between its one-sided bounds."""
-    known = tuple(components)
-    half = reach(known, level)
-    return Estimate(value, (value - half, value + half), n, note, known)
+    parts = tuple(components)
+    half = reach(parts, level)
+    return Estimate(value, (value - half, value + half), n, note, parts)
 
 
-def at_level(found: Estimate, level: float) -> Estimate:
+def at_level(statistic: Estimate, level: float) -> Estimate:
     """The same estimate between its bounds at another level; without a standard error it stays the same."""
-    if found.value is None or found.components is None or found.interval is None:
-        return found
-    return estimate(found.value, found.components, found.n, found.note, level)
+    if statistic.value is None or statistic.components is None or statistic.interval is None:
+        return statistic
+    return estimate(statistic.value, statistic.components, statistic.n, statistic.note, level)
 
 
-def moved(found: Estimate, by: float) -> Estimate:
+def moved(statistic: Estimate, by: float) -> Estimate:
     """The same estimate with the value shifted."""
-    if found.value is None:
-        return found
-    interval = None if found.interval is None else (found.interval[0] + by, found.interval[1] + by)
-    return replace(found, value=found.value + by, interval=interval)
+    if statistic.value is None:
+        return statistic
+    interval = None if statistic.interval is None else (statistic.interval[0] + by, statistic.interval[1] + by)
+    return replace(statistic, value=statistic.value + by, interval=interval)
 
 
 def resampled(
@@ -97,36 +97,36 @@ def resampled(
     is unknown, and then there is no interval. There is none below two seeds either. None among the differences is left
     out.
     """
-    known = [value for value in differences if value is not None]
-    if not known:
+    values = [value for value in differences if value is not None]
+    if not values:
         return Estimate(None, None, 0, note)
-    sd, n = sample_sd(known), len(known)
+    sd, n = sample_sd(values), len(values)
     if sd is None:
-        return Estimate(known[0], None, 1, note)
+        return Estimate(values[0], None, 1, note)
     if sd > _SAME:
         whole = Component(math.sqrt(1 / n + test_over_train) * sd, n - 1, test_over_train)
     elif floor is None:
-        return Estimate(mean(known), None, n, note)
+        return Estimate(mean(values), None, n, note)
     elif test_over_train:  # test sets of redrawn splits share n_test of n_test + n_train examples
         whole = Component(math.sqrt((1 / n + test_over_train) / (1 + test_over_train)) * floor, ratio=test_over_train)
     else:
         whole = Component(floor)  # a fixed one is shared completely
-    return estimate(mean(known), [whole], n, note)
+    return estimate(mean(values), [whole], n, note)
 
 
-def is_flat(found: Estimate) -> bool:
+def is_flat(statistic: Estimate) -> bool:
     """Whether seeds agree to the last digit, so the error of the test sets is needed, which is slow to compute."""
-    return found.interval is None and found.n > 1
+    return statistic.interval is None and statistic.n > 1
 
 
-def with_sampling(found: Estimate, error: float | None) -> Estimate:
+def with_sampling(statistic: Estimate, error: float | None) -> Estimate:
     """An estimate over seeds that share one test set, with the sampling error of that set added.
 
     No interval if the error is unknown.
     """
-    if found.value is None or found.components is None or error is None:
-        return replace(found, interval=None, components=None)
-    return estimate(found.value, (*found.components, Component(error)), found.n, found.note)
+    if statistic.value is None or statistic.components is None or error is None:
+        return replace(statistic, interval=None, components=None)
+    return estimate(statistic.value, (*statistic.components, Component(error)), statistic.n, statistic.note)
 
 
 def on_test_sets(
@@ -141,41 +141,41 @@ def on_test_sets(
     return with_sampling(resampled(values, 0.0, note, floor=0.0), error)
 
 
-def average_of(found: Sequence[Estimate], note: str = "") -> Estimate:
+def average_of(estimates: Sequence[Estimate], note: str = "") -> Estimate:
     """The mean of estimates on independent data, such as tasks: variances add.
 
     Exact numbers have no error. No interval if one estimate has none, or has no standard error (a median).
     """
-    values = [part.value for part in found if part.value is not None]
-    n = min((part.n for part in found), default=0)
-    if not found or len(values) < len(found):
+    values = [part.value for part in estimates if part.value is not None]
+    n = min((part.n for part in estimates), default=0)
+    if not estimates or len(values) < len(estimates):
         return Estimate(None, None, n, note)
-    each = [_components(part) for part in found]
-    known = [part for components in each if components is not None for part in components]
+    each = [_components(part) for part in estimates]
+    parts = [part for components in each if components is not None for part in components]
     if None in each:
         return Estimate(mean(values), None, n, note)
-    return estimate(mean(values), scaled(_sum(known), 1 / len(found)), n, note)
+    return estimate(mean(values), scaled(_sum(parts), 1 / len(estimates)), n, note)
 
 
-def average_together(found: Sequence[Estimate], note: str = "") -> Estimate:
+def average_together(estimates: Sequence[Estimate], note: str = "") -> Estimate:
     """The mean of estimates on shared data: errors add as if they were fully correlated, which is wider."""
-    whole = average_of(found, note)
-    known = [(part.error, part.components) for part in found if part.components and part.error]
-    if whole.value is None or whole.interval is None or not known:
+    whole = average_of(estimates, note)
+    errors = [(part.error, part.components) for part in estimates if part.components and part.error]
+    if whole.value is None or whole.interval is None or not errors:
         return whole
-    total = math.fsum(error for error, _ in known) / len(found)
-    error, widest = max(known, key=lambda part: reach(part[1]) / part[0])
+    total = math.fsum(error for error, _ in errors) / len(estimates)
+    error, widest = max(errors, key=lambda part: reach(part[1]) / part[0])
     return estimate(whole.value, scaled(widest, total / error), whole.n, note)
 
 
-def another(found: Sequence[Estimate]) -> tuple[float, float] | None:
+def another(estimates: Sequence[Estimate]) -> tuple[float, float] | None:
     """The prediction interval for one further estimate's true value, at LEVEL on each side.
 
     True values vary over tasks; this variance is estimated by moments and separated from each estimate's error
     (Higgins, Thompson and Spiegelhalter 2009). None below three estimates with an error.
     """
-    values = [part.value for part in found if part.value is not None]
-    errors = [part.error for part in found if part.error is not None]
+    values = [part.value for part in estimates if part.value is not None]
+    errors = [part.error for part in estimates if part.error is not None]
     sd, n = sample_sd(values), len(values)
     if sd is None or n < 3 or len(errors) < n:
         return None
@@ -199,8 +199,8 @@ def _merged(components: Sequence[Component]) -> Component:
     """One component with the same sum and Satterthwaite's degrees of freedom."""
     error = math.hypot(*(part.error for part in components))
     parts = math.fsum(part.error**4 / part.freedom for part in components)
-    known = [part.error**2 * part.ratio for part in components if part.ratio is not None]
-    ratio = math.fsum(known) / error**2 if error and len(known) == len(components) else None
+    weighted_ratios = [part.error**2 * part.ratio for part in components if part.ratio is not None]
+    ratio = math.fsum(weighted_ratios) / error**2 if error and len(weighted_ratios) == len(components) else None
     return Component(error, error**4 / parts if parts else math.inf, ratio)
 
 
@@ -209,33 +209,37 @@ def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
     return tuple(replace(part, error=by * part.error) for part in components)
 
 
-def confidence(found: Sequence[Estimate], limits: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+def confidence(estimates: Sequence[Estimate], limits: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """The interval of the mean of estimates, cut to their ranges; None if one has none, or below three seeds."""
-    bounds = average_of(found).ends
+    bounds = average_of(estimates).ends
     if bounds is None:
         return None
     least, most = (mean(ends) for ends in zip(*limits, strict=True))
     return max(bounds[0], least), min(bounds[1], most)
 
 
-def _components(found: Estimate) -> tuple[Component, ...] | None:
-    if found.components is None and found.interval is not None and found.interval[0] == found.interval[1]:
+def _components(statistic: Estimate) -> tuple[Component, ...] | None:
+    if (
+        statistic.components is None
+        and statistic.interval is not None
+        and statistic.interval[0] == statistic.interval[1]
+    ):
         return ()
-    return found.components if found.interval is not None else None
+    return statistic.components if statistic.interval is not None else None
 
 
-def similar(found: Estimate, margin: float) -> bool | None:
+def similar(statistic: Estimate, margin: float) -> bool | None:
     """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None if that is undecided.
 
     Within: both bounds lie inside; a bound on the margin decides nothing. Outside: one bound lies beyond the margin, at
     half the level, as there are two sides.
     """
-    if found.interval is None:
+    if statistic.interval is None:
         return None
-    low, high = found.interval
+    low, high = statistic.interval
     if -margin < low and high < margin:
         return True
-    low, high = at_level(found, LEVEL / 2).interval or found.interval
+    low, high = at_level(statistic, LEVEL / 2).interval or statistic.interval
     return False if low > margin or high < -margin else None
 
 
@@ -277,25 +281,25 @@ def holm(p_values: Sequence[float]) -> list[bool]:
     return rejected
 
 
-def smallest_effect(found: Estimate, missed: float = MISSED) -> float | None:
+def smallest_effect(statistic: Estimate, missed: float = MISSED) -> float | None:
     """The distance from a bound at which this many seeds, with this spread, decide with a power of 80 %."""
-    return None if found.components is None else reach(found.components) + reach(found.components, missed)
+    return None if statistic.components is None else reach(statistic.components) + reach(statistic.components, missed)
 
 
-def smallest_margin(found: Estimate) -> float | None:
+def smallest_margin(statistic: Estimate) -> float | None:
     """The margin within which this many seeds show a true value of 0, with the same power."""
-    return smallest_effect(found, MISSED / 2)
+    return smallest_effect(statistic, MISSED / 2)
 
 
-def seeds_needed(found: Estimate, effect: float) -> int | None:
+def seeds_needed(statistic: Estimate, effect: float) -> int | None:
     """The smallest number of seeds with a one-sided bound that reaches an effect, at this estimate's spread.
 
     With n seeds the bound lies t(1 - LEVEL; n - 1) sqrt(1/n + n_test/n_train) s from the value. None if no number
     up to MOST_SEEDS is enough, as redrawn splits overlap, or if fewer than FEWEST_SEEDS show the spread.
     """
-    if not found.components or found.n < FEWEST_SEEDS:
+    if not statistic.components or statistic.n < FEWEST_SEEDS:
         return None
     for n in range(2, MOST_SEEDS + 1):
-        if reach([part.with_seeds(n, found.n) for part in found.components]) <= abs(effect):
+        if reach([part.with_seeds(n, statistic.n) for part in statistic.components]) <= abs(effect):
             return n
     return None

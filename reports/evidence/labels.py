@@ -29,6 +29,6 @@ def label1_ranges(records: Iterable[RunResult]) -> dict[str, Range]:
         is_real = record.cell.source != "generated" and newest.setdefault(task, digest) == digest
         if is_real and 1 in (record.partition["label_ids"] or ()):
             low, high = label_range(record.partition, 1)
-            known_low, known_high = ranges.get(task, (low, high))
-            ranges[task] = (max(low, known_low), min(high, known_high))
+            least, most = ranges.get(task, (low, high))
+            ranges[task] = (max(low, least), min(high, most))
     return ranges

@@ -62,8 +62,8 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
         return resampled(values, resplit_ratio(records, "train"), floor=0.0)  # of the training examples
     ratio = resplit_ratio(records, score.partition("/")[0])
     if ratio:
-        found = resampled(values, ratio)
-        return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat(found) else found
+        estimate = resampled(values, ratio)
+        return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat(estimate) else estimate
     factor = first.metric.sign * first.metric.factor
     sides = _answers(pairs, score, rule_for(at, pairs))
     if sides is not None and None not in values:
@@ -83,8 +83,8 @@ def is_distinguishable(pairs: Pairs, score: str, at: str) -> bool:
     most = with_sampling(least, unpaired_error(*_scores(pairs, score)))
     if most.interval is not None and most.interval[0] > 0:
         return True
-    found = difference(pairs, score, at)
-    return found.interval is not None and found.interval[0] > 0
+    estimate = difference(pairs, score, at)
+    return estimate.interval is not None and estimate.interval[0] > 0
 
 
 def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
@@ -117,9 +117,9 @@ def _scores(pairs: Pairs, score: str) -> tuple[Scores, Scores]:
 
 def unpaired_error(first: Scores, second: Scores) -> float | None:
     """The root of both squared errors; conservative, as both answer the same examples. None if one is unknown."""
-    errors = [*first.errors, *second.errors]
-    known = [error for error in errors if error is not None]
-    return (root_mean_square(known) or 0.0) * 2**0.5 if known and len(known) == len(errors) else None
+    entries = [*first.errors, *second.errors]
+    errors = [error for error in entries if error is not None]
+    return (root_mean_square(errors) or 0.0) * 2**0.5 if errors and len(errors) == len(entries) else None
 
 
 def _is_common(pairs: Pairs, score: str) -> bool:
@@ -132,18 +132,18 @@ def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[An
     """The answers of both sides, by seed; None if one was not kept, or if the metric cannot score them here."""
     if at not in ("last", "chosen") or score.rpartition("/")[2] not in MEASURES:
         return None
-    found: tuple[list[Answered], list[Answered]] = ([], [])
+    sides: tuple[list[Answered], list[Answered]] = ([], [])
     for pair in pairs:
-        for record, side in zip(pair, found, strict=True):
+        for record, side in zip(pair, sides, strict=True):
             answered = answered_by(record, score.partition("/")[0], at)
             if answered is None:
                 return None
             side.append(answered)
-    both = zip(*found, strict=True)
+    both = zip(*sides, strict=True)
     are_same = all(
         len(one.gold) == len(other.gold) and all(map(np.array_equal, one.gold, other.gold)) for one, other in both
     )
-    return found if are_same else None
+    return sides if are_same else None
 
 
 def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
@@ -155,8 +155,8 @@ def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
         return None
     if not predictions_file(record.folder, record).exists():
         return None  # as with imported records
-    known = sorted(read_predictions(record.folder, record).items())
-    parts = [part for (_, name), part in known if name == ("test" if evaluation == POOLED else evaluation)]
+    predictions = sorted(read_predictions(record.folder, record).items())
+    parts = [part for (_, name), part in predictions if name == ("test" if evaluation == POOLED else evaluation)]
     is_chosen = at == "chosen" and bool(record.chosen_by)
     outputs = tuple(part.chosen if is_chosen else part.last for part in parts)
     gold = tuple(part.gold for part in parts)
@@ -181,11 +181,11 @@ def level(records: Sequence[RunResult], score: str, at: str = "chosen") -> Estim
 
     The interval is cut to the score's range; the error, which tests use, is not.
     """
-    found = scores_of(records, score)
-    values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])
-    error = found.error if None not in found.errors else None
+    scores = scores_of(records, score)
+    values, ratio = scores.at(at), resplit_ratio(records, score.partition("/")[0])
+    error = scores.error if None not in scores.errors else None
     estimate = on_test_sets(values, ratio, error)
     if estimate.interval is None:
         return estimate
-    least, most = found.metric.limits
+    least, most = scores.metric.limits
     return replace(estimate, interval=(max(estimate.interval[0], least), min(estimate.interval[1], most)))

@@ -34,12 +34,12 @@ _DERIVATION = re.compile(
 )  # another row's value, multiplied or divided by a number
 
 
-def derivation_in_words(derivation: str, names: Mapping[str, str]) -> str:
+def derivation_text(derivation: str, names: Mapping[str, str]) -> str:
     """A derivation with the row's name instead of its id. names: row id -> name."""
-    return _DERIVATION.sub(lambda found: f"{names[found[1]]} {found[2]} {found[3]}", derivation)
+    return _DERIVATION.sub(lambda match: f"{names[match[1]]} {match[2]} {match[3]}", derivation)
 
 
-def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]) -> Published:
+def _entry(cells: list[str], header: list[str], entries: Mapping[Place, Published]) -> Published:
     """One line of a file; a derivation refers to lines above it. ValueError if the line is wrong."""
     wanted = "a number as value" if header == HEADER else "a number as value, or a derivation"
     wrong = (
@@ -48,10 +48,10 @@ def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]
     if len(cells) != len(header):
         raise ValueError(wrong)
     table, row, column, score, text, derivation = cells if header == DERIVED_HEADER else [*cells, ""]
-    if (table, row, column, score) in known:
+    if (table, row, column, score) in entries:
         raise ValueError(f"expected one value a place, found two of {table},{row},{column},{score}.")
     if derivation and not text:
-        return Published(table, row, column, score, _derived((table, column, score), derivation, known), derivation)
+        return Published(table, row, column, score, _derived((table, column, score), derivation, entries), derivation)
     try:
         value = float(text)
     except ValueError:
@@ -61,15 +61,15 @@ def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]
     return Published(table, row, column, score, value)
 
 
-def _derived(at: tuple[str, str, str], derivation: str, known: Mapping[Place, Published]) -> float:
+def _derived(at: tuple[str, str, str], derivation: str, entries: Mapping[Place, Published]) -> float:
     table, column, score = at
-    found = _DERIVATION.fullmatch(derivation)
-    if found is None:
+    match = _DERIVATION.fullmatch(derivation)
+    if match is None:
         raise ValueError(f"expected {{row}} times (*) or over (/) a number as derivation, found {derivation!r}")
-    place, by = (table, found[1], column, score), float(found[3])
-    if place not in known or not by:
-        raise ValueError(f"expected a value of {found[1]} above this line, and no 0, found {derivation!r}")
-    return known[place].value * by if found[2] == "*" else known[place].value / by
+    place, by = (table, match[1], column, score), float(match[3])
+    if place not in entries or not by:
+        raise ValueError(f"expected a value of {match[1]} above this line, and no 0, found {derivation!r}")
+    return entries[place].value * by if match[2] == "*" else entries[place].value / by
 
 
 def read_published(path: Path) -> tuple[Published, ...]:
@@ -160,9 +160,9 @@ def places_of(value: Decimal) -> int:
     return max(0, -int(value.normalize().as_tuple().exponent))
 
 
-def is_printed_as(value: Decimal, known: Decimal) -> bool:
+def is_printed_as(value: Decimal, published: Decimal) -> bool:
     """Whether a number, rounded to a printed number's digits, equals it."""
-    return printed(value, places=places_of(known)) == known
+    return printed(value, places=places_of(published)) == published
 
 
 def as_decimal(value: Fraction) -> Decimal:
@@ -200,11 +200,11 @@ def margin_of(published: float, unit: str = "%") -> float:
     return max(MARGIN_POINTS if unit == "%" else MARGIN_SHARE * abs(published), last_digit)
 
 
-def verdict(found: Estimate, published: float | None, comparable: bool, unit: str = "%") -> str | None:
+def verdict(estimate: Estimate, published: float | None, comparable: bool, unit: str = "%") -> str | None:
     """The verdict on one score, by RULE; None if nothing was printed or run. All numbers are in the metric's unit."""
-    if found.value is None or published is None:
+    if estimate.value is None or published is None:
         return None
     if not comparable:
         return NOT_COMPARABLE
-    answer = similar(moved(found, -published), margin_of(published, unit))
+    answer = similar(moved(estimate, -published), margin_of(published, unit))
     return UNDECIDED if answer is None else REPRODUCED if answer else NOT_REPRODUCED

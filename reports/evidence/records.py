@@ -106,8 +106,8 @@ def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: 
     """
     if row.corrects:
         answered = select(benchmark, scale, benchmark.row(row.corrects), column, index)
-        found = (corrected(record, row.correction) for record in answered.records)
-        return CellRecords(tuple(record for record in found if record is not None))
+        corrections = (corrected(record, row.correction) for record in answered.records)
+        return CellRecords(tuple(record for record in corrections if record is not None))
     records = index.get(benchmark.cell(row, column, scale, 0).place_id)
     if not records:
         return CellRecords()
@@ -195,8 +195,8 @@ class Request:
 
     def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
         """The finished records of a cell, which may be in a hidden row."""
-        known = self.selections.get((row.id, column.task))
-        return (known or select(self.benchmark, self.scale, row, column, self.index)).records
+        selection = self.selections.get((row.id, column.task))
+        return (selection or select(self.benchmark, self.scale, row, column, self.index)).records
 
     @property
     def columns_run(self) -> tuple[Column, ...]:

@@ -45,8 +45,8 @@ def f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray, labels: Seque
 
 def matthews_correlation(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The correlation of predicted and true membership in label 1; 0 of a constant."""
-    found = _correlation(_labels(outputs) == 1, gold == 1, weights)
-    return np.where(np.isnan(found), 0.0, found)
+    correlation = _correlation(_labels(outputs) == 1, gold == 1, weights)
+    return np.where(np.isnan(correlation), 0.0, correlation)
 
 
 def pearson(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -65,8 +65,11 @@ def _correlation(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
 
 def entity_f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """F1 of entities in tag ids [m, words], read as by conlleval; 0 without entities."""
-    own, its = (_entities(np.where(gold < 0, 0, tags)) for tags in (outputs, gold))
-    counts = (np.bincount(found // SPANS, minlength=len(gold)) for found in (np.intersect1d(own, its), own, its))
+    answers, truths = (_entities(np.where(gold < 0, 0, tags)) for tags in (outputs, gold))
+    counts = (
+        np.bincount(entities // SPANS, minlength=len(gold))
+        for entities in (np.intersect1d(answers, truths), answers, truths)
+    )
     hits, predicted, true = (weights @ each for each in counts)
     return np.asarray(2 * hits / np.maximum(predicted + true, 1))
 
@@ -122,19 +125,19 @@ def _weights(answered: Answered, is_common: bool) -> list[np.ndarray]:
     return once if copies == 1 else [np.tile(weights, copies) for weights in once]
 
 
-def _difference(measure: Measure, own: Answered, other: Answered, weights: Sequence[np.ndarray]) -> np.ndarray:
+def _difference(measure: Measure, answered: Answered, other: Answered, weights: Sequence[np.ndarray]) -> np.ndarray:
     """The mean over clients of the metric, minus the other's, under each resample; [B]."""
     first, second = (
         np.mean([measure(*part) for part in zip(side.outputs, side.gold, weights, strict=True)], axis=0)
-        for side in (own, other)
+        for side in (answered, other)
     )
     return np.asarray(first - second)
 
 
-def sampling_error(measure: Measure, own: Answered, other: Answered, is_common: bool = False) -> float:
+def sampling_error(measure: Measure, answered: Answered, other: Answered, is_common: bool = False) -> float:
     """The sampling error of a seed's paired difference (is_common: one test set); at least one example's weight."""
-    spread = np.nanstd(_difference(measure, own, other, _weights(own, is_common)), ddof=1)
-    return max(float(spread), _one_example(own, is_common))
+    spread = np.nanstd(_difference(measure, answered, other, _weights(answered, is_common)), ddof=1)
+    return max(float(spread), _one_example(answered, is_common))
 
 
 def _one_example(answered: Answered, is_common: bool) -> float:
@@ -142,29 +145,29 @@ def _one_example(answered: Answered, is_common: bool) -> float:
 
 
 def hierarchical(
-    own: Sequence[Answered],
-    other: Sequence[Answered],
+    answers: Sequence[Answered],
+    others: Sequence[Answered],
     measure: Measure,
     factor: float = 1.0,
     is_common: bool = True,
 ) -> Estimate:
     """The mean difference over n seeds scored on the same examples, with its variation over both.
 
-    own, other: each seed's answers, for two methods. is_common: whether clients share one test set, or each has its
-    own. factor: the metric's unit, 100 for percent; negative if lower is better.
+    answers, others: each seed's answers, for two methods. is_common: whether clients share one test set, or each has
+    its own. factor: the metric's unit, 100 for percent; negative if lower is better.
     Seeds and examples are crossed, so both vary (Owen 2007). The variance over examples is bootstrapped, with the same
     resample for all seeds. The variance over seeds is exact, s^2 / n: resampling few seeds would shrink it by
     (n - 1) / n, and percentiles would assume a normal distribution. Each has its own quantile (`inference.reach`). The
     error is at least one example's weight. No interval below two seeds.
     """
-    n, pairs = len(own), list(zip(own, other, strict=True))
+    n, pairs = len(answers), list(zip(answers, others, strict=True))
     if not pairs:
         return Estimate(None)
-    whole, weights = [np.ones((1, len(gold))) for gold in own[0].gold], _weights(own[0], is_common)
+    whole, weights = [np.ones((1, len(gold))) for gold in answers[0].gold], _weights(answers[0], is_common)
     values = [factor * float(_difference(measure, *pair, whole)[0]) for pair in pairs]
     value, sd = float(np.mean(values)), sample_sd(values)
     if math.isnan(value) or sd is None:
         return Estimate(None if math.isnan(value) else value, None, n)
     means = factor * np.mean([_difference(measure, *pair, weights) for pair in pairs], axis=0)
-    sampling = max(float(np.nanstd(means, ddof=1)), abs(factor) * _one_example(own[0], is_common))
+    sampling = max(float(np.nanstd(means, ddof=1)), abs(factor) * _one_example(answers[0], is_common))
     return estimate(value, [Component(sd / math.sqrt(n), n - 1, 0.0), Component(sampling)], n)

@@ -51,9 +51,9 @@ def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
 def spread_out(places: Sequence[float], room: float) -> list[float]:
     """Positions of labels, in order and with this distance, each as close as possible to its own position."""
     order, steps = np.argsort(places, kind="stable"), room * np.arange(len(places))
-    found = np.empty(len(places))
-    found[order] = isotonic_regression(np.take(places, order) - steps).x + steps
-    return [float(place) for place in found]
+    positions = np.empty(len(places))
+    positions[order] = isotonic_regression(np.take(places, order) - steps).x + steps
+    return [float(place) for place in positions]
 
 
 def front_picture(request: Request, column: Column, score: str, baseline: str, reference: str) -> Figure:

@@ -135,11 +135,11 @@ def _state(
     if not tables:
         return "Nothing has been run yet."
     parts = []
-    for title, words in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
-        if found := [each for each in judged if each.word in words]:
+    for title, verdicts in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
+        if judgements := [each for each in judged if each.word in verdicts]:
             lines = [
                 f"- “{escape(one.claim.quotation)}”: {escape(one.verdict)}; {escape(one.effect)} (claim {one.claim.id})"
-                for one in found
+                for one in judgements
             ]
             parts += [f"**{title}**", "\n".join(lines)]
     readings: dict[str, list[str]] = {}

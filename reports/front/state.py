@@ -117,49 +117,49 @@ def coverage(
 def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:
     """The first page's state: the finished runs, the picture, the findings, and a line per paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
-    found = [(standing, each) for standing in standings for each in islice(headlines(standing), MOST)]
-    found.sort(key=lambda pair: not pair[1].page)  # questions with a protocol of their own come first
-    bullets = [_bullet(standing, each, scale) for standing, each in found]
+    pairs = [(standing, each) for standing in standings for each in islice(headlines(standing), MOST)]
+    pairs.sort(key=lambda pair: not pair[1].page)  # questions with a protocol of their own come first
+    bullets = [_bullet(standing, each, scale) for standing, each in pairs]
     parts = [f"**What has been run.** {run}", picture]
     parts += ["## What was found", "\n".join(bullets)] if bullets else []
     return "\n\n".join(filter(None, (*parts, "\n".join(lines))))
 
 
 def _line(standing: Standing) -> str:
-    agreeing = Counter(found.agrees for found in standing.findings)
+    agreeing = Counter(finding.agrees for finding in standing.findings)
     checks = f"{agreeing[True]} consistent, {agreeing[False]} inconsistent" if standing.findings else "–"
     run, of = standing.counted
     name = f"[{standing.paper.name}]({standing.page})"
     return table_line([name, f"{run} of {of}", tally(standing.judgements), checks])
 
 
-def _bullet(standing: Standing, found: Headline, scale: str) -> str:
+def _bullet(standing: Standing, headline: Headline, scale: str) -> str:
     """A finding in Markdown, with its numbers, its scale and a link to its evidence."""
     folder = f"{standing.page.rpartition('/')[0]}/pages"
     links = {
-        f"claim {found.claim}": f"{folder}/claims.md" if found.claim else "",
-        "consistency of the published numbers": f"{folder}/consistency.md" if found.check else "",
-        "study": found.page or f"{folder}/{found.study}.md",
+        f"claim {headline.claim}": f"{folder}/claims.md" if headline.claim else "",
+        "consistency of the published numbers": f"{folder}/consistency.md" if headline.check else "",
+        "study": headline.page or f"{folder}/{headline.study}.md",
     }
     evidence = next(f"[{name}]({link})" for name, link in links.items() if link)
-    verdict = f"{evidence}: {found.verdict}" if found.verdict != MEASURED else evidence
-    where = "" if found.check or found.verdict.endswith("arithmetic") else f"scale {scale}"
-    return f"- **{escape(found.summary)}** ({'; '.join(filter(None, (escape(found.numbers), where, verdict)))})"
+    verdict = f"{evidence}: {headline.verdict}" if headline.verdict != MEASURED else evidence
+    where = "" if headline.check or headline.verdict.endswith("arithmetic") else f"scale {scale}"
+    return f"- **{escape(headline.summary)}** ({'; '.join(filter(None, (escape(headline.numbers), where, verdict)))})"
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
     """Studies with a document, decided claims and checks with a headline, and other studies."""
-    yield from (found for found in standing.studies if found.page)
+    yield from (study for study in standing.studies if study.page)
     for judged in standing.judgements:
         if judged.claim.headline and judged.measured.is_decided:
             summary, numbers = _rendered(judged)
             yield Headline(summary, judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
-    for found in standing.findings:
-        if found.headline and found.agrees is not None:
-            summary = found.headline.format(published=found.printed, recomputed=found.recomputed)
-            given = f"published {found.printed}, recomputed {found.recomputed}"
-            yield Headline(summary, found.statement, found.verdict, given, check=found.id)
-    yield from (found for found in standing.studies if not found.page)
+    for finding in standing.findings:
+        if finding.headline and finding.agrees is not None:
+            summary = finding.headline.format(published=finding.printed, recomputed=finding.recomputed)
+            given = f"published {finding.printed}, recomputed {finding.recomputed}"
+            yield Headline(summary, finding.statement, finding.verdict, given, check=finding.id)
+    yield from (study for study in standing.studies if not study.page)
 
 
 def _rendered(judged: Judgement) -> tuple[str, str]:

@@ -41,11 +41,11 @@ def _character(character: str) -> str:
 def latex_escape(text: str) -> str:
     """Text escaped for LaTeX; powers and F1^PN become formulas."""
     parts = _POWER.split(text)  # text, base, exponent, text, …
-    found = ["".join(map(_character, part)) for part in parts[::3]]
+    texts = ["".join(map(_character, part)) for part in parts[::3]]
     powers = [
         f"${'F_1' if base == 'F1' else base}^{{{power}}}$" for base, power in zip(parts[1::3], parts[2::3], strict=True)
     ]
-    return "".join(piece for pair in zip(found, [*powers, ""], strict=True) for piece in pair)
+    return "".join(piece for pair in zip(texts, [*powers, ""], strict=True) for piece in pair)
 
 
 def _filled(grid: Grid) -> Grid:
@@ -82,13 +82,13 @@ def _score(line: Line, spread: Line | None, place: int) -> str:
     values = line.text(place, lambda text: latex_escape(text).replace("$-$", "-"), r"\mathbf{{{}}}".format)
     sds = _SEEDS.sub("", spread.cells[place]).split("/") if spread else []
     parts = values.split("/")
-    found = []
+    entries = []
     for number, value in enumerate(parts):
         is_number = re.fullmatch(r"(\\mathbf\{)?-?[\d.]+\}?", value)
         has_sd = len(sds) == len(parts) and sds[number] != NOTHING
         index = f"_{{\\pm {sds[number]}}}" if has_sd else ""
-        found.append(f"${value}{index}$" if is_number else value)
-    return "/".join(found)
+        entries.append(f"${value}{index}$" if is_number else value)
+    return "/".join(entries)
 
 
 def _of_scores(grid: Grid) -> Iterator[str]:

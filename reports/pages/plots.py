@@ -238,7 +238,7 @@ def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str) -
 
 def render(figure: Callable[[], Figure], *kinds: str) -> list[bytes]:
     """A figure as files of some of KINDS, laid out once: the same bytes for the same numbers."""
-    found = []
+    files = []
     with mpl.rc_context(_STYLE):
         drawn = figure()
         drawn.set_dpi(150)  # before the layout, as the width of a text depends on it
@@ -250,5 +250,5 @@ def render(figure: Callable[[], Figure], *kinds: str) -> list[bytes]:
             drawn.set_dpi(150)
             # Not by savefig, which lays out and draws everything once more for each file.
             getattr(_CANVASES[kind](drawn), f"print_{kind}")(file, metadata=_UNDATED[kind])
-            found.append(file.getvalue())
-    return found
+            files.append(file.getvalue())
+    return files

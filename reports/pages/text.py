@@ -107,8 +107,8 @@ def in_brackets(interval: Sequence[float] | None, sign: str = "", places: int = 
 
 def joined(texts: Iterable[str]) -> str:
     """The texts of a cell's numbers as a paper prints them, a/b; one dash without any number."""
-    found = list(texts)
-    return NOTHING if set(found) == {NOTHING} else "/".join(found)
+    numbers = list(texts)
+    return NOTHING if set(numbers) == {NOTHING} else "/".join(numbers)
 
 
 def seed_counts(counts: Iterable[int]) -> str:
@@ -213,7 +213,7 @@ def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
 def _column_notes(request: Request, column: Column) -> Iterator[str]:
     """Notes about a column's data, splits and settings, and its cells' records."""
     by_row = [(row, request.records_of(row, column)) for row in request.rows]
-    records = [record for _, found in by_row for record in found]
+    records = [record for _, runs in by_row for record in runs]
     data = [record.inputs["data"] for record in records]
     for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
         yield f"Data of {column.name}: {note}."
@@ -228,12 +228,12 @@ def _column_notes(request: Request, column: Column) -> Iterator[str]:
         yield from _overlap_note(column.name, evaluation, records)
         yield from _cut_note(column.name, evaluation, records)
     open_rows = {row.id for row in request.benchmark.untuned(column, request.scale)}
-    if names := [row.name for row, found in by_row if row.id in open_rows and found]:
+    if names := [row.name for row, runs in by_row if row.id in open_rows and runs]:
         yield f"{column.name}: run before settings were chosen by the scale's search: {', '.join(names)}."
     inputs = {(record.cell.backbone, *sorted(digests(record).items())): record for record in records}
     if not all(agree(*pair) for pair in combinations(inputs.values(), 2)):
         yield f"{column.name}: the methods ran on different data or weights: compare them with care."
-    if names := [row.name for row, found in by_row if _is_retrained(found)]:
+    if names := [row.name for row, runs in by_row if _is_retrained(runs)]:
         rows = ", ".join(names)
         yield f"{column.name}: seeds start from different runs of one earlier stage, on different machines: {rows}."
     if versions := sorted({record.cell.engine_version for record in records} - {ENGINE_VERSION}):
@@ -299,11 +299,11 @@ def _machine_notes(request: Request) -> Iterator[str]:
     """Cells whose seeds were computed in several precisions or on several devices, in one note for all of them."""
     mixed: dict[str, list[str]] = {}
     for row, column in product(request.rows, request.columns):
-        seeds: dict[tuple[str, ...], list[str]] = {}
+        groups: dict[tuple[str, ...], list[str]] = {}
         for record in request.records_of(row, column):
-            seeds.setdefault(machine(record, "precision", "device"), []).append(str(record.cell.seed))
-        if len(seeds) > 1:
-            kinds = (f"{precision} on {device} ({', '.join(own)})" for (precision, device), own in seeds.items())
+            groups.setdefault(machine(record, "precision", "device"), []).append(str(record.cell.seed))
+        if len(groups) > 1:
+            kinds = (f"{precision} on {device} ({', '.join(seeds)})" for (precision, device), seeds in groups.items())
             mixed.setdefault("; ".join(kinds), []).append(f"{row.name} on {column.name}")
     for machines, cells in mixed.items():
         yield f"Mixed machines, with seeds in brackets: {machines}: {', '.join(cells)}."

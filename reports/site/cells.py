@@ -97,9 +97,9 @@ def score_names(record: RunResult) -> tuple[str, ...]:
 
 def title_of(score: str) -> str:
     """A score's title, such as "F1, test", with its unit."""
-    found, evaluation = metric(score), score.rpartition("/")[0]
+    measure, evaluation = metric(score), score.rpartition("/")[0]
     where = "test, all clients' examples together" if evaluation == POOLED else evaluation
-    return ", ".join(filter(None, (found.label, where))) + (f" ({found.unit})" if found.unit else "")
+    return ", ".join(filter(None, (measure.label, where))) + (f" ({measure.unit})" if measure.unit else "")
 
 
 def _by_round(record: RunResult) -> dict[str, list[float | None]]:
@@ -111,21 +111,21 @@ def _reached(record: RunResult) -> Iterator[Shown]:
     """The scores in the scored round, with the test set's sampling error."""
     for name in score_names(record):
         if name != TRAIN_LOSS and not record.diverged:
-            found = scores_of([record], name)
-            value, error = found.at()[0], found.errors[0]
-            text = "undefined" if value is None else html.compact(value, found.metric.unit)
+            scores = scores_of([record], name)
+            value, error = scores.at()[0], scores.errors[0]
+            text = "undefined" if value is None else html.compact(value, scores.metric.unit)
             yield text, title_of(name), "" if error is None else f"± {number(error)} test set"
 
 
 def _costs(record: RunResult, find: Find) -> Iterator[Shown]:
     """The bytes and time of the run, including its earlier runs."""
     stage, whole = stage_bytes(record), run_bytes(record, find)
-    for name, own, sent in zip(("uplink", "downlink"), stage, whole or stage, strict=True):
+    for name, stage_size, sent in zip(("uplink", "downlink"), stage, whole or stage, strict=True):
         note = "all rounds and clients"
         if whole is None:
             note += " of this stage; the record of an earlier run is missing"
         elif len(all_stages(record, find) or ()) > 1:
-            note += f", with the earlier run from which it starts; {human_bytes(own)} in this stage"
+            note += f", with the earlier run from which it starts; {human_bytes(stage_size)} in this stage"
         yield human_bytes(sent), name, note
     yield human_bytes(record.setup_bytes), "one-time model distribution", "once, not in the other numbers"
     rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
@@ -195,8 +195,8 @@ def _details(record: RunResult) -> dict[str, str]:
 
 def _command(place: CellInTable, record: RunResult) -> str:
     """The command that computes this record again."""
-    words = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
-    words += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
-    words += ["--data-dir", "/data"] if str(record.inputs["data"].get("origin")).startswith("folder") else []
-    words += ["--lenient"] if record.inputs["data"].get("skipped") or is_partial(record) else []
-    return shlex.join(words)
+    command = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
+    command += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
+    command += ["--data-dir", "/data"] if str(record.inputs["data"].get("origin")).startswith("folder") else []
+    command += ["--lenient"] if record.inputs["data"].get("skipped") or is_partial(record) else []
+    return shlex.join(command)

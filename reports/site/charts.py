@@ -98,8 +98,11 @@ def curves_chart(request: Request) -> Chart | None:
     if not values:
         return None
     metrics = {column.name: metric(column.averaged) for column in request.columns}
-    titles = {name: f"{own.label} ({own.unit})" if own.unit else own.label for name, own in metrics.items()}
-    exponential = [name for name, own in metrics.items() if own.is_exponential]
+    titles = {
+        name: f"{measure.label} ({measure.unit})" if measure.unit else measure.label
+        for name, measure in metrics.items()
+    }
+    exponential = [name for name, measure in metrics.items() if measure.is_exponential]
     panels = [(name, name) for name in dict.fromkeys(str(value["panel"]) for value in values)]
     return chart_of(LINES, values, panels, titles=titles, exponential=exponential)
 

@@ -145,7 +145,7 @@ def script(name: str, value: JSON) -> str:
 def _kind(word: str) -> str:
     """The colour of a verdict."""
     kinds = {"for": FOR, "against": AGAINST, "plain": (MEASURED,)}
-    return next((kind for kind, words in kinds.items() if word.startswith(words)), "open")
+    return next((kind for kind, verdicts in kinds.items() if word.startswith(verdicts)), "open")
 
 
 @cache

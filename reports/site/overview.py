@@ -27,7 +27,7 @@ def overview(site: SiteData) -> Iterator[tuple[str, str]]:
     values: dict[str, Any] = {"title": "State of reproduction", "site": site}
     values |= {"papers": _papers(site)}
     values |= {"has_front": chart is not None, "front_scale": front_scale(site.scales)}
-    values |= {"tiles": _tiles(site), "states": {scale: found for scale, found in states.items() if found}}
+    values |= {"tiles": _tiles(site), "states": {scale: standings for scale, standings in states.items() if standings}}
     values["headlines"] = sorted(headlines, key=_order)
     yield html.INDEX, html.rendered("index", html.INDEX, **values)
     values = {"title": "Records", "here": "records", "site": site, "records": _records(site)}

@@ -79,15 +79,15 @@ def _claims(dossier: Dossier) -> dict[str, Any]:
     scales = []
     for standing in dossier.standings.values():
         if standing.judgements:
-            ordered = sorted(standing.judgements, key=lambda found: VERDICTS.index(found.word))
-            counts = {"verdict": Counter(found.word for found in ordered)}
-            counts["published"] = Counter(found.published_word for found in ordered)
+            ordered = sorted(standing.judgements, key=lambda judgement: VERDICTS.index(judgement.word))
+            counts = {"verdict": Counter(judgement.word for judgement in ordered)}
+            counts["published"] = Counter(judgement.published_word for judgement in ordered)
             shown = [(each, [pages[name] for name in sorted(each.claim.benchmarks & set(pages))]) for each in ordered]
             scales.append((ordered[0].scale, shown, counts, claims_summary(standing.judgements)))
     return {"scales": scales, "rule": RULE}
 
 
 def _audit(dossier: Dossier) -> dict[str, Any]:
-    findings = sorted(dossier.standing.findings, key=lambda found: (False, None, True).index(found.agrees))
-    counts = {name: Counter(getattr(found, name) for found in findings) for name in ("verdict", "subject")}
+    findings = sorted(dossier.standing.findings, key=lambda finding: (False, None, True).index(finding.agrees))
+    counts = {name: Counter(getattr(finding, name) for finding in findings) for name in ("verdict", "subject")}
     return {"findings": findings, "summary": audit_summary(findings), "counts": counts}

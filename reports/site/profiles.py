@@ -54,25 +54,25 @@ def runs_of(request: Request) -> Runs:
         return {}
     columns = [column for column in request.columns if metric(column.averaged).unit == "%"]
     every = {row.name: _scores(request, row, columns) for row in request.rows}
-    tasks = _common([frozenset(found) for found in every.values()])
+    tasks = _common([frozenset(scores) for scores in every.values()])
     if len(tasks) < FEWEST_TASKS:
         return {}
     return {name: {task: scores[task] for task in tasks} for name, scores in every.items() if tasks <= set(scores)}
 
 
 def _scores(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, np.ndarray]:
-    found = {}
+    by_task = {}
     for column in columns:
         records = request.records_of(row, column)
         if values := defined(scores_of(records, column.averaged).at()) if records else ():
-            found[column.task] = metric(column.averaged).sign * np.array(values)
-    return found
+            by_task[column.task] = metric(column.averaged).sign * np.array(values)
+    return by_task
 
 
 def _common(sets: Sequence[frozenset[str]]) -> frozenset[str]:
     """The set of tasks that compares two or more methods in the most cells."""
     options = {one & other for one, other in combinations(sets, 2)}
-    sizes = {option: len(option) * sum(option <= found for found in sets) for option in options}
+    sizes = {option: len(option) * sum(option <= tasks for tasks in sets) for option in options}
     return max(sorted(options, key=sorted), key=lambda option: sizes[option], default=frozenset())
 
 

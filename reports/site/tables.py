@@ -88,9 +88,9 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
     ran = [set(costs[row.id]) for row in request.rows if costs[row.id] and row.printed] or [set()]
     common = set.intersection(*ran)
     sizes, notes = {}, {}
-    for name, found in costs.items():
-        tasks = [task for task in found if task in common] or list(found)
-        sizes[name] = [mean(way) for way in zip(*(found[task] for task in tasks), strict=True)]
+    for name, by_task in costs.items():
+        tasks = [task for task in by_task if task in common] or list(by_task)
+        sizes[name] = [mean(way) for way in zip(*(by_task[task] for task in tasks), strict=True)]
         notes[name] = "" if not tasks or set(tasks) == common else f"{len(tasks)} task{'s' if len(tasks) > 1 else ''}"
     flat = [value for values in sizes.values() for value in values]
     if not any(flat):

@@ -29,17 +29,17 @@ MEAN, FIXED = "mean", "fixed"
 GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
 
 
-def bounds(found: Estimate, score: str = "") -> tuple[float, float] | None:
+def bounds(estimate: Estimate, score: str = "") -> tuple[float, float] | None:
     """The interval, cut to the score's range; None below three seeds."""
-    return confidence([found], [metric(score).limits]) if score else found.ends
+    return confidence([estimate], [metric(score).limits]) if score else estimate.ends
 
 
-def with_bounds(found: Estimate | None, score: str = "", sign: str = "") -> str:
+def with_bounds(estimate: Estimate | None, score: str = "", sign: str = "") -> str:
     """A value and its interval as text, cut to the score's range; an exact value has no interval."""
-    if found is None or found.value is None:
+    if estimate is None or estimate.value is None:
         return NOTHING
-    ends = bounds(found, score)
-    return with_interval(found.value, ends if ends and ends[0] < ends[1] else None, sign)
+    ends = bounds(estimate, score)
+    return with_interval(estimate.value, ends if ends and ends[0] < ends[1] else None, sign)
 
 
 class Clients(TableView):
@@ -56,7 +56,7 @@ class Clients(TableView):
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Columns with runs in which each client has its own test examples; all columns if there are none."""
-        own = tuple(
+        columns = tuple(
             at
             for at in self.request.columns_run
             if any(
@@ -65,7 +65,7 @@ class Clients(TableView):
                 for one in self.request.records_of(row, at)
             )
         )
-        return own or self.request.columns
+        return columns or self.request.columns
 
     @cached_property
     def by_cell(self) -> dict[tuple[str, str, str], Estimate]:
@@ -80,15 +80,16 @@ class Clients(TableView):
                 cells[row.id, column.task, name] = level_of(records, score, whose)
                 if name in GAINS and row.id != self.baseline.id:
                     cells[row.id, column.task, f"gain_{name}"] = gain_of(paired(records, base), score, whose)
-        return {place: found for place, found in cells.items() if found.value is not None}
+        return {place: estimate for place, estimate in cells.items() if estimate.value is not None}
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """A line for each row, task and quantity, in the metrics' units."""
         rows, columns = ({one.id: one for one in self.request.rows}, {one.task: one for one in self.columns})
-        for (row, task, quantity), found in self.by_cell.items():
-            low, high = bounds(found, _limiting(columns[task], quantity)) or (None, None)
-            keys = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
-            yield keys | {"quantity": quantity, "value": found.value, "low": low, "high": high, "n_seeds": found.n}
+        for (row, task, quantity), estimate in self.by_cell.items():
+            low, high = bounds(estimate, _limiting(columns[task], quantity)) or (None, None)
+            line = keys_of(self.request, rows[row], columns[task]) | {"score": columns[task].averaged}
+            line |= {"quantity": quantity, "value": estimate.value}
+            yield line | {"low": low, "high": high, "n_seeds": estimate.n}
 
     def _group(self, row: Row) -> Group:
         names = {MEAN: "mean", **{name: of.label for name, of in OF_CLIENTS.items()}}
@@ -97,9 +98,9 @@ class Clients(TableView):
         lines = []
         for name, label in labels.items():
             cells = [(self.by_cell.get((row.id, column.task, name)), column) for column in self.columns]
-            if any(found for found, _ in cells):
+            if any(estimate for estimate, _ in cells):
                 sign = "" if name in names else "+"
-                texts = (with_bounds(found, _limiting(column, name), sign) for found, column in cells)
+                texts = (with_bounds(estimate, _limiting(column, name), sign) for estimate, column in cells)
                 lines.append(Line(label, tuple(texts), is_main=name == MEAN))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
         return Group(row_name(row), tuple(lines) or (empty,))
@@ -183,7 +184,7 @@ def gain_of(pairs: Pairs, score: str, clients: Mapping[int, int] | None = None) 
     return _by_rule(at, pairs)
 
 
-def _by_rule(estimate: Callable[[str], Estimate], pairs: Pairs) -> Estimate:
+def _by_rule(estimate_at: Callable[[str], Estimate], pairs: Pairs) -> Estimate:
     """Where the protocol takes a score, or at the last round where answers of earlier ones were not kept."""
-    found = estimate(rule_for(PROTOCOL, pairs)) if pairs else Estimate(None, None, 0)
-    return found if found.value is not None or not pairs else estimate("last")
+    estimate = estimate_at(rule_for(PROTOCOL, pairs)) if pairs else Estimate(None, None, 0)
+    return estimate if estimate.value is not None or not pairs else estimate_at("last")

@@ -18,7 +18,7 @@ from reports.evidence.published import (
     AVERAGE,
     RULE,
     UNDECIDED,
-    derivation_in_words,
+    derivation_text,
     is_comparable,
     published_for,
     verdict,
@@ -31,7 +31,7 @@ from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, no
 
 INTERVAL = f"{CONFIDENCE} CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
-_RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
+_ROUNDING = {"truncate": "truncated", "round": "rounded"}
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def _method(request: Request) -> Iterator[str]:
         yield from (f"{BOUNDS}: the interval between the one-sided bounds of the tests behind the verdicts.", RULE)
     if benchmark.average and len(benchmark.columns) > 1:
         averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
-        rule = _RULE_WORDS[benchmark.average]
+        rule = _ROUNDING[benchmark.average]
         yield f"Average: one score per task ({averaged}), {rule} to two decimals; only where every task was run."
     yield (
         f"Bytes per round: {benchmark.paper.bytes_convention}; mean over rounds. Uplink and downlink: all clients, "
@@ -287,7 +287,7 @@ def _method(request: Request) -> Iterator[str]:
 def _derivations(request: Request, published: Mapping[tuple[str, str, str], Published]) -> Iterator[str]:
     names, shown = {row.id: row.name for row in request.benchmark.rows}, {row.id for row in request.rows}
     texts = [
-        f"{names[entry.row]} = {derivation_in_words(entry.derivation, names)}"
+        f"{names[entry.row]} = {derivation_text(entry.derivation, names)}"
         for entry in published.values()
         if entry.derivation and entry.row in shown
     ]

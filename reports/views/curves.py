@@ -62,14 +62,14 @@ class Curves(TableView):
     @cached_property
     def stated(self) -> dict[tuple[str, str], tuple[str, float, int]]:
         """(row id, task) -> the text's statement: a sign (">", or "<" if lower is better), a level, and rounds."""
-        values, found = published_for(self.request), {}
+        values, statements = published_for(self.request), {}
         for row, column in product(self.request.rows, self.request.columns):
             level = values.get((row.id, column.task, self.measure(column)))
             if level is not None:
                 sign = ">" if metric(self.measure(column)).higher_is_better else "<"
                 rounds = int(values[row.id, column.task, "rounds"].value)
-                found[row.id, column.task] = sign, level.value, rounds
-        return found
+                statements[row.id, column.task] = sign, level.value, rounds
+        return statements
 
     def measure(self, column: Column) -> str:
         """The quantity of a task as a score id: "test/accuracy", …, or TRAIN_LOSS."""
@@ -91,8 +91,8 @@ class Curves(TableView):
 
     @property
     def best_word(self) -> str:
-        words = {metric(self.measure(column)).higher_is_better for column in self.request.columns}
-        return "best" if len(words) > 1 else "highest" if words.pop() else "lowest"
+        directions = {metric(self.measure(column)).higher_is_better for column in self.request.columns}
+        return "best" if len(directions) > 1 else "highest" if directions.pop() else "lowest"
 
     def method(self) -> Iterator[str]:
         """How the curves are computed."""
@@ -116,7 +116,7 @@ class Curves(TableView):
         undefined = []
         for row, column in product(self.request.rows, self.request.columns):
             curve = self.by_cell[row.id, column.task]
-            missing = [str(place) for place, known in enumerate(curve.by_round, 1) if len(known) < len(curve.seeds)]
+            missing = [str(place) for place, scores in enumerate(curve.by_round, 1) if len(scores) < len(curve.seeds)]
             if missing:
                 seeds = "undefined for some seeds, which the mean leaves out, in rounds"
                 undefined.append(f"{row.name}, {column.name}: {seeds} {', '.join(missing)}.")

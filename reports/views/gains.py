@@ -147,8 +147,8 @@ class Gains(TableView):
         """For the first page: the headline row against the part, on the mean of the tasks that are evidence."""
         checks = gates(self.request)
         counted = [at for at in self.columns if at.task not in checks or not checks[at.task].why]
-        found = {at.name: self._over(self.headline, self.part, at) for at in counted}
-        by_task = {name: each for name, each in found.items() if each is not None and each.interval is not None}
+        estimates = {at.name: self._over(self.headline, self.part, at) for at in counted}
+        by_task = {name: each for name, each in estimates.items() if each is not None and each.interval is not None}
         if not by_task:
             return None
         whole = average_of(tuple(by_task.values()))
@@ -184,11 +184,11 @@ class Gains(TableView):
         return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption)
 
 
-def _gain_fields(name: str, found: Estimate | None) -> dict[str, JSON]:
-    if found is None:
+def _gain_fields(name: str, estimate: Estimate | None) -> dict[str, JSON]:
+    if estimate is None:
         return {}
-    ends = zip((f"{name}_low", f"{name}_high"), found.ends or (), strict=False)
-    return {name: found.value, f"n_{name}": found.n} | dict(ends)
+    ends = zip((f"{name}_low", f"{name}_high"), estimate.ends or (), strict=False)
+    return {name: estimate.value, f"n_{name}": estimate.n} | dict(ends)
 
 
 def _interval_text(line: dict[str, JSON], name: str) -> str:

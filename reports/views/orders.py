@@ -119,13 +119,13 @@ class Orders(TableView):
         if not pairs:
             return 0
         if order.id in (MEAN, WORST):
-            found = gain_of(pairs, order.score(column))
+            estimate = gain_of(pairs, order.score(column))
         else:
             both = [[self._number(record, column, order) for record in pair] for pair in pairs]
             sign = order.sign(column)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
-            found = self._estimate(gains, [pair[0] for pair in pairs], order)
-        low, high = found.ends or (0.0, 0.0)
+            estimate = self._estimate(gains, [pair[0] for pair in pairs], order)
+        low, high = estimate.ends or (0.0, 0.0)
         return 1 if low > 0 else -1 if high < 0 else 0
 
     @cached_property
@@ -231,14 +231,14 @@ class Orders(TableView):
     @cached_property
     def disagreements(self) -> dict[str, dict[str, list[str]]]:
         """Order -> the pairs of methods that it decides like the mean, opposite to it, alone, or not."""
-        found: dict[str, dict[str, list[str]]] = {order.id: {} for order in self.orders}
+        by_order: dict[str, dict[str, list[str]]] = {order.id: {} for order in self.orders}
         for column in self.columns:
             for rows in combinations(self.rows_of(column), 2):
                 by = {order.id: self.gain(rows, column, order) for order in self.orders}
-                for name, own in by.items():
+                for name, gain in by.items():
                     pair = f"{rows[0].name} and {rows[1].name} on {column.name}"
-                    found[name].setdefault(_kind(by[MEAN], own), []).append(pair)
-        return found
+                    by_order[name].setdefault(_kind(by[MEAN], gain), []).append(pair)
+        return by_order
 
     def conclusions(self) -> Iterator[str]:
         """Four sentences, computed from records."""

@@ -154,8 +154,8 @@ class ScoreTable(TableView):
         comparison, common = self.comparison, {"score_at": self.request.scored_at}
         yield from (common | self._score_line(cell, result) for cell in comparison.cells for result in cell.scores)
         for cell in comparison.averages:
-            known = "run" if cell.headline.ours is not None else NOT_RUN
-            about = {"column": AVERAGE, "task": "Average", "score": "", "status": known}
+            state = "run" if cell.headline.ours is not None else NOT_RUN
+            about = {"column": AVERAGE, "task": "Average", "score": "", "status": state}
             yield (
                 common | keys_of(self.request, cell.row) | about | _numbers(cell.headline, ("published", "difference"))
             )

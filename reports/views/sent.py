@@ -169,14 +169,14 @@ class Sent(Quantities):
 
     def _factor_grid(self) -> Grid:
         """Which tensors have to be counted to reach each stated factor."""
-        found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
+        by_encoder: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
         for (row, (encoder, counted, *quantity)), line in self.by_place.items():
             if counted == RATIO:
-                found.setdefault(encoder, {}).setdefault((row, quantity[1]), {})[quantity[0]] = line["value"]
+                by_encoder.setdefault(encoder, {}).setdefault((row, quantity[1]), {})[quantity[0]] = line["value"]
         groups = []
         for row, (name, _, readings) in self.factors.items():
             lines = [
-                Line(reading.text, tuple(_reached(each[row, reading.text]) for each in found.values()))
+                Line(reading.text, tuple(_reached(each[row, reading.text]) for each in by_encoder.values()))
                 for reading in readings
             ]
             groups.append(Group(name, tuple(lines)))
@@ -185,8 +185,8 @@ class Sent(Quantities):
         )
         return Grid(
             title,
-            tuple(tuple(encoder.split("-", 1)) for encoder in found),
-            tuple(groups) if found else (),
+            tuple(tuple(encoder.split("-", 1)) for encoder in by_encoder),
+            tuple(groups) if by_encoder else (),
             stub="Stated",
         )
 

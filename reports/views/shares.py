@@ -110,7 +110,7 @@ class LabelShares(Shares):
     @cached_property
     def by_task(self) -> dict[str, Lines]:
         """Task -> its lines."""
-        found = {}
+        by_task = {}
         for column in self.columns_of_records:
             record, labels = self.records_of(column)[0], self.labels_of(column)
             lines = self._lines_of(record, column)
@@ -118,12 +118,12 @@ class LabelShares(Shares):
             whole = {"client": WHOLE, "examples": sum(line["examples"] for line in lines[::n])}
             whole["available"] = report["n_examples"]
             for place, line in enumerate(lines[:n]):
-                values = [own["obtained"] for own in lines if own["score"] == line["score"]]
+                values = [entry["obtained"] for entry in lines if entry["score"] == line["score"]]
                 low, high = label_range(report, labels[place][0]) if labels else (None, None)
                 about = {"obtained": mean(values), "data_low": low, "data_high": high}
                 lines.append(whole | {"score": line["score"], "label": line["label"]} | about)
-            found[column.task] = lines
-        return found
+            by_task[column.task] = lines
+        return by_task
 
     @cached_property
     def columns_of_records(self) -> list[Column]:
@@ -148,8 +148,10 @@ class LabelShares(Shares):
                     line |= {"obtained": 100 * counts[place] / sum(counts)}
                     values.append(line | {"requested": requested and 100 * requested[client][place]})
             for line in values:
-                known = self.published.get((f"client{client + 1}", column.task, str(line["score"])))
-                lines.append(common | line | {"published": known, "difference": difference(line["obtained"], known)})
+                published = self.published.get((f"client{client + 1}", column.task, str(line["score"])))
+                lines.append(
+                    common | line | {"published": published, "difference": difference(line["obtained"], published)}
+                )
         return lines
 
     def lines(self) -> Iterator[dict[str, JSON]]:

@@ -50,7 +50,7 @@ def nothing_included(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_token_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def temporary_token_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """By default, tests neither read nor write tokens in the checkout's results."""
     folder = tmp_path_factory.mktemp("results") / "tokens"
     with pytest.MonkeyPatch.context() as patch:
@@ -67,9 +67,9 @@ def cells_of(
     return [cell for _, _, cell in chosen]
 
 
-def run_words(results: Path, methods: str, *changes: str) -> list[str]:
+def run_arguments(results: Path, methods: str, *changes: str) -> list[str]:
     """Command-line arguments that run demo cells of MRPC on the CPU in this process."""
-    sets = [word for change in changes for word in ("--set", change)]
+    sets = [argument for change in changes for argument in ("--set", change)]
     fixed = ["--tasks", "mrpc", "--workers", "1", "--device", "cpu", "--no-tracking"]
     return ["run", TABLE, *fixed, "--methods", methods, "--results-dir", str(results), *sets]
 
@@ -89,7 +89,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def finished_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with one finished demo cell and its report; tests must not change it."""
     results = tmp_path_factory.mktemp("finished") / "results"
-    assert main(run_words(results, "fedsplitbert", "training.rounds=1")) == 0
+    assert main(run_arguments(results, "fedsplitbert", "training.rounds=1")) == 0
     return results
 
 
@@ -108,9 +108,9 @@ def results(finished_results: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], str]:
     """Run arguments that must be rejected; return the message, which must be the last output."""
 
-    def refuse(words: list[str]) -> str:
+    def refuse(arguments: list[str]) -> str:
         capsys.readouterr()
-        assert main(words) == 2
+        assert main(arguments) == 2
         stderr = capsys.readouterr().err
         assert "Traceback" not in stderr
         _, mark, message = f"\n{stderr}".partition("\nerror: ")
@@ -127,9 +127,9 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 
     folder = tmp_path_factory.mktemp("encoders") / "my-encoder"
-    found = locate("tiny")
-    build_encoder(found).save_pretrained(folder)
-    build_tokenizer(found).save_pretrained(folder)
+    encoder = locate("tiny")
+    build_encoder(encoder).save_pretrained(folder)
+    build_tokenizer(encoder).save_pretrained(folder)
     return folder
 
 

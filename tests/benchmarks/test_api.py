@@ -32,18 +32,18 @@ def records(results: Path) -> list[RunResult]:
 
 
 def test_scores_are_those_of_the_records(records):
-    found = api.scores(records).set_index(["method", "evaluation", "metric"])
-    pd.testing.assert_frame_equal(found, api.scores(records, chosen_part()).set_index(list(found.index.names)))
+    scores = api.scores(records).set_index(["method", "evaluation", "metric"])
+    pd.testing.assert_frame_equal(scores, api.scores(records, chosen_part()).set_index(list(scores.index.names)))
     fedavg = records[1]
-    assert found.loc[("fedavg", "test", "f1"), "score"] == 100 * fedavg.score("test/f1", "chosen")
-    assert found.loc[("fedavg", "pooled", "f1"), "last"] == 100 * fedavg.score("pooled/f1")
-    sent = found.loc[("fedavg", "test", "f1"), ["uplink", "downlink", "one_time"]]
+    assert scores.loc[("fedavg", "test", "f1"), "score"] == 100 * fedavg.score("test/f1", "chosen")
+    assert scores.loc[("fedavg", "pooled", "f1"), "last"] == 100 * fedavg.score("pooled/f1")
+    sent = scores.loc[("fedavg", "test", "f1"), ["uplink", "downlink", "one_time"]]
     assert list(sent) == [
         sum(entry.up_bytes for entry in fedavg.rounds),
         sum(entry.down_bytes for entry in fedavg.rounds),
         fedavg.setup_bytes,
     ]
-    assert found.loc[("local-majority", "test", "f1"), "uplink"] == 0
+    assert scores.loc[("local-majority", "test", "f1"), "uplink"] == 0
 
 
 def test_curves_and_payloads_agree_on_bytes(records):

@@ -20,12 +20,12 @@ LABELS = {"scheme": "sizes", "sizes": [60, 25, 40, 30, 35]}
 FEDAVG = replace(DEMO, clients=5, partition=LABELS, training=TRAINING)
 MOMENTS = replace(TRAINING, optimizer="kept")
 PASSAGES = {"task": "corpus-biology", "clients": 3, "partition": {"scheme": "equal", "share": 0.1}, "head": "masked-lm"}
-OWN = {"averaged": "head-embeddings", "transformer": "own"}
+PARALLEL = {"averaged": "head-embeddings", "transformer": "own"}
 CELLS = (
     FEDAVG,
     replace(FEDAVG, algorithm="fedsplitbert", options={"critical_layer": 2}, training=MOMENTS),
     replace(FEDAVG, **PASSAGES, algorithm="fedbfpt", options={"local_layers": 2}),
-    replace(FEDAVG, **PASSAGES, algorithm="fedbert_parallel", options=OWN, training=MOMENTS, codec="fp16"),
+    replace(FEDAVG, **PASSAGES, algorithm="fedbert_parallel", options=PARALLEL, training=MOMENTS, codec="fp16"),
 )
 
 
@@ -54,7 +54,7 @@ def test_clients_in_tasks_of_ray_whose_processes_are_killed(settings, events, tm
 @pytest.mark.slow
 def test_clients_that_take_turns_on_one_transformer_stay_in_one_process_and_the_run_says_so(settings, events):
     pytest.importorskip("ray")
-    cell = replace(CELLS[-1], options={**OWN, "transformer": "shared"}, training=replace(TRAINING, rounds=1))
+    cell = replace(CELLS[-1], options={**PARALLEL, "transformer": "shared"}, training=replace(TRAINING, rounds=1))
     record = run_cell(cell, replace(settings, client_workers=2), events)
     assert "client_workers" not in record.environment
     (started,) = events.of(CellStarted)

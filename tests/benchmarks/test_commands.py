@@ -14,12 +14,12 @@ from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.results import read_results
 from benchmarks.tasks.generated import VOCABULARY
-from tests.benchmarks.conftest import contents, run_words
+from tests.benchmarks.conftest import contents, run_arguments
 from tests.conftest import ROOT
 
 TABLE = "fedsplitbert-table3"
 RUN = ["run", TABLE, "--no-tracking"]
-OWN = """from dataclasses import replace
+TEMPLATE = """from dataclasses import replace
 
 from benchmarks.fedsplitbert import tables
 
@@ -33,11 +33,11 @@ from benchmarks.fedsplitbert.tables import TABLE3 as BENCHMARK
 
 
 @pytest.fixture
-def own(tmp_path: Path, nothing_included: None) -> Path:
+def table_folder(tmp_path: Path, nothing_included: None) -> Path:
     """A user's folder with a table."""
     folder = tmp_path / "own tables"
     folder.mkdir()
-    (folder / "whatever.py").write_text(OWN.format(id="mine-first", annotation=""), encoding="utf-8")
+    (folder / "whatever.py").write_text(TEMPLATE.format(id="mine-first", annotation=""), encoding="utf-8")
     (folder / "notes.py").write_text(NO_TABLE, encoding="utf-8")
     return folder
 
@@ -50,9 +50,9 @@ def test_every_command_prints_its_help(command, capsys):
     assert f"python -m benchmarks {command}" in capsys.readouterr().out
 
 
-def test_tables_outside_the_tree_run_by_their_definition(own, capsys):
-    (own / "second.py").write_text(OWN.format(id="mine-second", annotation=": object"), encoding="utf-8")
-    places = ["--include", str(own), "--results-dir", str(own / "results")]
+def test_tables_outside_the_tree_run_by_their_definition(table_folder, capsys):
+    (table_folder / "second.py").write_text(TEMPLATE.format(id="mine-second", annotation=": object"), encoding="utf-8")
+    places = ["--include", str(table_folder), "--results-dir", str(table_folder / "results")]
     assert main(["list", *places]) == 0
     out = capsys.readouterr().out
     assert "mine-first" in out
@@ -60,7 +60,7 @@ def test_tables_outside_the_tree_run_by_their_definition(own, capsys):
     assert main(["run", "mine", *places, "--no-tracking", "--workers", "1", "--device", "cpu"]) == 0
     out = capsys.readouterr().out
     assert out.count("1 of 1 cells run") == 2  # the same cell, once computed
-    assert len(list(read_results(own / "results" / "records"))) == 1
+    assert len(list(read_results(table_folder / "results" / "records"))) == 1
 
 
 def test_doctor_and_data_say_what_a_machine_has(tmp_path, capsys):
@@ -113,7 +113,7 @@ WRONG_VALUES = {
     'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical', known are",
 }
 WRONG_TABLES = {
-    OWN.format(id="fedsplitbert-table1", annotation=""): "the id fedsplitbert-table1 is taken",
+    TEMPLATE.format(id="fedsplitbert-table1", annotation=""): "the id fedsplitbert-table1 is taken",
     "BENCHMARK = 1\n": "expected BENCHMARK to be a Benchmark, found int",
     "import no_such_module\nBENCHMARK = 1\n": "cannot be imported",
     "": "found none",
@@ -128,19 +128,19 @@ def test_a_wrong_input_ends_with_one_message(case, refusal, results):
 
 @pytest.mark.parametrize("assignment", WRONG_VALUES)
 def test_a_wrong_value_ends_with_one_message(assignment, refusal, results):
-    words = run_words(results, "fedsplitbert", "training.rounds=1", assignment)
-    assert WRONG_VALUES[assignment] in refusal(words)
+    arguments = run_arguments(results, "fedsplitbert", "training.rounds=1", assignment)
+    assert WRONG_VALUES[assignment] in refusal(arguments)
 
 
-def test_a_folder_without_a_usable_table_is_refused(own, refusal):
+def test_a_folder_without_a_usable_table_is_refused(table_folder, refusal):
     for text, expected in WRONG_TABLES.items():
-        (own / "whatever.py").write_text(text, encoding="utf-8")
-        assert expected in refusal(["list", "--include", str(own)])
+        (table_folder / "whatever.py").write_text(text, encoding="utf-8")
+        assert expected in refusal(["list", "--include", str(table_folder)])
 
 
 def test_a_results_folder_below_a_file_is_refused(refusal, tmp_path):
     (tmp_path / "file").touch()
-    message = refusal(run_words(tmp_path / "file" / "results", "fedavg"))
+    message = refusal(run_arguments(tmp_path / "file" / "results", "fedavg"))
     assert "cannot be written (Not a directory). Set RESULTS_DIR" in message
 
 
@@ -151,7 +151,7 @@ def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results
     record.write_text(record.read_text().replace('"seed": 0', '"seed": 7'))
     before = contents(copy)
     for arguments in (
-        run_words(copy, "fedsplitbert", "training.rounds=1"),
+        run_arguments(copy, "fedsplitbert", "training.rounds=1"),
         ["report", "--results-dir", str(copy)],
         ["import", str(copy / "records"), "--results-dir", str(tmp_path / "other")],
     ):
@@ -184,7 +184,7 @@ def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(enco
     monkeypatch.setattr(sys, "stdout", output)
     for name, value in {"MPLBACKEND": "nonsense", "COLUMNS": "abc", "TERM": "weird"}.items():
         monkeypatch.setenv(name, value)
-    assert main(run_words(results, "fedsplitbert", "training.rounds=1")) == 0  # draws the plots again
+    assert main(run_arguments(results, "fedsplitbert", "training.rounds=1")) == 0  # draws the plots again
     output.flush()
     assert title in output.buffer.getvalue()
 
@@ -192,12 +192,12 @@ def test_a_terminal_without_the_characters_and_a_wrong_backend_lose_nothing(enco
 # ---- make --------------------------------------------------------------------------------------------------------
 
 
-def dry(*words: str) -> subprocess.CompletedProcess[str]:
+def dry(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The commands that make would run."""
     if shutil.which("make") is None:
         pytest.skip("needs make")
     clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    return subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, env=clean)
+    return subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, env=clean)
 
 
 def test_make_refuses_a_missing_data_folder_before_any_download(tmp_path):
@@ -235,6 +235,6 @@ def test_encoders_with_wrong_files_are_refused(refusal, results, tiny_encoder, t
         (pickled, "expected weights as model.safetensors, found none"),
         (foreign, "tokenizer, vocabulary: "),
     ):
-        message = refusal([*run_words(results, "fedavg"), "--backbone", str(folder)])
+        message = refusal([*run_arguments(results, "fedavg"), "--backbone", str(folder)])
         assert str(folder) in message
         assert expected in message

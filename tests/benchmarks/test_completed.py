@@ -132,12 +132,12 @@ def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
 def test_a_cell_has_one_id_on_every_machine(finished, tmp_path):
     settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     left_by_another_machine(settings, first_stage())
-    (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
+    (original,) = (record for record in read_results(finished.records_dir) if record.cell == second)
     here = run_cell(second, settings, lambda _: None)
-    assert here.cell_id == known.cell_id
-    assert here.inputs["initial"]["digest"] != known.inputs["initial"]["digest"]
-    assert here.rounds != known.rounds
-    both = newest_by_place([known, here])[second.place_id]
+    assert here.cell_id == original.cell_id
+    assert here.inputs["initial"]["digest"] != original.inputs["initial"]["digest"]
+    assert here.rounds != original.rounds
+    both = newest_by_place([original, here])[second.place_id]
     assert [record.finished for record in both] == [here.finished]
 
 
@@ -192,9 +192,9 @@ def test_rows_start_from_one_fedavg_and_its_corrected_answers_are_those_of_local
     prior = replace(tuned, algorithm="local_prior", options={})
     assert earlier_stages(tuned) == earlier_stages(prior) == [first]
     assert run_cells([tuned, prior], settings, lambda _: None) == 0
-    found: dict[str, RunResult] = {record.cell.spec_id: record for record in read_results(settings.records_dir)}
-    assert len(found) == 3
-    finetuned, adjusted, fedavg = (found[cell.spec_id] for cell in (tuned, prior, first))
+    records: dict[str, RunResult] = {record.cell.spec_id: record for record in read_results(settings.records_dir)}
+    assert len(records) == 3
+    finetuned, adjusted, fedavg = (records[cell.spec_id] for cell in (tuned, prior, first))
     assert finetuned.inputs["initial"] == adjusted.inputs["initial"]
     assert adjusted.inputs["initial"]["cell_id"] == fedavg.cell_id
     without_training = corrected(fedavg, PRIOR)

@@ -81,9 +81,9 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped):
     """A trial's test set is a part of the table cell's training set, with or without a validation share."""
     table = all_held(replace(CELL, grouped=grouped))
     tuning = all_held(replace(CELL, grouped=grouped, holdout="validation"))
-    for own, tried in zip(table, tuning, strict=True):
-        assert sorted(tried["train"] + tried["test"]) == own["train"]
-        assert list(tried) == ["train", "test"]
+    for parts, trial in zip(table, tuning, strict=True):
+        assert sorted(trial["train"] + trial["test"]) == parts["train"]
+        assert list(trial) == ["train", "test"]
     assert tuning == all_held(replace(CELL, grouped=grouped, holdout="validation", validation_share=0.3))
 
 

@@ -15,7 +15,7 @@ from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.running.runner import run_cell, run_stage
 from fedsim.errors import DivergedError
 from fedsim.training import LocalTraining
-from tests.benchmarks.conftest import cells_of, run_words
+from tests.benchmarks.conftest import cells_of, run_arguments
 
 SHORT = ("training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
 REASON = "training diverged, as this test wants"
@@ -73,8 +73,8 @@ def test_a_diverged_run_stops_those_that_start_from_it(settings, events):
 
 
 def test_the_command_line_shows_it(tmp_path, capsys):
-    words = run_words(tmp_path, "fedavg", *SHORT, "training.rounds=2", "training.learning_rate=1e30")
-    assert main(words) == 0
+    arguments = run_arguments(tmp_path, "fedavg", *SHORT, "training.rounds=2", "training.learning_rate=1e30")
+    assert main(arguments) == 0
     shown = capsys.readouterr()
     assert "FedAvg · seed 0: diverged in round 1: training diverged in round 1 on client 0" in shown.err
     assert "Diverged: FedAvg on MRPC diverged in round 1" in shown.out

@@ -19,8 +19,8 @@ from fedsim.algorithms import algorithm_names
 
 
 def of_table(table: str, row: str) -> RunConfig:
-    found = benchmark(table)
-    return found.cell(found.row(row), found.columns[0], found.scale("demo"), 0)
+    bench = benchmark(table)
+    return bench.cell(bench.row(row), bench.columns[0], bench.scale("demo"), 0)
 
 
 TRAINED = {"fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedbert_parallel", "fedbert_sequential"}  # of all examples
@@ -29,13 +29,13 @@ UNPLANNED = {"local_prior", "unigram"}  # one begins from another run; the other
 
 def demo_cells() -> dict[str, RunConfig]:
     """A demo cell of each method in the tables whose bytes do not depend on the texts."""
-    found: dict[str, RunConfig] = {}
+    cells: dict[str, RunConfig] = {}
     tables = [table for table in map(benchmark, benchmark_ids()) if "demo" in {scale.id for scale in table.scales}]
     for table in tables:
         for _, _, cell in table.cells(table.scale("demo"), [0]):
             if cell.initial is None and cell.algorithm not in UNPLANNED:
-                found.setdefault(cell.algorithm, cell)
-    return found
+                cells.setdefault(cell.algorithm, cell)
+    return cells
 
 
 CELLS = demo_cells()

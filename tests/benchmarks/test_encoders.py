@@ -124,7 +124,7 @@ def test_gpt2s_vocabulary_has_the_released_ids_and_robertas_has_fairseqs_around_
 
 
 def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path, monkeypatch):
-    monkeypatch.setattr(tokenization, "MINI_WORDS", 300)
+    monkeypatch.setattr(tokenization, "MINI_VOCAB_SIZE", 300)
     (tmp_path / "data" / "corpora").mkdir(parents=True)
     files = [tmp_path / "data" / "corpora" / f"wikipedia.{part}.txt" for part in ("train", "valid")]
     for file in files:
@@ -174,8 +174,8 @@ def vocabulary(folder: Path, tokens: list[str], **options: Any) -> Path:
     return folder
 
 
-def problems(tokenizer: Any, words: int = 10**6) -> dict[str, str]:
-    return {check.name: check.problem for check in checks(tokenizer, "bert", words) if check.problem}
+def problems(tokenizer: Any, size: int = 10**6) -> dict[str, str]:
+    return {check.name: check.problem for check in checks(tokenizer, "bert", size) if check.problem}
 
 
 def test_a_sound_vocabulary_has_no_problem(tmp_path):
@@ -189,17 +189,17 @@ FLAG = "; set do_lower_case in tokenizer_config.json to "
 
 
 @pytest.mark.parametrize(
-    ("tokens", "options", "words", "problem"),
+    ("tokens", "options", "size", "problem"),
     [
         (CASED, {}, len(CASED), f"case: its vocabulary has capital letters .*{FLAG}false"),
         (UNCASED, {"do_lower_case": False}, len(UNCASED), f"case: its vocabulary has no capital letter.*{FLAG}true"),
         (UNCASED, {"do_lower_case": True}, len(UNCASED) - 1, "vocabulary: .* they do not belong together"),
     ],
 )
-def test_an_unsound_vocabulary_is_refused(tokens, options, words, problem, tmp_path):
+def test_an_unsound_vocabulary_is_refused(tokens, options, size, problem, tmp_path):
     folder = vocabulary(tmp_path, tokens, **options)
     with pytest.raises(UserError, match=f"tokenizer, {problem}"):
-        require_sound(load_tokenizer(folder), folder, "bert", words)
+        require_sound(load_tokenizer(folder), folder, "bert", size)
 
 
 def test_texts_without_their_special_tokens_are_refused():

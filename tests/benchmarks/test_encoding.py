@@ -13,36 +13,36 @@ from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.tasks import TextExamples, task
 from fedsim.stored import Chunks
 
-WORDS = ("one", "two", "three", "four", "five")
+NUMERALS = ("one", "two", "three", "four", "five")
 CUT = task("mrpc")
 TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
 RNG = np.random.default_rng(0)
-TEXTS = tuple((" ".join(RNG.choice(WORDS, 5)), " ".join(RNG.choice(WORDS, 9))) for _ in range(11))
+TEXTS = tuple((" ".join(RNG.choice(NUMERALS, 5)), " ".join(RNG.choice(NUMERALS, 9))) for _ in range(11))
 PAIRS = TextExamples(TEXTS, RNG.integers(0, 2, 11))
-SENTENCES = tuple(WORDS[: 1 + number % 5] * 3 for number in range(11))
-TAGS = tuple(tuple(range(len(words))) for words in SENTENCES)
+SENTENCES = tuple(NUMERALS[: 1 + number % 5] * 3 for number in range(11))
+TAGS = tuple(tuple(range(len(tokens))) for tokens in SENTENCES)
 TAGGED_SENTENCES = TextExamples(SENTENCES, np.zeros(11, dtype=np.int64), TAGS)
 CASES = {  # examples, the most tokens of one, and the task, for each form of tokens
     "cut": (PAIRS, 12, CUT),
     "scored": (replace(PAIRS, labels=np.linspace(0, 5, 11)), 12, task("stsb")),
     "blocks": (TAGGED_SENTENCES, 6, TAGGED),
-    "packed": (TextExamples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
+    "packed": (TextExamples(tuple(("\n".join(tokens),) for tokens in SENTENCES), PAIRS.labels), 7, task("wikitext")),
 }
 
 
 @pytest.fixture
 def tokenizer():
-    return word_tokenizer(WORDS)
+    return word_tokenizer(NUMERALS)
 
 
-def assert_same(found, expected):
-    one, other = found.examples, expected.examples
+def assert_same(subset, expected):
+    one, other = subset.examples, expected.examples
     for name in ("tokens", "types", "offsets", "labels", "targets", "spans", "places", "cuts"):
         array = getattr(other, name, None)
         assert (array is None) == (getattr(one, name, None) is None)
         assert array is None or (getattr(one, name).dtype == array.dtype and np.array_equal(getattr(one, name), array))
     assert one.padding_id == other.padding_id
-    assert np.array_equal(found.starts, expected.starts) if expected.starts is not None else found.starts is None
+    assert np.array_equal(subset.starts, expected.starts) if expected.starts is not None else subset.starts is None
     for width in (None, 20):
         batch, same = (each.collate(np.array([3, 1]), width) for each in (one, other))
         assert all(torch.equal(batch[name], same[name]) for name in same)
@@ -57,9 +57,9 @@ def test_the_cache_gives_the_tokens_of_the_tokenizer(tokenizer, tmp_path, monkey
     monkeypatch.setattr(encoding, "AT_ONCE", at_once)
     assert_same(encode(examples, tokenizer, *rest), expected)
     for _ in range(2):
-        found = TokenCache(tmp_path).encode(examples, tokenizer, *rest)
-        assert isinstance(found.examples.tokens, Chunks)
-        assert_same(found, expected)
+        subset = TokenCache(tmp_path).encode(examples, tokenizer, *rest)
+        assert isinstance(subset.examples.tokens, Chunks)
+        assert_same(subset, expected)
         monkeypatch.setattr(encoding.pa.ipc, "new_file", None)  # it is written once
 
 
@@ -68,7 +68,7 @@ def test_everything_that_decides_the_tokens_decides_the_key(tokenizer):
     keys = [
         key_of(PAIRS, tokenizer, 12, CUT),
         key_of(PAIRS, tokenizer, 13, CUT),
-        key_of(PAIRS, word_tokenizer(WORDS[::-1]), 12, CUT),
+        key_of(PAIRS, word_tokenizer(NUMERALS[::-1]), 12, CUT),
         key_of(replace(PAIRS, texts=changed), tokenizer, 12, CUT),
         key_of(replace(PAIRS, labels=1 - PAIRS.labels), tokenizer, 12, CUT),
         key_of(TAGGED_SENTENCES, tokenizer, 12, CUT),
@@ -101,9 +101,9 @@ def test_a_disk_that_is_full_or_read_only_costs_only_the_cache(tokenizer, tmp_pa
 
 def test_each_article_is_tokenised_whole_and_closed(data_dir):
     """By [SEP] after blocks that open with [CLS]; by GPT-2's end of text, and nothing opens its blocks."""
-    texts = tuple(("\n".join([" ".join(WORDS[count % 3 :])] * (1 + count % 3)),) for count in range(9))
+    texts = tuple(("\n".join([" ".join(NUMERALS[count % 3 :])] * (1 + count % 3)),) for count in range(9))
     articles = TextExamples(texts, np.zeros(9, dtype=np.int64))
-    tokenizer = word_tokenizer(WORDS)
+    tokenizer = word_tokenizer(NUMERALS)
     part = encode(articles, tokenizer, 7, task("wikitext")).subset(np.array([4, 1]))
     batch = part.examples.collate(part.indices)
     stream = [token for text in (4, 1) for token in (*tokenizer(*texts[text]).input_ids[1:-1], tokenizer.sep_token_id)]

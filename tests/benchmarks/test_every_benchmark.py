@@ -102,9 +102,9 @@ def test_every_published_number_has_its_place(name):
 @pytest.mark.parametrize("name", filter(WHOLE.fullmatch, IDS))
 def test_every_printed_score_is_published(name):
     table = benchmark(name)
-    found = {(entry.row, entry.column, entry.score) for entry in read_published(table.published_csv)}
+    scores = {(entry.row, entry.column, entry.score) for entry in read_published(table.published_csv)}
     columns = table.columns_at(table.scale("paper"))
-    assert {(row.id, column.task, column.averaged) for row in table.rows if row.printed for column in columns} <= found
+    assert {(row.id, column.task, column.averaged) for row in table.rows if row.printed for column in columns} <= scores
 
 
 @pytest.mark.parametrize("paper", QUOTED)
@@ -159,8 +159,8 @@ def test_the_commands_of_its_page_are_understood(paper):
     commands = re.findall(r"(?:^|`)python -m benchmarks ([^`#\n]+)", text, re.M)
     assert commands
     for command in commands:
-        words = build_parser().parse_args(shlex.split(command))
-        if words.command in ("plan", "run", "sweep") and not getattr(words, "claims", False):  # of a whole paper
-            assert selection(words).cells()
+        args = build_parser().parse_args(shlex.split(command))
+        if args.command in ("plan", "run", "sweep") and not getattr(args, "claims", False):  # of a whole paper
+            assert selection(args).cells()
     for made in re.findall(r"`make (?:sweep-)?([a-z]+-[a-z0-9]+)", text):
         assert made in benchmark_ids()

@@ -49,19 +49,19 @@ def test_the_pages_lora_method_passes_the_check_and_a_broken_one_fails(folder, c
 
 
 @pytest.fixture
-def words(folder: Path) -> list[str]:
+def arguments(folder: Path) -> list[str]:
     """The page's command, on the smallest encoder and without MLflow."""
     (command,) = re.findall(r"python -m benchmarks (run .*)", PAGE)
     places = {"mine": folder / "mine", "/data": folder / "data"}
-    words = [str(places.get(word, word)) for word in command.split()]
-    words += ["--results-dir", str(folder / "results"), "--backbone", "tiny", "--no-tracking"]
-    return [*words, "--set=training.rounds=1", "--set=training.max_length=16", "--seeds", "1"]
+    arguments = [str(places.get(argument, argument)) for argument in command.split()]
+    arguments += ["--results-dir", str(folder / "results"), "--backbone", "tiny", "--no-tracking"]
+    return [*arguments, "--set=training.rounds=1", "--set=training.max_length=16", "--seeds", "1"]
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_the_page_adds_a_method_a_task_and_a_table(folder, words, workers, capsys):
+def test_the_page_adds_a_method_a_task_and_a_table(folder, arguments, workers, capsys):
     """In this process, or in worker processes that include the folder."""
-    assert main([*words, "--workers", str(workers)]) == 0, capsys.readouterr().err
+    assert main([*arguments, "--workers", str(workers)]) == 0, capsys.readouterr().err
     finished = api.load(folder / "results" / "records")
     records = {(record.cell.algorithm, record.cell.options.get("head")): record for record in finished}
     assert set(records) == {("local_majority", None), ("fedavg", None), ("fedbias", None), ("fedbias", "local")}
@@ -72,9 +72,9 @@ def test_the_page_adds_a_method_a_task_and_a_table(folder, words, workers, capsy
         assert (plan.up_bytes, plan.down_bytes) == (record.rounds[0].up_bytes, record.rounds[0].down_bytes)
 
 
-def test_missing_data_and_names_that_are_taken_are_refused(folder, words, capsys):
+def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, capsys):
     (folder / "data" / "reviews" / "reviews.tsv").unlink()
-    assert main(words) == 2
+    assert main(arguments) == 2
     assert "put reviews/reviews.tsv, with the columns text and verdict, there" in capsys.readouterr().err
     for file, old, new, kind in (
         ("fedbias.py", "fedbias", "fedavg", "METHODS"),
@@ -83,7 +83,7 @@ def test_missing_data_and_names_that_are_taken_are_refused(folder, words, capsys
         path = folder / "mine" / file
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(old, new), encoding="utf-8")
-        assert main(words) == 2
+        assert main(arguments) == 2
         assert f"is taken; give its {kind} another one" in capsys.readouterr().err
         path.write_text(text, encoding="utf-8")
 

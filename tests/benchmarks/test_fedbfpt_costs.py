@@ -26,30 +26,30 @@ def cell_of(row: str) -> RunConfig:
 
 @cache
 def costs(row: str) -> ClientCosts:
-    found = derive_client(cell_of(row))
-    assert found is not None
-    return found
+    client = derive_client(cell_of(row))
+    assert client is not None
+    return client
 
 
 @pytest.mark.slow
 def test_the_published_megabytes_are_those_of_a_saved_file():
-    known = {entry.row: entry.value for entry in read_published(TABLE2.published_csv) if entry.column.endswith("_mb")}
-    known["fedbfpt-all"] = 255.57  # Table 4
+    sizes = {entry.row: entry.value for entry in read_published(TABLE2.published_csv) if entry.column.endswith("_mb")}
+    sizes["fedbfpt-all"] = 255.57  # Table 4
     for row in ("bert-fl", "fedbfpt", "tinybert-6", "tinybert-4", "fedbfpt-all", "distilbert"):
-        assert abs(costs(row).saved_bytes / MEBIBYTE - known[row]) <= (0.02 if row == "distilbert" else 0.005)
+        assert abs(costs(row).saved_bytes / MEBIBYTE - sizes[row]) <= (0.02 if row == "distilbert" else 0.005)
 
 
 @pytest.mark.slow
 def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down():
-    found = costs("fedbfpt")
+    client = costs("fedbfpt")
     layer = 4 * (H * H + H) + 2 * H * INNER + INNER + H + 2 * 2 * H
     output = H * H + H + 2 * H + V  # transform, norm, decoder bias; its weight is the frozen embeddings
-    assert found.up_bytes == 4 * (layer + output)
-    assert 0 < found.saved_bytes - found.up_bytes < 2**17  # names and alignment
-    assert found.setup_bytes == costs("bert-fl").setup_bytes == costs("bert-fl").up_bytes
+    assert client.up_bytes == 4 * (layer + output)
+    assert 0 < client.saved_bytes - client.up_bytes < 2**17  # names and alignment
+    assert client.setup_bytes == costs("bert-fl").setup_bytes == costs("bert-fl").up_bytes
     plan = wire_plan(cell_of("fedbfpt"))
-    assert [sent.down_bytes for sent in plan.rounds] == [0, *[6 * found.up_bytes] * 4]
-    assert found.down_bytes == pytest.approx(4 / 5 * found.up_bytes)
+    assert [sent.down_bytes for sent in plan.rounds] == [0, *[6 * client.up_bytes] * 4]
+    assert client.down_bytes == pytest.approx(4 / 5 * client.up_bytes)
 
 
 def forward(layers: int) -> int:

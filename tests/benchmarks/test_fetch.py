@@ -23,7 +23,7 @@ ENCODER = "all-MiniLM-L6-v2"
 
 
 @pytest.fixture(autouse=True)
-def own_environment(monkeypatch):
+def clean_environment(monkeypatch):
     """Reset the hub's variables and the located files after each test."""
     for name in (*places(Path()), *OFFLINE):
         monkeypatch.setenv(name, "")
@@ -97,7 +97,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
         capsys.readouterr()
         assert main(["import", str(node / "records"), "--results-dir", str(home)]) == 0
         assert f"{new} records imported" in capsys.readouterr().out
-    assert [found.to_json() for found in read_results(home / "records")] == [record.to_json()]
+    assert [copy.to_json() for copy in read_results(home / "records")] == [record.to_json()]
 
 
 def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys, monkeypatch):
@@ -113,21 +113,21 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
 
 
 def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, capsys):
-    own, copy = tmp_path / "own", tmp_path / "copy"
-    (own / "MRPC").mkdir(parents=True)
+    original, copy = tmp_path / "own", tmp_path / "copy"
+    (original / "MRPC").mkdir(parents=True)
     lines = "".join(f"{number % 2}\t1\t2\tA dog {number}\tSome dog {number}\n" for number in range(40))
     for part in ("train", "dev", "unread"):
-        (own / "MRPC" / f"{part}.tsv").write_text(f"Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n{lines}")
-    assert fetch(copy, "--data-dir", str(own)) == 0
+        (original / "MRPC" / f"{part}.tsv").write_text(f"Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n{lines}")
+    assert fetch(copy, "--data-dir", str(original)) == 0
     assert "2 files copied" in capsys.readouterr().out
     assert sorted(path.name for path in (copy / "MRPC").iterdir()) == ["dev.tsv", "train.tsv"]
     assert contents(copy).tasks == []  # it is read from the files
-    assert len({task("mrpc").load(source_of("mrpc", folder)).digest for folder in (own, copy)}) == 1
+    assert len({task("mrpc").load(source_of("mrpc", folder)).digest for folder in (original, copy)}) == 1
     assert [name for name, _ in hub] == [BACKBONES[ENCODER].hub]
     assert fetch(copy, "--data-dir", str(copy)) == 0  # into itself
-    (own / "MRPC" / "dev.tsv").write_bytes(b"\xff\xfe")
-    assert fetch(tmp_path / "other", "--data-dir", str(own)) == 2
-    assert str(own / "MRPC" / "dev.tsv") in capsys.readouterr().out
+    (original / "MRPC" / "dev.tsv").write_bytes(b"\xff\xfe")
+    assert fetch(tmp_path / "other", "--data-dir", str(original)) == 2
+    assert str(original / "MRPC" / "dev.tsv") in capsys.readouterr().out
 
 
 def test_an_encoder_is_identified_by_its_content(tiny_encoder, tmp_path, monkeypatch):
@@ -138,10 +138,10 @@ def test_an_encoder_is_identified_by_its_content(tiny_encoder, tmp_path, monkeyp
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    found = locate("somebody/my-encoder", local_only=True)
-    assert dict(found.origin) == {"from": "hub somebody/my-encoder", "revision": commit}
-    assert found.digest == locate(str(tiny_encoder)).digest
-    digests = {found.digest}
+    encoder = locate("somebody/my-encoder", local_only=True)
+    assert dict(encoder.origin) == {"from": "hub somebody/my-encoder", "revision": commit}
+    assert encoder.digest == locate(str(tiny_encoder)).digest
+    digests = {encoder.digest}
     for name, file, old, new in [
         ("dropout", "config.json", '"hidden_dropout_prob": 0.0', '"hidden_dropout_prob": 0.5'),
         ("tokenizer", "tokenizer.json", "[UNK]", "[HUH]"),

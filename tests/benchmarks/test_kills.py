@@ -20,7 +20,7 @@ from benchmarks.running.events import CellStarted
 from benchmarks.running.run_options import RunOptions
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run
-from tests.benchmarks.conftest import cells_of, outcomes, run_words
+from tests.benchmarks.conftest import cells_of, outcomes, run_arguments
 from tests.processes import PATIENCE_SECONDS, command, running, wait_for
 
 ROUNDS = 4
@@ -54,7 +54,7 @@ def rounds_saved(settings: RunOptions) -> int:
 def test_sigkill_at_any_moment(cells, uninterrupted, settings, events):
     saved, delays = 0, random.Random(0)
     for target in (1, 2, None, ROUNDS + 1, None):
-        with command(*run_words(settings.results_dir, ",".join(METHODS), *SHORT)) as process:
+        with command(*run_arguments(settings.results_dir, ",".join(METHODS), *SHORT)) as process:
             if target is None:
                 time.sleep(delays.uniform(0, 8))
             else:
@@ -78,7 +78,7 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, 
     save = Checkpoint.save
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "save", save_and_interrupt)
-        assert main(run_words(settings.results_dir, ",".join(METHODS), *SHORT)) == 130
+        assert main(run_arguments(settings.results_dir, ",".join(METHODS), *SHORT)) == 130
     stderr = capsys.readouterr().err
     assert stderr.endswith("interrupted: finished rounds are saved; the same command continues from there\n")
     assert "Traceback" not in stderr
@@ -89,7 +89,7 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(cells, uninterrupted, settings, 
 
 def endless_command(settings: RunOptions) -> list[str]:
     """Two workers with more rounds than any test waits for."""
-    return [*run_words(settings.results_dir, ",".join(METHODS), "training.rounds=10000"), "--workers", "2"]
+    return [*run_arguments(settings.results_dir, ",".join(METHODS), "training.rounds=10000"), "--workers", "2"]
 
 
 @pytest.mark.slow

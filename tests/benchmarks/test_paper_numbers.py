@@ -17,8 +17,8 @@ MEGABYTE = 10**6
 
 def cells(table: Benchmark, task: str) -> dict[str, RunConfig]:
     """Row id -> cell of seed 0 at the paper's scale."""
-    found = table.cells(table.scale("paper"), [0])
-    return {row.id: cell for row, column, cell in found if column.task == task}
+    entries = table.cells(table.scale("paper"), [0])
+    return {row.id: cell for row, column, cell in entries if column.task == task}
 
 
 @pytest.mark.usefixtures("untuned")
@@ -40,10 +40,10 @@ def test_a_round_sends_the_papers_bytes():
 
 
 def test_bytes_of_the_paper_scale_are_those_of_its_equations():
-    found = cells(benchmark("fedfreezebert-table3"), "arsarcasm")
+    by_row = cells(benchmark("fedfreezebert-table3"), "arsarcasm")
 
     def both(row: str) -> float:
-        plan = wire_plan(found[row])
+        plan = wire_plan(by_row[row])
         return (plan.up_bytes + plan.down_bytes) / MEGABYTE / (2 * 5)  # a client, one direction
 
     assert round(both("d-fedavg-psum"), 2) == round(both("d-fedavg-hsum"), 2) == 113.44  # W_s
@@ -87,11 +87,11 @@ def test_flops_of_a_split_client_are_those_of_embeddings_and_head(backbone, name
     table, config = benchmark(f"fedbert-{name}"), architecture(backbone)
     scales = tuple(replace(scale, backbone=backbone) if scale.id == "paper" else scale for scale in table.scales)
     (column,) = table.columns
-    found = cells(replace(table, scales=scales), column.task)
-    whole, split = found["fedavg"], found["emdavg"]
-    words, width = config["vocab_size"], config.get("hidden_size", config.get("n_embd"))
+    by_row = cells(replace(table, scales=scales), column.task)
+    whole, split = by_row["fedavg"], by_row["emdavg"]
+    vocabulary, width = config["vocab_size"], config.get("hidden_size", config.get("n_embd"))
     layers = config.get("num_hidden_layers", config.get("n_layer"))
-    at_client = 3 * predicted * (2 * width * words + maps * 2 * width**2)
+    at_client = 3 * predicted * (2 * width * vocabulary + maps * 2 * width**2)
     at_server = 3 * layers * (512 * 24 * width**2 + 2 * 2 * 512**2 * width)
     assert work(split) == Work(at_client, at_server)
     assert work(whole) == Work(at_client + at_server)

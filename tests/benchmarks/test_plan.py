@@ -39,8 +39,8 @@ GIGABYTE = TABLE3.paper.gigabyte
 def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Run the command and return its output with single spaces."""
 
-    def run(*words: str) -> str:
-        assert main(["plan", *words, "--results-dir", str(tmp_path)]) == 0
+    def run(*arguments: str) -> str:
+        assert main(["plan", *arguments, "--results-dir", str(tmp_path)]) == 0
         return " ".join(capsys.readouterr().out.split())
 
     return run
@@ -48,7 +48,7 @@ def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., st
 
 @pytest.fixture
 def values(plan: Callable[..., str]) -> Callable[..., dict[str, Any]]:
-    return lambda *words: dict(json.loads(plan(*words, "--json")))
+    return lambda *arguments: dict(json.loads(plan(*arguments, "--json")))
 
 
 def cell_of(row: str, scale: str = "demo") -> RunConfig:
@@ -90,8 +90,8 @@ def test_missing_data_are_counted_by_their_published_sizes(tmp_path, values):
     assert counted_or_published(cell_at_paper("qnli-central"), RunOptions(data_dir=tmp_path)).examples == [104_743]
     with pytest.raises(UserError, match="RTE"):  # no size is published here
         counted_or_published(cell_at_paper("rte-central"), RunOptions(data_dir=tmp_path))
-    words = ("--scale", "paper", "--tasks", "rte-central,qnli-central", "--methods", "scratch", "--gpu", "a6000")
-    rte, qnli = values("fedbert-table7", *words, "--data-dir", str(tmp_path))["rows"]
+    arguments = ("--scale", "paper", "--tasks", "rte-central,qnli-central", "--methods", "scratch", "--gpu", "a6000")
+    rte, qnli = values("fedbert-table7", *arguments, "--data-dir", str(tmp_path))["rows"]
     assert (rte["hours"], rte["published_sizes"]) == (None, False)
     assert qnli["hours"] > 1
     assert qnli["published_sizes"]
@@ -129,51 +129,51 @@ def test_each_method_and_model_of_the_paper_scale_fits_a_gpu_in_a_number_of_hour
 
 @pytest.mark.slow
 def test_a_second_plan_is_the_same_and_needs_no_torch(tmp_path):
-    words = [SPLIT, "--methods", "fedavg", "--gpu", "a6000", "--results-dir", str(tmp_path), "--json"]
+    args = [SPLIT, "--methods", "fedavg", "--gpu", "a6000", "--results-dir", str(tmp_path), "--json"]
     code = "import sys; from benchmarks.cli.main import main; main(sys.argv[1:]); print('torch' in sys.modules)"
     first, second = (
-        subprocess.run([sys.executable, "-c", code, "plan", *words], capture_output=True, text=True, check=True).stdout
+        subprocess.run([sys.executable, "-c", code, "plan", *args], capture_output=True, text=True, check=True).stdout
         for _ in range(2)
     )
     assert first.removesuffix("True\n") == second.removesuffix("False\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("arguments", "reason"),
     [
         (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples; name the data folder with"),
         (["--scale", "lite", "--tasks", "arsarcasm", "--data-dir", "no-such-folder"], "the data directory"),
         (["--set", "options.features=trimmed"], "they depend on the texts themselves"),
     ],
 )
-def test_unknown_bytes_have_a_reason(words, reason, plan):
-    out = plan(FROZEN, "--methods", "c-psum,c-hsum", *words)
+def test_unknown_bytes_have_a_reason(arguments, reason, plan):
+    out = plan(FROZEN, "--methods", "c-psum,c-hsum", *arguments)
     assert re.search(f"Bytes unknown .*{reason}.*: C-FedFreezeBERT · P-SUM; C-FedFreezeBERT · H-SUM", out)
     assert "Counted on" not in out
 
 
 def test_the_plan_as_json_adds_up(values):
-    found = values("fedsplitbert-table4", "--tasks", "mrpc", "--seeds", "3")
-    assert (found["scale"], found["seeds"], found["finished_cells"]) == ("demo", [0, 1, 2], 0)
-    once = {row["cell"]: row for row in found["rows"]}
-    assert (found["cells"], found["unique_cells"]) == (3 * len(found["rows"]), 3 * len(once))
+    summary = values("fedsplitbert-table4", "--tasks", "mrpc", "--seeds", "3")
+    assert (summary["scale"], summary["seeds"], summary["finished_cells"]) == ("demo", [0, 1, 2], 0)
+    once = {row["cell"]: row for row in summary["rows"]}
+    assert (summary["cells"], summary["unique_cells"]) == (3 * len(summary["rows"]), 3 * len(once))
     for name in ("up_bytes", "down_bytes", "setup_bytes"):
-        assert found["sum"][name] == 3 * sum(row[name] for row in once.values()) > 0
-    assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in found["rows"])
+        assert summary["sum"][name] == 3 * sum(row[name] for row in once.values()) > 0
+    assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in summary["rows"])
 
 
 def test_hours_come_from_records_of_similar_cells(values):
-    found = values(SPLIT, "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--seeds", "2")
+    summary = values(SPLIT, "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--seeds", "2")
     table = benchmark(SPLIT)
     (((_, _, cell)),) = table.cells(table.scale("lite"), [0], [table.row("fedavg")], table.columns[:1])
     fields = "scale", "task", "algorithm", "backbone", "options", "head"
-    known = [
+    seconds = [
         record.timing["train_seconds"]
         for record in read_results(Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records")
         if all(getattr(record.cell, name) == getattr(cell, name) for name in fields)
     ]
-    assert found["hours"] == pytest.approx(2 * sum(known) / len(known) / 3600)
-    assert found["cells_of_unknown_hours"] == 0
+    assert summary["hours"] == pytest.approx(2 * sum(seconds) / len(seconds) / 3600)
+    assert summary["cells_of_unknown_hours"] == 0
 
 
 def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(plan):

@@ -30,9 +30,9 @@ def test_only_the_named_seeds_are_reported(finished_results, tmp_path, refusal):
 @pytest.mark.slow
 def test_tables_are_printed_if_they_are_asked_for(finished_results, tmp_path, capsys):
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
-    words = ["report", TABLE, "--set", "training.rounds=1", *places]
+    arguments = ["report", TABLE, "--set", "training.rounds=1", *places]
     for more, is_printed in (([], False), (["--tables"], True)):
-        assert main([*words, *more]) == 0
+        assert main([*arguments, *more]) == 0
         assert ("Method" in capsys.readouterr().out) is is_printed
 
 

@@ -83,9 +83,9 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_record_that_no_run_can_have_written_is_refused(name, tmp_path):
-    change, found = CHANGES[name]
+    change, fault = CHANGES[name]
     path = forged(tmp_path / "it.json", change)
-    with pytest.raises(UserError, match=rf"it\.json: expected a record of a finished cell, found a damaged .*{found}"):
+    with pytest.raises(UserError, match=rf"it\.json: expected a record of a finished cell, found a damaged .*{fault}"):
         read_result(path)
 
 

@@ -23,7 +23,7 @@ from benchmarks.running.runner import run_cell
 from benchmarks.selection import part_of
 from benchmarks.tasks import DataSource, task
 from fedsim.precision import Precision
-from tests.benchmarks.conftest import cells_of, run_words
+from tests.benchmarks.conftest import cells_of, run_arguments
 from tests.conftest import ROOT
 
 METHODS = ("local-majority", "fedavg", "fedadam", "fedsplitbert-qat")
@@ -98,8 +98,8 @@ def test_a_record_holds_every_round(finished):
         for entry in record.rounds:
             assert entry.cohort == (0, 1, 2)
             for metric in ("f1", "accuracy"):
-                own = [scores["test"][metric] for scores in entry.client_scores]
-                assert entry.scores["test"][metric] == pytest.approx(np.mean(own))
+                values = [scores["test"][metric] for scores in entry.client_scores]
+                assert entry.scores["test"][metric] == pytest.approx(np.mean(values))
             assert len(entry.client_losses) == (0 if record.cell.algorithm == "local_majority" else 3)
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
 
@@ -131,7 +131,7 @@ FEW_EXAMPLES = ("training.rounds=1", "test_share=0.95", "holdout=validation", "o
 
 @pytest.mark.slow
 def test_a_run_on_real_data_has_the_sizes_the_bytes_and_the_digest_that_can_be_derived(data_dir, encoder_dir, tmp_path):
-    args = run_words(tmp_path, "fedsplitbert", *FEW_EXAMPLES)
+    args = run_arguments(tmp_path, "fedsplitbert", *FEW_EXAMPLES)
     assert main([*args, "--scale", "lite", "--data-dir", str(data_dir)]) == 0
     (record,) = read_results(tmp_path / "records")
 

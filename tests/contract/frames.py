@@ -16,7 +16,7 @@ JUDGED_AT = (LITE, "literal", "paper")  # at the last two no record counts, and 
 LINE_KEYS = (
     "score", "quantity", "relation", "encoder", "counted", "over", "client", "label", "target", "round", "seed",
 )  # fmt: skip
-WORDS = ("benchmark", "row", "column", "place", "scale", "scale_label", "method", "task")
+LABELS = ("benchmark", "row", "column", "place", "scale", "scale_label", "method", "task")
 
 EXPECTED = Path(__file__).resolve().parents[1] / "expected"
 SPEC_IDS = Frame(EXPECTED / "spec_ids.csv.gz", ("benchmark", "scale", "task", "row", "seed"))
@@ -37,8 +37,8 @@ def listed_ids() -> list[str]:
 
 def listed_records() -> Sequence[Any]:
     """The records that the contract names, without later ones; KeyError if one is missing."""
-    known = project.committed_records()
-    return [known[cell_id] for cell_id in listed_ids()]
+    by_id = project.committed_records()
+    return [by_id[cell_id] for cell_id in listed_ids()]
 
 
 def data_dir() -> Path | None:
@@ -57,12 +57,12 @@ def records() -> Facts:
 
 def records_of(ids: Sequence[str]) -> Facts:
     """Facts of these records; those that are missing have none."""
-    known = project.committed_records()
+    by_id = project.committed_records()
     return collect(
         ((cell_id, name), value)
         for cell_id in ids
-        if cell_id in known
-        for name, value in project.record_facts(known[cell_id]).items()
+        if cell_id in by_id
+        for name, value in project.record_facts(by_id[cell_id]).items()
     )
 
 
@@ -113,32 +113,32 @@ def tables(papers: Sequence[str] = project.PAPERS) -> Facts:
 
 
 def _table_lines(papers: Sequence[str]) -> Lines:
-    known = listed_records()
+    listed = listed_records()
     for name in project.table_ids(papers):
-        for line in project.table(name, LITE, known):
+        for line in project.table(name, LITE, listed):
             place = "; ".join(f"{key}={line[key]}" for key in LINE_KEYS if text_of(line.get(key)))
             for quantity, value in line.items():
-                if quantity not in (*LINE_KEYS, *WORDS):
+                if quantity not in (*LINE_KEYS, *LABELS):
                     yield (name, text_of(line.get("row")), text_of(line.get("column")), place, quantity), value
 
 
 def claims(papers: Sequence[str] = project.PAPERS) -> Facts:
-    known = listed_records()
+    listed = listed_records()
     return collect(
         ((paper, scale, *place, quantity), value)
         for paper in papers
         for scale in JUDGED_AT
-        for place, facts in project.verdicts(paper, scale, known)
+        for place, facts in project.verdicts(paper, scale, listed)
         for quantity, value in facts.items()
     )
 
 
 def audit(papers: Sequence[str] = project.PAPERS) -> Facts:
-    known = listed_records()
+    listed = listed_records()
     return collect(
         ((paper, statement, quantity), value)
         for paper in papers
-        for statement, facts in project.audit(paper, known)
+        for statement, facts in project.audit(paper, listed)
         for quantity, value in facts.items()
     )
 

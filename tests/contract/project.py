@@ -76,19 +76,19 @@ def record_facts(record: RunResult) -> dict[str, object]:
         "scores": digest_of([[e.train_loss, e.client_losses, e.client_scores, e.pooled_scores] for e in rounds]),
         "answers": answers_digest(record),
     }
-    return facts | {f"{name} digest": known for name, known in record.input_digests.items()}
+    return facts | {f"{name} digest": digest for name, digest in record.input_digests.items()}
 
 
 def answers_digest(record: RunResult) -> str:
     """A digest of the predictions' values, independent of file and number type; "" without predictions."""
-    found = read_predictions(record.folder, record)
+    predictions = read_predictions(record.folder, record)
     state = hashlib.sha256()
-    for (client, evaluation), answers in sorted(found.items()):
+    for (client, evaluation), answers in sorted(predictions.items()):
         state.update(f"{client} {evaluation}".encode())
         for array in (answers.indices, answers.gold, answers.last, answers.chosen):
             state.update(str(array.shape).encode())
             state.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
-    return state.hexdigest()[:16] if found else ""
+    return state.hexdigest()[:16] if predictions else ""
 
 
 # ---- data --------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def real_data(task_id: str, folder: Path, lenient: bool) -> dict[str, object]:
 
 
 def data_facts(data: TaskData) -> dict[str, object]:
-    sets = {"pool": data.pool, **data.held_out, **{f"central {name}": own for name, own in data.central.items()}}
+    sets = {"pool": data.pool, **data.held_out, **{f"central {name}": part for name, part in data.central.items()}}
     return {"digest": data.digest, "skipped rows": len(data.skipped)} | {
         f"examples, {name}": len(examples) for name, examples in sets.items()
     }
@@ -169,7 +169,7 @@ def _bytes_of(plan: WirePlan) -> dict[str, object]:
 
 def table(benchmark_id: str, scale: str, records: Sequence[RunResult]) -> list[dict[str, Any]]:
     """The lines of a table's long form; empty if the table lacks the scale."""
-    if scale not in {found.id for found in benchmark(benchmark_id).scales}:
+    if scale not in {entry.id for entry in benchmark(benchmark_id).scales}:
         return []
     frame = page_of(part_of(benchmark_id, scale, [], [], 1, [], None), records).frame()
     return [dict(line) for line in frame.astype(object).to_dict("records")]
@@ -189,24 +189,24 @@ def verdicts(
         Nothing if no table of the paper has the scale.
     """
     tables = benchmarks_of(paper)
-    scale = next((own for found in tables.values() for own in found.scales if own.id == scale_id), None)
+    scale = next((entry for bench in tables.values() for entry in bench.scales if entry.id == scale_id), None)
     if scale is None:
         return
     with patch("benchmarks.papers.campaign", lambda: replace(campaign(), records=())):  # its results come later
         judgements = judged(paper, scale, records)
-    for found in judgements:
-        others = {f"read as {name}": _word(each[0], "missing") for name, each in found.otherwise.items()}
-        yield (found.claim.id, "print", ""), {"verdict": _word(found.published, "missing"), **others}
-        others = {f"read as {name}": _word(each[1]) for name, each in found.otherwise.items()}
-        facts: dict[str, object] = {"verdict": _word(found.measured), **others}
-        facts["at the last round"] = _word(found.at_last) if found.at_last else ""
-        facts["smallest effect"] = numbers_in(wording.smallest_seen(found.measured))
-        facts["would decide"] = f"{found.more} seeds" if found.more else ""
-        yield (found.claim.id, "records", ""), facts
-        for side, verdict in (("print", found.published), ("records", found.measured)):
+    for judgement in judgements:
+        others = {f"read as {name}": _word(each[0], "missing") for name, each in judgement.otherwise.items()}
+        yield (judgement.claim.id, "print", ""), {"verdict": _word(judgement.published, "missing"), **others}
+        others = {f"read as {name}": _word(each[1]) for name, each in judgement.otherwise.items()}
+        facts: dict[str, object] = {"verdict": _word(judgement.measured), **others}
+        facts["at the last round"] = _word(judgement.at_last) if judgement.at_last else ""
+        facts["smallest effect"] = numbers_in(wording.smallest_seen(judgement.measured))
+        facts["would decide"] = f"{judgement.more} seeds" if judgement.more else ""
+        yield (judgement.claim.id, "records", ""), facts
+        for side, verdict in (("print", judgement.published), ("records", judgement.measured)):
             for number, (one, state) in enumerate(verdict.comparisons):
                 place = f"{number:03} {one.place} {' '.join(one.tasks)}"
-                yield (found.claim.id, side, place), _comparison(one, state)
+                yield (judgement.claim.id, side, place), _comparison(one, state)
 
 
 def _word(verdict: Outcome, undecided: str = "") -> str:
@@ -226,14 +226,14 @@ def _comparison(one: Judged, state: State) -> dict[str, object]:
 
 def audit(paper: str, records: Sequence[RunResult]) -> Iterator[tuple[str, dict[str, object]]]:
     """Every statement of a paper's audit: its id, its verdict, and the numbers in what is printed and recomputed."""
-    for found in audited(paper, records):
-        verdict = {True: "yes", False: "no", None: "not derivable"}[found.agrees]
+    for finding in audited(paper, records):
+        verdict = {True: "yes", False: "no", None: "not derivable"}[finding.agrees]
         yield (
-            found.id,
-            {"agrees": verdict, "printed": numbers_in(found.printed), "recomputed": numbers_in(found.recomputed)},
+            finding.id,
+            {"agrees": verdict, "printed": numbers_in(finding.printed), "recomputed": numbers_in(finding.recomputed)},
         )
 
 
 def numbers_in(text: str) -> str:
     """The numbers in a text, in order; its wording may change."""
-    return " ".join(found.replace("−", "-").replace(",", "") for found in re.findall(r"[-−+]?\d+(?:[.,]\d+)*", text))
+    return " ".join(number.replace("−", "-").replace(",", "") for number in re.findall(r"[-−+]?\d+(?:[.,]\d+)*", text))

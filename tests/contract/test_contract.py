@@ -13,9 +13,9 @@ from tests.contract.facts import Facts, Frame, difference, read
 def check(frame: Frame, new: Facts, *begins: str) -> None:
     """Compare with the expected facts. begins: compare only keys that begin with one of these."""
     old = {key: value for key, value in read(frame).items() if not begins or key[0].startswith(begins)}
-    found = difference(frame, old, new)
-    if found:
-        pytest.fail(found, pytrace=False)
+    message = difference(frame, old, new)
+    if message:
+        pytest.fail(message, pytrace=False)
 
 
 def by_paper(*slow: str) -> pytest.MarkDecorator:
@@ -25,7 +25,7 @@ def by_paper(*slow: str) -> pytest.MarkDecorator:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def known():
+def loaded_records():
     """The committed records, read once."""
     project.committed_records()
 

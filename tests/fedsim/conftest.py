@@ -24,13 +24,13 @@ from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
-WORDS, SPECIAL, MASK = 60, 10, 3  # ids below SPECIAL are special
+VOCABULARY, SPECIAL, MASK = 60, 10, 3  # ids below SPECIAL are special
 WIDTH = 16  # tokens of the longest text
 # In BERT's names, which the library maps to the other families'; only hidden_dim is DistilBERT's own. Weights are drawn
 # ten times wider than BERT's, so that so narrow a model answers differently to different texts.
 CONFIG: Mapping[str, Any] = {
     "model_type": "bert",
-    "vocab_size": WORDS,
+    "vocab_size": VOCABULARY,
     "hidden_size": 16,
     "num_hidden_layers": 3,
     "num_attention_heads": 2,
@@ -47,7 +47,8 @@ GPT2: Mapping[str, Any] = {
     "pad_token_id": 0,
 }
 CLASSES = Classification(2)
-MASKED, CAUSAL = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(SPECIAL, WORDS), MASK)), CausalLM(WORDS)
+MASKED = MaskedLM(VOCABULARY, Vocabulary(VOCABULARY, np.arange(SPECIAL, VOCABULARY), MASK))
+CAUSAL = CausalLM(VOCABULARY)
 LORA = AdapterConfig("lora", r=2, alpha=4.0)
 TRAIN_SIZES = (14, 10, 6)  # unequal, so that weights N_i / N show
 TEST_SIZE = 5
@@ -57,9 +58,9 @@ def _examples() -> Examples:
     rng = np.random.default_rng(0)
     count = sum(TRAIN_SIZES) + len(TRAIN_SIZES) * TEST_SIZE
     offsets = np.concatenate([[0], np.cumsum(rng.integers(3, 10, count))])
-    tokens = rng.integers(1, WORDS, offsets[-1]).astype(np.int32)
+    tokens = rng.integers(1, VOCABULARY, offsets[-1]).astype(np.int32)
     types = rng.integers(0, 2, offsets[-1]).astype(np.int32)
-    labels = (tokens[offsets[:-1]] > WORDS / 2).astype(np.int64)
+    labels = (tokens[offsets[:-1]] > VOCABULARY / 2).astype(np.int64)
     return Examples(tokens, types, offsets, labels, padding_id=0)
 
 
@@ -177,7 +178,7 @@ def assert_same_run(left: Run, right: Run) -> None:
     assert left.answers.keys() == right.answers.keys()
     for number, answers in left.answers.items():
         assert answers.keys() == right.answers[number].keys()
-        assert all(np.array_equal(own, right.answers[number][part]) for part, own in answers.items())
+        assert all(np.array_equal(array, right.answers[number][part]) for part, array in answers.items())
     assert left.channel.ledger.rows == right.channel.ledger.rows
 
 

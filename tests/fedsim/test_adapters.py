@@ -69,20 +69,20 @@ def test_a_prefix_is_attended_to_as_keys_and_values_written_out(small):
     model = small.load(adapter=VALUES["prefix"][0])
     layer: Any = model.network.encoder.encoder.layer[0].attention.self
     states, mask = torch.randn(2, 5, D), torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
-    own, heads = layer.base_layer.eval(), CONFIG["num_attention_heads"]
-    found = layer(states, mask[:, None, None].expand(2, 1, 5, 5))[0]
+    base, heads = layer.base_layer.eval(), CONFIG["num_attention_heads"]
+    output = layer(states, mask[:, None, None].expand(2, 1, 5, 5))[0]
 
     def by_head(rows):
         return rows.unflatten(-1, (heads, -1)).transpose(1, 2)
 
     keys, values = (
         by_head(torch.cat([prefix.expand(2, -1, -1), project(states)], 1))
-        for prefix, project in ((layer.prefix_key, own.key), (layer.prefix_value, own.value))
+        for prefix, project in ((layer.prefix_key, base.key), (layer.prefix_value, base.value))
     )
-    scores = by_head(own.query(states)) @ keys.transpose(2, 3) / (D // heads) ** 0.5
+    scores = by_head(base.query(states)) @ keys.transpose(2, 3) / (D // heads) ** 0.5
     seen = torch.cat([torch.ones(2, len(layer.prefix_key), dtype=torch.bool), mask], 1)
     weights = scores.masked_fill(~seen[:, None, None], -torch.inf).softmax(-1)
-    torch.testing.assert_close(found, (weights @ values).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(output, (weights @ values).transpose(1, 2).flatten(2))
 
 
 def test_a_drawn_adapter_depends_on_its_seed_alone(small):

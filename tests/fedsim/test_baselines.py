@@ -9,7 +9,7 @@ import torch
 from fedsim.algorithms.central import pooled
 from fedsim.data import Client, Examples, Subset
 from fedsim.objectives import Classification
-from tests.fedsim.conftest import MASKED, SPECIAL, WORDS
+from tests.fedsim.conftest import MASKED, SPECIAL, VOCABULARY
 
 
 def clients_of(labels_of_clients) -> list[Client]:
@@ -17,7 +17,7 @@ def clients_of(labels_of_clients) -> list[Client]:
     labels = np.concatenate(labels_of_clients)
     tokens = np.ones(len(labels), dtype=np.int32)
     examples = Examples(tokens, np.zeros_like(tokens), np.arange(len(labels) + 1), labels, padding_id=0)
-    parts = np.split(np.arange(len(labels)), np.cumsum([len(own) for own in labels_of_clients])[:-1])
+    parts = np.split(np.arange(len(labels)), np.cumsum([len(each) for each in labels_of_clients])[:-1])
     test = {"test": Subset(examples, np.arange(2))}
     return [Client(number, Subset(examples, part), test) for number, part in enumerate(parts)]
 
@@ -31,7 +31,7 @@ def clients_of(labels_of_clients) -> list[Client]:
     ],
 )
 def test_local_majority_answers_the_most_frequent_label(small, labels, whose, expected):
-    clients = clients_of([np.array(own) for own in labels])
+    clients = clients_of([np.array(each) for each in labels])
     algorithm = small.algorithm("local_majority", small.workload(objective=Classification(4)), whose=whose)
     run = small.run(algorithm, clients=clients)
     answers = [algorithm.predict(run.state, client, client.evaluation["test"]) for client in clients]
@@ -39,24 +39,24 @@ def test_local_majority_answers_the_most_frequent_label(small, labels, whose, ex
 
 
 def test_label_prior_adjusts_logits_by_hand():
-    (known,) = (client.train for client in clients_of([np.repeat([0, 1], [1, 5])]))
+    (subset,) = (client.train for client in clients_of([np.repeat([0, 1], [1, 5])]))
     everyone = {"classes": torch.tensor([7, 7], dtype=torch.int32)}  # smoothed: a half each, against 2/8 and 6/8
     logits = np.array([[0.5, 0.0], [9.0, -1.0]], np.float32)
-    answers = Classification(2).with_prior(logits, known, everyone)
+    answers = Classification(2).with_prior(logits, subset, everyone)
     np.testing.assert_allclose(answers, np.add(logits, [math.log(1 / 2), math.log(3 / 2)]), rtol=1e-6)
     assert answers.dtype == np.float32
     assert answers.argmax(1).tolist() == [1, 0]
 
 
 def test_unigram_predicts_the_masked_tokens_of_a_model(small):
-    of_words = {"objective": MASKED, "head": "masked-lm"}
-    algorithm = small.algorithm("unigram", small.workload(**of_words))
+    masked_lm = {"objective": MASKED, "head": "masked-lm"}
+    algorithm = small.algorithm("unigram", small.workload(**masked_lm))
     state, subset = small.run(algorithm, rounds=1).state, small.clients[1].evaluation["test"]
-    answers, model = algorithm.predict(state, None, subset), small.load(**of_words).predict(subset, 64, None)
+    answers, model = algorithm.predict(state, None, subset), small.load(**masked_lm).predict(subset, 64, None)
     assert answers[:, 1].tolist() == model[:, 1].tolist()
     train, shares = pooled(small.clients), state.shared["shares"]
     texts = np.split(train.examples.tokens, train.examples.offsets[1:-1])
-    counts = np.bincount(np.concatenate([texts[index] for index in train.indices]), minlength=WORDS) + 1.0
+    counts = np.bincount(np.concatenate([texts[index] for index in train.indices]), minlength=VOCABULARY) + 1.0
     assert not shares[:SPECIAL].any()  # never masked
     torch.testing.assert_close(shares[SPECIAL:].numpy(), counts[SPECIAL:] / counts[SPECIAL:].sum())
 
@@ -72,7 +72,7 @@ def pairs_of(kind: str, count: int = 240) -> Examples:
         second = [] if kind != "pair" else [*(rng.permutation(one) if label else other), 2]
         ids.append([1, *first, 2, *second])  # as BERT's tokenizer puts [CLS] and [SEP]
         types.append([0] * (len(first) + 2) + [1] * len(second))
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in ids])])
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in ids])])
     tokens, segments = (np.concatenate(values).astype(np.int32) for values in (ids, types))
     return Examples(tokens, segments, offsets, labels, padding_id=0)
 

@@ -34,8 +34,8 @@ def counting() -> FederatedAlgorithm:
         return FederationState(number, {"w": value}, {"m": {"w": -value}}, state.clients), metrics
 
     def predict(state, client, subset):
-        own = state.clients.get(client.id).get("own", torch.zeros(3))
-        return np.tile(own.numpy()[:2], (len(subset), 1))
+        tensor = state.clients.get(client.id).get("own", torch.zeros(3))
+        return np.tile(tensor.numpy()[:2], (len(subset), 1))
 
     return FederatedAlgorithm(init, round, predict)
 
@@ -64,11 +64,11 @@ def test_killed_at_any_operation_the_last_whole_round_is_there(small, counting, 
         with killed_before_step(number):
             run(folder, 3, on_round=reported.append)
         # one that struck after the manifest's rename, while old files were removed, finds the round saved
-        found = run(folder, 0).state
-        assert found.round in (len(reported), len(reported) + 1)
-        assert found.round == 0 or found.shared["w"].tolist() == [found.round] * 3
+        state = run(folder, 0).state
+        assert state.round in (len(reported), len(reported) + 1)
+        assert state.round == 0 or state.shared["w"].tolist() == [state.round] * 3
         assert_same_run(run(folder, 3), uninterrupted)
-        if found.round < 3:  # else nothing was saved any more, and what is left over waits for remove()
+        if state.round < 3:  # else nothing was saved any more, and what is left over waits for remove()
             assert {path.name for path in folder.iterdir()} == {path.name for path in whole.iterdir()}
         Checkpoint(folder, "a run").remove()
         assert not folder.exists()

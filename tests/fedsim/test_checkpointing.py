@@ -52,8 +52,8 @@ def test_layers_run_twice_and_keep_less(deep, monkeypatch, kernels, precision):
             layer.intermediate.register_forward_hook(lambda *given: calls.append(1))
         calls.clear()
         with LiveBytes() as live:
-            found = gradients(model, batch)
-        return found, len(calls), live.peak.total()
+            tensors = gradients(model, batch)
+        return tensors, len(calls), live.peak.total()
 
     (kept, once, most), (again, twice, less) = measured(False), measured(True)
     assert (once, twice) == (4, 8)

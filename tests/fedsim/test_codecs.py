@@ -47,11 +47,11 @@ def test_qsgd_answers_one_of_the_two_neighbouring_levels(array, levels, bucket, 
     tensor, codec = torch.from_numpy(array), Qsgd(levels, bucket)
     arrived = through(codec, tensor, seed)
     width = bucket or tensor.numel()
-    for own, other in zip(tensor.flatten().split(width), arrived.flatten().split(width), strict=True):
-        step = own.norm().item() / levels
-        assert (own - other).abs().max().item() <= step * (1 + 1e-4) + 1e-18  # whose square is 0 in fp32
-        assert not (own * other < 0).any()
-        assert (other[own == 0] == 0).all()
+    for piece, other in zip(tensor.flatten().split(width), arrived.flatten().split(width), strict=True):
+        step = piece.norm().item() / levels
+        assert (piece - other).abs().max().item() <= step * (1 + 1e-4) + 1e-18  # whose square is 0 in fp32
+        assert not (piece * other < 0).any()
+        assert (other[piece == 0] == 0).all()
 
 
 @pytest.mark.parametrize("levels", [1, 3, 7, 127])

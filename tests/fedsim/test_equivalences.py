@@ -82,7 +82,7 @@ def test_proximal_term_is_that_of_the_loss(small, critical_layer):
     run = small.run(
         small.algorithm("fedsplitbert", workload, critical_layer=critical_layer, proximal=10.0), clients=one
     )
-    found = {**run.state.shared, **run.state.clients.get(1)}
+    tensors = {**run.state.shared, **run.state.clients.get(1)}
     expected, losses = central_training(small, workload.training, 2, trained, 10.0, shared)
     plain, _ = central_training(small, workload.training, 2, trained)
 
@@ -90,7 +90,7 @@ def test_proximal_term_is_that_of_the_loss(small, critical_layer):
     # (softmax cancels it) but that rounding, which Adam magnifies to whole steps: it is left out.
     compared = {name for name in trained if not name.endswith("key.bias")}
     for name in compared:
-        torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-4)
+        torch.testing.assert_close(tensors[name], expected[name], rtol=0, atol=1e-4)
     assert [result.metrics.train_loss for result in run.results] == pytest.approx(losses, rel=1e-4)
     assert max((plain[name] - expected[name]).abs().max() for name in shared & compared) > 1e-2
 
@@ -111,8 +111,8 @@ def test_one_client_is_central_training_whatever_stays_local(small, method, opti
     trained = groups.names - (groups.embeddings if frozen else frozenset())
     run = small.run(small.algorithm(method, workload, **options), clients=small.clients[1:2], rounds=3)
     expected, losses = central_training(small, workload.training, 3, trained)
-    found = {**run.state.shared, **run.state.clients.get(1)}
-    assert_same_tensors(found, {name: expected[name] for name in trained})
+    tensors = {**run.state.shared, **run.state.clients.get(1)}
+    assert_same_tensors(tensors, {name: expected[name] for name in trained})
     assert [result.metrics.train_loss for result in run.results] == losses
 
 

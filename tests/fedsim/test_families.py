@@ -16,7 +16,7 @@ from fedsim.models.heads import HEADS
 from fedsim.models.pretrained import read_ledger
 from fedsim.models.sequence import encoder_from_folder, with_head
 from fedsim.split import crossing
-from tests.fedsim.conftest import CONFIG, WORDS, Small
+from tests.fedsim.conftest import CONFIG, VOCABULARY, Small
 
 STORED = [(name, kind) for name, family in FAMILIES.items() for kind in family.stored_heads]
 
@@ -84,7 +84,7 @@ def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family, kind, tmp_pat
     assert set(ledger.heads) == {kind}
     with torch.no_grad():
         if kind == "masked-lm":
-            network = with_head(encoder, WORDS, 0, tmp_path, "masked-lm").eval()
+            network = with_head(encoder, VOCABULARY, 0, tmp_path, "masked-lm").eval()
             labels = texts["input_ids"].masked_fill(texts["attention_mask"] == 0, IGNORED)
             (logits,) = network(texts | {"labels": labels})
             torch.testing.assert_close(logits, model(*inputs).logits[texts["attention_mask"].bool()])
@@ -202,7 +202,7 @@ def test_another_models_file_in_the_folder_is_not_read(tmp_path):
     library("bert", "masked-lm").save_pretrained(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     save_file({name: torch.zeros_like(value) for name, value in tensors.items()}, tmp_path / "teacher.safetensors")
-    network: Any = with_head(encoder_from_folder(tmp_path), WORDS, 0, tmp_path, "masked-lm")
+    network: Any = with_head(encoder_from_folder(tmp_path), VOCABULARY, 0, tmp_path, "masked-lm")
     assert torch.equal(network.head.transform.weight, tensors["cls.predictions.transform.dense.weight"])
 
 

@@ -25,8 +25,8 @@ def run(small, workload, name, clients=None, codec="fp32", **options):
     return small.run(algorithm, codec=codec, clients=clients, rounds=workload.training.config.rounds)
 
 
-def tensors(found):
-    return {name: value.cpu() for name, value in found.state.shared.items()}
+def tensors(outcome):
+    return {name: value.cpu() for name, value in outcome.state.shared.items()}
 
 
 @pytest.mark.parametrize("of", [masked, causal])
@@ -47,8 +47,8 @@ def test_with_one_client_it_is_central_training(small, of, optimizer, name, opti
     workload = of(small, clients=1)
     server = small.algorithm(name, workload, **options).server(split.state)
     assert_same_tensors(server, workload.server_params(central.state))
-    assert [found.client_scores for found in split.results] == [found.client_scores for found in central.results]
-    losses = [[found.metrics.train_loss for found in each.results] for each in (split, central)]
+    assert [result.client_scores for result in split.results] == [result.client_scores for result in central.results]
+    losses = [[result.metrics.train_loss for result in each.results] for each in (split, central)]
     assert losses[0] == pytest.approx(losses[1])
 
 
@@ -66,8 +66,8 @@ def test_parallel_fedavg_with_clipping_is_federated_averaging_if_the_whole_model
     """Equal up to the rounding of a norm, which a large epsilon keeps AdamW from magnifying; 8 bytes per batch."""
 
     def split(scope):
-        own = of(small, clip_norm=clip_norm, clip_scope=scope, epsilon=1e-4)
-        return run(small, own, "fedbert_parallel", averaged="all", transformer="own")
+        workload = of(small, clip_norm=clip_norm, clip_scope=scope, epsilon=1e-4)
+        return run(small, workload, "fedbert_parallel", averaged="all", transformer="own")
 
     def distance(one):
         return max((value - averaged[name]).abs().max() for name, value in tensors(one).items())
@@ -96,14 +96,14 @@ def test_parallel_bytes_are_4pl_and_averages(small, codec, size, averaged, trans
     ).channel.ledger
     parts = workload.model.groups
     names = parts.embeddings if averaged == "embeddings" else parts.embeddings | parts.head
-    own = size * sum(workload.initial[name].numel() for name in names)
+    payload = size * sum(workload.initial[name].numel() for name in names)
     for client in small.clients:
         for number in range(1, ROUNDS + 1):
             rows = {(row.direction, row.kind): row for row in ledger.rows if row[:2] == (number, client.id)}
             assert sum(row.bytes for (_, kind), row in rows.items() if kind in ("activations", "gradients")) == (
                 crossing_bytes(client, small.hidden, size)
             )
-            assert {way: rows[way, "parameters"].bytes for way in ("up", "down")} == {"up": own, "down": own}
+            assert {way: rows[way, "parameters"].bytes for way in ("up", "down")} == {"up": payload, "down": payload}
             assert rows["up", "masks"].bytes == EPOCHS * len(client.train) * WIDTH
             assert rows["up", "activations"].messages == EPOCHS * -(-len(client.train) // BATCH)
             assert len(rows) == 7

@@ -16,14 +16,14 @@ DECODER = "encoder.embeddings.word_embeddings.weight"
 
 
 def layer_of(name: str) -> int | None:
-    found = NUMBER.search(name)
-    return int(found[1]) if found else None
+    match = NUMBER.search(name)
+    return int(match[1]) if match else None
 
 
 def standing(plan) -> tuple[int, ...]:
     """The server's layers in a client's model, from the bottom."""
     pairs = {(layer_of(name), layer_of(target)) for name, target in plan.view.items()}
-    return tuple(target for own, target in sorted(pair for pair in pairs if pair[0] is not None))
+    return tuple(target for layer, target in sorted(pair for pair in pairs if pair[0] is not None))
 
 
 def workload_of(deep, **changes):
@@ -39,7 +39,7 @@ def test_a_round_is_that_of_the_hand_built_model(deep):
     """One client in two rounds, compared with a model of two layers with weights copied by hand."""
     workload, client = workload_of(deep, clients=1), deep.clients[0]
     algorithm = deep.algorithm("fedbfpt", workload, local_layers=2)
-    found = run(deep, algorithm, 2, clients=[client])
+    outcome = run(deep, algorithm, 2, clients=[client])
     server, losses = dict(workload.initial), []
     for number in (1, 2):
         (_, above) = standing(algorithm.plan(number, 0))
@@ -49,8 +49,8 @@ def test_a_round_is_that_of_the_hand_built_model(deep):
         trained = sorted(name for name in names if layer_of(name) == 0 or name.startswith("head."))
         losses.append(workload.training.run(model, client.train, trained, number, 0))
         server |= model.snapshot(trained)  # layer 0 and the head have the server's names
-    assert [result.metrics.train_loss for result in found.results] == losses
-    assert_same_tensors(algorithm.server(found.state), server)
+    assert [result.metrics.train_loss for result in outcome.results] == losses
+    assert_same_tensors(algorithm.server(outcome.state), server)
 
 
 # Options, and the server's layers that each of five rounds changes, of two local layers of four; None: any above 0.
@@ -72,7 +72,7 @@ def test_only_what_is_scheduled_changes_on_the_server(deep, options, expected):
     workload = workload_of(deep)
     algorithm, parts = deep.algorithm("fedbfpt", workload, local_layers=2, **options), workload.model.groups
     states = [dict(workload.initial)]
-    run(deep, algorithm, on_round=lambda found: states.append(algorithm.server(found.state)))
+    run(deep, algorithm, on_round=lambda outcome: states.append(algorithm.server(outcome.state)))
     for number, (before, after) in enumerate(pairwise(states), start=1):
         moved = {name for name in before if not torch.equal(before[name], after[name])}
         views = [standing(algorithm.plan(number, client)) for client in range(CLIENTS)]
@@ -91,8 +91,8 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep):
     assert_same_tensors(whole.server(one.state), fedavg.server(other.state))
     assert one.results == other.results
     up, down, *rest = (
-        [found.channel.ledger.total_bytes(way, number) for number in (1, 2, 3)]
-        for found in (one, other)
+        [outcome.channel.ledger.total_bytes(way, number) for number in (1, 2, 3)]
+        for outcome in (one, other)
         for way in ("up", "down")
     )
     assert rest == [up, up]

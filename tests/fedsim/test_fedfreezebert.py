@@ -36,7 +36,7 @@ def files(folder: Path) -> list[str]:
 def asked(monkeypatch):
     """The computed features."""
     calls, original = [], features._computed
-    monkeypatch.setattr(features, "_computed", lambda *words: calls.append(words) or original(*words))
+    monkeypatch.setattr(features, "_computed", lambda *arguments: calls.append(arguments) or original(*arguments))
     return calls
 
 
@@ -54,11 +54,11 @@ def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, hea
         for start in range(0, len(group), size):
             indices = group[start : start + size]
             batch = deep.examples.collate(indices, width)
-            found = subset.examples.collate(indices, width)
+            cached = subset.examples.collate(indices, width)
             mask = batch["attention_mask"][None, :, :, None] if model.network.head.tokens else 1
             with torch.inference_mode():
-                assert torch.equal(found["features"], model.features(batch) * mask)
-            assert torch.equal(found["labels"], batch["labels"])
+                assert torch.equal(cached["features"], model.features(batch) * mask)
+            assert torch.equal(cached["labels"], batch["labels"])
 
 
 def test_features_are_computed_once_and_for_each_thing_that_decides_them(deep, tmp_path, asked):
@@ -116,17 +116,17 @@ def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path):
     """In one process, with the same backbone's name."""
     cache, model, subset = FeatureCache(tmp_path, "one encoder"), deep.load(head="average"), everything(deep.examples)
 
-    def found(cache):
+    def features_of(cache):
         return cache.subset(model, subset, 64, WIDTH).examples.collate(subset.indices)["features"]
 
-    original, before = model.snapshot(model.parameters), found(cache)
+    original, before = model.snapshot(model.parameters), features_of(cache)
     layer = sorted(model.groups.up_to(1))
     local_training(seed=0, learning_rate=1e-3, batch_size=16).run(model, subset, layer, 1, 0, {}, 0.0)
-    after = found(cache)
-    assert torch.equal(after, found(FeatureCache()))
+    after = features_of(cache)
+    assert torch.equal(after, features_of(FeatureCache()))
     assert not torch.equal(after, before)
     model.write(original)
-    assert torch.equal(found(cache), before)
+    assert torch.equal(features_of(cache), before)
     assert len(files(tmp_path)) == 2
 
 

@@ -15,10 +15,10 @@ FREQUENT = 5
 TRAIN, TEST = 120, 40
 
 
-def texts(seed: int, count: int, words=range(3, VOCABULARY)) -> Examples:
+def texts(seed: int, count: int, ids=range(3, VOCABULARY)) -> Examples:
     """Texts of 3 to 8 words, whose answers are their words; every second word or so is FREQUENT."""
     rng = np.random.default_rng(seed)
-    drawn = [rng.choice(np.array(words), size=rng.integers(3, 9)) for _ in range(count)]
+    drawn = [rng.choice(np.array(ids), size=rng.integers(3, 9)) for _ in range(count)]
     drawn = [np.where(rng.random(len(text)) < 0.4, FREQUENT, text) for text in drawn]
     lengths = np.array([len(text) + 2 for text in drawn])
     tokens = np.concatenate([[FIRST, *text, LAST] for text in drawn]).astype(np.int32)
@@ -61,8 +61,8 @@ def sending(small):
     def sender(states):
         def load():
             model = small.load(head="average", kernels="reference")
-            words = model.network.encoder.get_input_embeddings().weight
-            model.network.states = lambda batch: (states(batch["input_ids"], words),)
+            weight = model.network.encoder.get_input_embeddings().weight
+            model.network.states = lambda batch: (states(batch["input_ids"], weight),)
             return model
 
         return load
@@ -71,10 +71,10 @@ def sending(small):
 
 
 def test_word_embeddings_are_inverted_whole(attacked, sending):
-    assert attacked(load=sending(lambda ids, words: words[ids])) == 1.0
+    assert attacked(load=sending(lambda ids, weight: weight[ids])) == 1.0
 
 
 def test_without_information_the_most_frequent_token_is_the_best_answer(attacked, sending):
     floor = attacked("token_majority")
     assert 0.3 < floor < 0.5  # FREQUENT's share
-    assert attacked(load=sending(lambda ids, words: torch.zeros(*ids.shape, words.shape[1])), epochs=10) == floor
+    assert attacked(load=sending(lambda ids, weight: torch.zeros(*ids.shape, weight.shape[1])), epochs=10) == floor

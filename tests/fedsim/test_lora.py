@@ -126,29 +126,29 @@ def test_what_is_measured_is_what_two_clients_say_by_hand():
         {"b": torch.tensor([[3.0]]), "a": torch.tensor([[0.0, 1.0]])},
     ]
 
-    def found_after(after):
+    def measures_after(after):
         watch = Watch([layer], 2.0, clients=(0, 1))
         for client, end in enumerate(ends):
             watch.begun(client, begun)
             watch.trained(client, end)
         return watch.measured([0.25, 0.75], lambda client: begun | after)
 
-    found = found_after({"b": torch.tensor([[2.5]]), "a": torch.tensor([[0.25, 0.75]])})
+    measures = measures_after({"b": torch.tensor([[2.5]]), "a": torch.tensor([[0.25, 0.75]])})
     exact, inexact = torch.tensor([0.25, 2.25]), torch.tensor([2.5 * 0.25, 2.5 * 0.75])
-    assert found["aggregation_error"] == pytest.approx(float((inexact - exact).norm() / exact.norm()))
-    assert found["cosine_a"] == 0
-    assert found["cosine_b"] == pytest.approx(1)
-    assert found["cosine_change_of_a"] == pytest.approx(0)
-    merged = found_after({"w": 2.0 * exact[None]})  # as FLoRA has it: in the weight, times the scale
+    assert measures["aggregation_error"] == pytest.approx(float((inexact - exact).norm() / exact.norm()))
+    assert measures["cosine_a"] == 0
+    assert measures["cosine_b"] == pytest.approx(1)
+    assert measures["cosine_change_of_a"] == pytest.approx(0)
+    merged = measures_after({"w": 2.0 * exact[None]})  # as FLoRA has it: in the weight, times the scale
     assert merged["aggregation_error"] == pytest.approx(0)
 
 
 def test_clients_with_draws_of_their_own_begin_with_different_a(small):
-    own = replace(LORA, draws="own")
-    first = [run(small, "share-b", config, rounds=1)[0].results[0].metrics.measured for config in (LORA, own)]
+    independent = replace(LORA, draws="own")
+    first = [run(small, "share-b", config, rounds=1)[0].results[0].metrics.measured for config in (LORA, independent)]
     assert first[0]["cosine_a"] > 0.9
     assert abs(first[1]["cosine_a"]) < 0.5
-    shared = [run(small, "fedit", config, rounds=1)[0].state.shared for config in (LORA, own)]
+    shared = [run(small, "fedit", config, rounds=1)[0].state.shared for config in (LORA, independent)]
     assert all(torch.equal(shared[0][name], shared[1][name]) for name in shared[0])  # the server's A is one draw
 
 
@@ -263,8 +263,8 @@ def test_a_decomposition_is_that_of_the_product():
 @pytest.mark.parametrize("name", [name for name, (method, *_) in METHODS.items() if method != "fedavg"])
 def test_a_model_without_lora_is_refused(small, name):
     method, options, *_ = METHODS[name]
-    for workload, found in ((small.workload(), "none"), (adapted(small, AdapterConfig("bitfit")), "bitfit")):
-        with pytest.raises(FederationError, match=f"expected a model with the adapter lora, found {found}"):
+    for workload, adapter in ((small.workload(), "none"), (adapted(small, AdapterConfig("bitfit")), "bitfit")):
+        with pytest.raises(FederationError, match=f"expected a model with the adapter lora, found {adapter}"):
             small.algorithm(method, workload, **options)
 
 

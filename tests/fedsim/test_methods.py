@@ -15,7 +15,7 @@ from fedsim.wire import Channel
 from tests.fedsim.conftest import LORA, MASKED, assert_same_run, assert_same_tensors, clients_of
 from tests.fedsim.test_lora import METHODS as LORA_METHODS
 
-OF_WORDS = {"head": "masked-lm", "objective": MASKED}
+MASKED_LM = {"head": "masked-lm", "objective": MASKED}
 OF_TOKENS = {"head": "average", "objective": TokenRecovery(16)}
 KEPT, HALF = {"optimizer": "kept"}, {"participation": 0.5}
 ADAM = {"server": {"name": "adam", "learning_rate": 1e-2}}
@@ -28,12 +28,12 @@ CASES = [
     ("fedrep", {}, 3, KEPT),
     ("ditto", {"pull": 0.1}, 3, {}),
     ("scaffold", {}, 3, HALF),
-    ("fedbfpt", {"local_layers": 2}, 3, OF_WORDS),
-    ("fedbfpt", {"local_layers": [1, 2, 3], "trained": "all"}, 3, OF_WORDS),
-    ("fedbert_sequential", {"turns": "round"}, 3, {**OF_WORDS, **KEPT}),
-    ("fedbert_sequential", {"handed_on": "optimizer"}, 3, {**OF_WORDS, **KEPT}),
-    ("fedbert_parallel", {"averaged": "embeddings"}, 3, {**OF_WORDS, **KEPT}),
-    ("fedbert_parallel", {"averaged": "all", "transformer": "own"}, 3, {**OF_WORDS, **KEPT}),
+    ("fedbfpt", {"local_layers": 2}, 3, MASKED_LM),
+    ("fedbfpt", {"local_layers": [1, 2, 3], "trained": "all"}, 3, MASKED_LM),
+    ("fedbert_sequential", {"turns": "round"}, 3, {**MASKED_LM, **KEPT}),
+    ("fedbert_sequential", {"handed_on": "optimizer"}, 3, {**MASKED_LM, **KEPT}),
+    ("fedbert_parallel", {"averaged": "embeddings"}, 3, {**MASKED_LM, **KEPT}),
+    ("fedbert_parallel", {"averaged": "all", "transformer": "own"}, 3, {**MASKED_LM, **KEPT}),
     ("central", {}, 3, KEPT),
     ("fedfreezebert", {}, 3, {}),
     ("fedfreezebert_central", {}, 1, {}),
@@ -41,7 +41,7 @@ CASES = [
     ("local_majority", {}, 2, {}),
     ("untrained", {}, 2, {}),
     ("linear", {}, 2, {}),
-    ("unigram", {}, 1, OF_WORDS),
+    ("unigram", {}, 1, MASKED_LM),
     ("inversion", {}, 1, OF_TOKENS),
     ("nearest_neighbour", {}, 1, OF_TOKENS),
     ("token_majority", {}, 1, OF_TOKENS),
@@ -69,7 +69,7 @@ APART = [
     if case[0] in ("fedavg", "fedsplitbert", "fedper", "fedrep", "ditto", "fedbfpt", "fedfreezebert")
 ]
 APART += [
-    ("fedbert_parallel", {"averaged": averaged, "transformer": "own"}, 3, {**OF_WORDS, **KEPT})
+    ("fedbert_parallel", {"averaged": averaged, "transformer": "own"}, 3, {**MASKED_LM, **KEPT})
     for averaged in ("embeddings", "head-embeddings", "all")
 ]
 SILENT = {"central", "local_majority", "untrained", "linear", "unigram"}

@@ -76,11 +76,11 @@ def trained(monkeypatch):
 def assert_equal_to_rounding(parts, whole):
     """To 2e-6 of each tensor, or of a tenth of all: gradients that cancel, such as a key bias's, are pure rounding."""
     assert len(parts) == len(whole) > 1
-    for found, expected in zip(parts, whole, strict=True):
-        assert found.keys() == expected.keys()
+    for part, expected in zip(parts, whole, strict=True):
+        assert part.keys() == expected.keys()
         least = 0.1 * torch.nn.utils.get_total_norm(list(expected.values()))
         for name, gradient in expected.items():
-            assert (found[name] - gradient).norm() <= 2e-6 * max(gradient.norm(), least), name
+            assert (part[name] - gradient).norm() <= 2e-6 * max(gradient.norm(), least), name
 
 
 @pytest.mark.parametrize("size", [1, 3, 8])

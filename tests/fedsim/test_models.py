@@ -22,7 +22,7 @@ def test_another_family_is_refused(tmp_path):
 def test_four_paths_are_their_definition(deep, name):
     model = deep.load(Classification(3), name).network.eval()
     batch = deep.examples.collate(deep.clients[0].train.indices)
-    found = model(batch)
+    outputs = model(batch)
     encoder = model.encoder(
         **{key: batch[key] for key in ("input_ids", "attention_mask", "token_type_ids")}, output_hidden_states=True
     )
@@ -34,7 +34,7 @@ def test_four_paths_are_their_definition(deep, name):
         before = model.head.layers[path](read, padding)  # the library's layer
         classifier = model.head.classifiers[path]
         logits.append(before[:, 0] @ classifier.weight.T + classifier.bias)
-    torch.testing.assert_close(found, torch.stack(logits), rtol=0, atol=1e-5)
+    torch.testing.assert_close(outputs, torch.stack(logits), rtol=0, atol=1e-5)
     if name.endswith("copied"):
         for path, layer in enumerate(model.head.layers):
             original = dict(model.encoder.encoder.layer[3 - path].named_parameters())

@@ -13,7 +13,7 @@ from fedsim.data import IGNORED, Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.models.heads import HEADS
 from fedsim.objectives import CausalLM, Classification, Regression, TokenClassification, TokenRecovery
-from tests.fedsim.conftest import CAUSAL, MASK, MASKED, SPECIAL, WORDS
+from tests.fedsim.conftest import CAUSAL, MASK, MASKED, SPECIAL, VOCABULARY
 
 NO = IGNORED
 LANGUAGE = {"masked-lm": MASKED, "causal-lm": CAUSAL}
@@ -70,8 +70,8 @@ def test_token_classification_by_hand():
 @pytest.mark.parametrize("rows", [objectives.ROWS, 1])
 def test_token_recovery_by_hand(monkeypatch, rows):
     monkeypatch.setattr(objectives, "ROWS", rows)
-    words = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-    objective, subset = TokenRecovery(2, words, torch.tensor([0, 2])), texts([1, 2], targets=[2, NO, 0])
+    embeddings = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    objective, subset = TokenRecovery(2, embeddings, torch.tensor([0, 2])), texts([1, 2], targets=[2, NO, 0])
     # Among the words that occur the estimate (2, 0) has the products 2 and -2.
     loss = objective.loss(torch.tensor([[2.0, 0.0]]), torch.tensor([2])).item()
     assert loss == pytest.approx(math.log(1 + math.e**4))
@@ -94,7 +94,8 @@ def test_answers_of_language_models_are_summed_log_likelihoods_and_counts(monkey
 
 @settings(deadline=None, max_examples=60)
 @given(
-    st.lists(st.lists(st.integers(0, WORDS - 1), min_size=6, max_size=6), min_size=1, max_size=8), st.integers(0, 99)
+    st.lists(st.lists(st.integers(0, VOCABULARY - 1), min_size=6, max_size=6), min_size=1, max_size=8),
+    st.integers(0, 99),
 )
 def test_a_share_of_the_ordinary_tokens_is_masked_and_no_special_one(rows, seed):
     before = torch.tensor(rows)
@@ -123,13 +124,13 @@ def test_of_masked_tokens_8_in_10_become_the_mask_and_1_another():
 def test_the_tied_decoder_is_counted_once_and_moves_absent_words(small, head):
     workload = small.workload(objective=LANGUAGE[head], head=head, weight_decay=0.0)
     model, client = workload.model, small.clients[2]
-    own = {"causal-lm": 0, "masked-lm": 16 * 16 + 16 + 2 * 16 + WORDS}[head]  # dense, LayerNorm, bias
-    total = sum(parameter.numel() for parameter in model.network.encoder.parameters()) + own
+    head_size = {"causal-lm": 0, "masked-lm": 16 * 16 + 16 + 2 * 16 + VOCABULARY}[head]  # dense, LayerNorm, bias
+    total = sum(parameter.numel() for parameter in model.network.encoder.parameters()) + head_size
     assert sum(parameter.numel() for parameter in model.parameters.values()) == total
     assert model.network.head.decoder is model.parameters[EMBEDDINGS]
     run = small.run(small.algorithm("fedavg", workload, embeddings="global"), clients=[client], rounds=1)
     assert run.channel.ledger.total_bytes("up") == 4 * total
-    absent = np.setdiff1d(np.arange(1, WORDS), [*small.examples.words(client.train.indices), MASK])
+    absent = np.setdiff1d(np.arange(1, VOCABULARY), [*small.examples.token_ids(client.train.indices), MASK])
     assert len(absent) > 10
     assert (run.state.shared[EMBEDDINGS] != workload.initial[EMBEDDINGS]).any(1).numpy()[absent].all()
 

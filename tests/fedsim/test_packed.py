@@ -54,17 +54,17 @@ def gradients(model, batch, names=None):
     model.network.train()
     loss = model.loss(batch)
     loss.backward()
-    return loss.item(), {name: own.grad for name, own in model.parameters.items()}
+    return loss.item(), {name: parameter.grad for name, parameter in model.parameters.items()}
 
 
 def assert_same_gradients(models, batch):
     """Those of the library's to rounding; where one side has none, the other's are 0."""
-    (loss, found), (expected_loss, expected) = (gradients(model, batch) for model in models)
+    (loss, packed), (expected_loss, expected) = (gradients(model, batch) for model in models)
     assert loss == pytest.approx(expected_loss, rel=1e-5)
     largest = max(gradient.abs().max().item() for gradient in expected.values() if gradient is not None)
     for name, parameter in models[0].parameters.items():
         none = torch.zeros_like(parameter)
-        ours, theirs = (none if each[name] is None else each[name] for each in (found, expected))
+        ours, theirs = (none if each[name] is None else each[name] for each in (packed, expected))
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5 * min(1, largest), msg=name)
 
 
@@ -93,9 +93,9 @@ def test_in_half_precision_its_rounding_is_of_the_librarys_order(adapter):
     exact = gradients(pair(adapter=adapter)[1], batch_of(LENGTHS["ragged"]))[1]
     errors = []
     for model in pair(precision="bf16", adapter=adapter):
-        found = gradients(model, batch_of(LENGTHS["ragged"]))[1]
-        assert {gradient.dtype for gradient in found.values() if gradient is not None} == {torch.float32}
-        errors.append(sum((found[n] - exact[n]).square().sum() for n in exact if exact[n] is not None).sqrt())
+        rounded = gradients(model, batch_of(LENGTHS["ragged"]))[1]
+        assert {gradient.dtype for gradient in rounded.values() if gradient is not None} == {torch.float32}
+        errors.append(sum((rounded[n] - exact[n]).square().sum() for n in exact if exact[n] is not None).sqrt())
     assert errors[0] < 2.5 * errors[1]
 
 
@@ -103,10 +103,10 @@ def test_in_half_precision_its_rounding_is_of_the_librarys_order(adapter):
 def test_what_is_frozen_gets_no_gradient_and_passes_it_on(trained):
     models = pair()
     names = [name for name in models[0].parameters if trained in name]
-    (_, found), (_, expected) = (gradients(model, batch_of(LENGTHS["ragged"]), names) for model in models)
-    assert {name for name, gradient in found.items() if gradient is not None} == set(names)
+    (_, packed), (_, expected) = (gradients(model, batch_of(LENGTHS["ragged"]), names) for model in models)
+    assert {name for name, gradient in packed.items() if gradient is not None} == set(names)
     for name in names:
-        torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(packed[name], expected[name], rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

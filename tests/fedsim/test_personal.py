@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fedsim.algorithms.ditto import OWN
+from fedsim.algorithms.ditto import PERSONAL
 from fedsim.algorithms.scaffold import KIND
 from tests.fedsim.conftest import LORA, assert_same_tensors
 
@@ -28,10 +28,10 @@ def test_ditto_without_a_pull_is_training_alone(small):
         small.run(small.algorithm("ditto", pull=pull), rounds=3, clients=clients)
         for pull, clients in ((0.0, client), (0.0, None), (1.0, None))
     )
-    assert_same_tensors(of_client(shared, 1, OWN), alone.state.shared)
-    assert_same_tensors(of_client(free, 1, OWN), alone.state.shared)
+    assert_same_tensors(of_client(shared, 1, PERSONAL), alone.state.shared)
+    assert_same_tensors(of_client(free, 1, PERSONAL), alone.state.shared)
     name = min(alone.state.shared)
-    assert not torch.equal(of_client(pulled, 1, OWN)[name], alone.state.shared[name])
+    assert not torch.equal(of_client(pulled, 1, PERSONAL)[name], alone.state.shared[name])
 
 
 def test_ditto_answers_by_each_clients_own_model(small):
@@ -73,13 +73,13 @@ def test_scaffold_with_one_client_is_central(small, adapter):
 def test_scaffolds_controls_are_mean_gradients_and_of_their_own_kind(small):
     workload = small.workload()
     ended = small.run(small.algorithm("scaffold", workload))
-    own = [ended.state.clients.get(client.id) for client in small.clients]
+    states = [ended.state.clients.get(client.id) for client in small.clients]
     for name, control in ended.state.moments[KIND].items():
-        torch.testing.assert_close(control, sum(each[name] for each in own) / len(own), rtol=0, atol=1e-6)
-    assert max(float(value.abs().max()) for value in own[0].values()) > 0
+        torch.testing.assert_close(control, sum(each[name] for each in states) / len(states), rtol=0, atol=1e-6)
+    assert max(float(value.abs().max()) for value in states[0].values()) > 0
     rows = [row for row in ended.channel.ledger.rows if row.round]
     by_kind = {kind: sum(row.bytes for row in rows if row.kind == kind) for kind in ("parameters", KIND)}
-    assert by_kind["parameters"] == by_kind[KIND] == 2 * 2 * 3 * 4 * sum(value.numel() for value in own[0].values())
+    assert by_kind["parameters"] == by_kind[KIND] == 2 * 2 * 3 * 4 * sum(value.numel() for value in states[0].values())
 
 
 def test_a_correction_moves_the_second_round_alone(small):

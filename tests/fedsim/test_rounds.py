@@ -80,15 +80,15 @@ DEPTHS = {0: (0, 1, 2), 1: (2, 0), 2: (1,)}  # client -> the server's layers in 
 
 
 def layer_of(name):
-    found = NUMBER.search(name)
-    return int(found[1]) if found else None
+    match = NUMBER.search(name)
+    return int(match[1]) if match else None
 
 
 def plan_of(names, layers) -> ExchangePlan:
     """Some of the server's layers and the head go down, are trained and go up."""
     view = {name: name for name in names if layer_of(name) is None}
-    for own, target in enumerate(layers):
-        view |= {NUMBER.sub(f".layer.{own}.", name): name for name in names if layer_of(name) == target}
+    for number, target in enumerate(layers):
+        view |= {NUMBER.sub(f".layer.{number}.", name): name for name in names if layer_of(name) == target}
     shared = frozenset(name for name in view if layer_of(name) is not None or name.startswith("head."))
     return ExchangePlan(view, shared, shared, shared, frozenset())
 
@@ -152,8 +152,8 @@ def test_two_steps_of_a_server_optimiser_by_hand(name, beta1, means):
         v = second_moment(name, v, delta)
         x = x + ETA * m / (math.sqrt(v) + TAU)
         current, moments = optimizer.step(current, {"w": torch.tensor([mean], dtype=torch.float64)}, moments)
-        found = [tensor.item() for tensor in (current["w"], moments["m"]["w"], moments["v"]["w"])]
-        assert found == pytest.approx([x, m, v], rel=1e-12)
+        values = [tensor.item() for tensor in (current["w"], moments["m"]["w"], moments["v"]["w"])]
+        assert values == pytest.approx([x, m, v], rel=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -179,12 +179,12 @@ def test_a_client_that_never_took_part_predicts_with_merged_and_initial_tensors(
     (member,) = run.results[0].cohort
     resting = next(client for client in small.clients if client.id != member)
     subset = resting.evaluation["test"]
-    found = algorithm.predict(run.state, resting, subset)
+    answers = algorithm.predict(run.state, resting, subset)
     fresh = small.load()
     fresh.write({**workload.initial, **run.state.shared})
-    np.testing.assert_array_equal(found, fresh.predict(subset, 64, None))
+    np.testing.assert_array_equal(answers, fresh.predict(subset, 64, None))
     assert len(run.state.shared) == (16 if critical_layer else 0)  # tensors of one layer
-    assert not np.array_equal(algorithm.predict(run.state, small.clients[member], subset), found)
+    assert not np.array_equal(algorithm.predict(run.state, small.clients[member], subset), answers)
 
 
 def test_divergence_names_round_and_client(small):

@@ -110,7 +110,7 @@ def test_training_the_embeddings_of_own_words_alone_changes_no_bit(monkeypatch, 
         return small.run(small.algorithm(name, workload, **options))
 
     compact = run()
-    monkeypatch.setattr(LocalTraining, "_words", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(LocalTraining, "_compact_vocabulary", lambda *_: contextlib.nullcontext())
     assert_same_run(compact, run())
 
 

@@ -204,9 +204,9 @@ def tolerated(place: str, expected: float) -> JSON:
     return pytest.approx(expected, rel=LENGTH if "lengths" in place else LOSS, abs=1e-6)
 
 
-def differences(expected: JSON, found: JSON, exact: bool) -> list[str]:
+def differences(expected: JSON, result: JSON, exact: bool) -> list[str]:
     """Where two outcomes differ: in any bit, or by more than the tolerance."""
-    wanted, given = values(expected), values(found)
+    wanted, given = values(expected), values(result)
     if not exact:
         wanted = {at: tolerated(at, value) if isinstance(value, float) else value for at, value in wanted.items()}
         given |= {at: value for at, value in wanted.items() if at.endswith("sha256") and at in given}

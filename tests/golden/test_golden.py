@@ -26,9 +26,9 @@ changes results, renew these files with `python -m pytest tests/golden --renew-g
 def test_arithmetic_is_what_it_was(name, tmp_path, request):
     path = FOLDER / f"{name}.json"
     made_here = {"engine_version": ENGINE_VERSION, "made_on": cpu_kind()}
-    found = outcome(CELLS[name], tmp_path)
+    result = outcome(CELLS[name], tmp_path)
     if request.config.getoption("--renew-golden"):
-        path.write_text(json.dumps(made_here | found, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(made_here | result, indent=1) + "\n", encoding="utf-8")
         pytest.skip(f"renewed {path.name}")
     expected = json.loads(path.read_text(encoding="utf-8"))
     version, made_on = expected.pop("engine_version"), expected.pop("made_on")
@@ -37,7 +37,7 @@ def test_arithmetic_is_what_it_was(name, tmp_path, request):
         "renew it with `python -m pytest tests/golden --renew-golden`"
     )
     exact = made_on == made_here["made_on"]
-    lines = differences(expected, found, exact)
+    lines = differences(expected, result, exact)
     how = "every bit counts: this is the kind of CPU that the file names" if exact else "beyond the tolerance"
     assert not lines, ADVICE.format(name=name, how=how, lines="\n  ".join(lines))
 

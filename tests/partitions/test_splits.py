@@ -32,12 +32,12 @@ def test_no_group_is_on_both_sides_and_nothing_is_lost(examples, percent, strati
     except PartitionError:
         return  # a side would be empty
     assert not {*groups[np.concatenate(train)]} & {*groups[np.concatenate(test)]}
-    for part, rest, own in zip(parts, train, test, strict=True):
+    for part, rest, scored in zip(parts, train, test, strict=True):
         assert rest.size
-        assert own.size
-        assert sorted([*rest, *own]) == part.tolist()
+        assert scored.size
+        assert sorted([*rest, *scored]) == part.tolist()
         assert (np.diff(rest) > 0).all()
-        assert (np.diff(own) > 0).all()
+        assert (np.diff(scored) > 0).all()
     for one, other in zip([*train, *test], [*split()[0], *split()[1]], strict=True):
         assert np.array_equal(one, other)
 
@@ -47,7 +47,7 @@ def test_no_group_is_on_both_sides_and_nothing_is_lost(examples, percent, strati
     scored=st.lists(st.tuples(st.integers(0, 9), st.integers(-1, 2)), max_size=20),
 )
 def test_overlap_is_what_one_counts_by_hand(train, scored):
-    shared = [(group, label) for group, label in scored if any(own == group for own, _ in train)]
+    shared = [(group, label) for group, label in scored if any(other == group for other, _ in train)]
     votes = Counter(train)
     of_group = Counter(group for group, _ in train)
     opposite = sum(2 * votes[group, label] < of_group[group] for group, label in shared)
@@ -56,8 +56,8 @@ def test_overlap_is_what_one_counts_by_hand(train, scored):
 
 
 def test_scores_have_no_opposite():
-    found = measure_overlap(np.array([3, 3]), np.array([0.5, 4.0]), np.array([3, 4]), np.array([0.5, 0.5]))
-    assert found == Overlap(examples=2, shared=1, opposite=None)
+    overlap = measure_overlap(np.array([3, 3]), np.array([0.5, 4.0]), np.array([3, 4]), np.array([0.5, 0.5]))
+    assert overlap == Overlap(examples=2, shared=1, opposite=None)
 
 
 CLASSES = st.lists(st.integers(-1, 3), min_size=1, max_size=80).map(np.array)

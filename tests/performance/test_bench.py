@@ -10,7 +10,7 @@ from benchmarks.performance import federations, flower_job, suite
 from benchmarks.performance.suite import Bar, Section
 from benchmarks.running.run_options import RunOptions
 
-LENGTHS, WORDS = (4, 9), 512  # of the tiny encoder
+LENGTHS, VOCABULARY = (4, 9), 512  # of the tiny encoder
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def workload():
 
 @pytest.fixture
 def clients():
-    return suite.random_clients(3, 16, 2, LENGTHS, WORDS)
+    return suite.random_clients(3, 16, 2, LENGTHS, VOCABULARY)
 
 
 def test_results_are_printed_and_kept(tmp_path, monkeypatch, capsys):

@@ -35,9 +35,9 @@ def changed(facts: PaperFacts, *changes: Change) -> PaperFacts:
 @cache
 def checked(paper: str, *changes: Change) -> dict[str, Finding]:
     """A paper's findings by id, with other published numbers at some places."""
-    found = findings(changed(facts_of(paper), *changes))
-    assert len({finding.id for finding in found}) == len(found)
-    return {finding.id: finding for finding in found}
+    entries = findings(changed(facts_of(paper), *changes))
+    assert len({finding.id for finding in entries}) == len(entries)
+    return {finding.id: finding for finding in entries}
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ _HALF = stats.t.ppf(0.95, 18) * 0.26 / stats.t.ppf(1 - 0.2922 / 2, 18)
     ],
 )  # fmt: skip
 def test_numbers_by_hand(paper, key, published, recomputed):
-    found = checked(paper)[key]
-    assert (found.printed, found.recomputed) == (published, recomputed)
+    finding = checked(paper)[key]
+    assert (finding.printed, finding.recomputed) == (published, recomputed)
 
 
 PAIR: Series = {("T", "a", "x/f1"): Decimal(1), ("T", "b", "x/f1"): Decimal(4)}

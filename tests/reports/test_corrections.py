@@ -50,10 +50,10 @@ def test_one_strength_for_all_clients_is_the_smallest_of_the_best():
 def test_one_threshold_a_client_is_the_smallest_move_of_the_best():
     """Client 0 tells 1.0 from 3.0: every threshold between them is right, and the middle one, 2, is tried."""
     held = [answers([1.0, 3.0], [0, 1]), answers([-1.0, 1.0], [0, 1])]
-    found = thresholds(RATIOS, held)
-    assert found is not None
-    np.testing.assert_allclose(found, [[0, -2], [0, 0]])
-    assert [each.shifted(by).accuracy for each, by in zip(held, found, strict=True)] == [1, 1]
+    moves = thresholds(RATIOS, held)
+    assert moves is not None
+    np.testing.assert_allclose(moves, [[0, -2], [0, 0]])
+    assert [each.shifted(by).accuracy for each, by in zip(held, moves, strict=True)] == [1, 1]
     np.testing.assert_allclose(thresholds(RATIOS, [answers([-3.0, -2.0], [1, 1])] * 2), [[0, 4], [0, 4]])  # all ones
     assert thresholds(np.zeros((2, 3)), held) is None  # of three labels there is none
 

@@ -97,29 +97,29 @@ def test_nothing_is_judged_before_the_reference_rows_are_tuned(table, runs, tmp_
 
 
 def of_fedavg(table: Benchmark, records: Sequence[RunResult]) -> str:
-    found = Runs.of_all({table.id: table}, table.scale("lite"), records)
-    return found.failed(At(table.id, "fedavg"), table.columns[0].task)
+    all_runs = Runs.of_all({table.id: table}, table.scale("lite"), records)
+    return all_runs.failed(At(table.id, "fedavg"), table.columns[0].task)
 
 
 def test_a_row_that_answers_as_without_learning_has_failed(table, runs):
     low = runs("overall-majority", [60.0] * 3)
     assert of_fedavg(table, [*runs("fedavg", [70.0, 71.0, 72.0]), *low]) == ""
-    words = "FedAvg has learned nothing here: {}, the majority-class baseline 60.0, n = 3"
-    assert of_fedavg(table, [*runs("fedavg", [60.0, 59.5, 60.4]), *low]) == words.format("60.0")
-    assert of_fedavg(table, [*runs("fedavg", [58.0, 66.0, 60.0]), *low]) == words.format("61.3")  # within the error
+    message = "FedAvg has learned nothing here: {}, the majority-class baseline 60.0, n = 3"
+    assert of_fedavg(table, [*runs("fedavg", [60.0, 59.5, 60.4]), *low]) == message.format("60.0")
+    assert of_fedavg(table, [*runs("fedavg", [58.0, 66.0, 60.0]), *low]) == message.format("61.3")  # within the error
 
 
 def test_rows_over_a_frozen_encoder_have_a_check_of_their_own(table, runs):
     """Training the encoder fails here, so a probe on its frozen features decides."""
     frozen = replace(LEARNING, row="fedprox", name="a probe", learns="features carry it", fails="weak features")
     rows = tuple(replace(row, yardstick=frozen if row.id == "fedsplitbert" else None) for row in table.rows)
-    own, task = replace(table, rows=rows), table.columns[0].task
+    probed, task = replace(table, rows=rows), table.columns[0].task
     bad = [*runs("central", [80.0, 81.0, 82.0]), *runs("linear", [84.0, 85.5, 85.5])]
     bad += runs("overall-majority", [50.0] * 3)
 
     def gate(row: str, probe: Sequence[float]) -> Gate:
-        found = Runs.of_all({own.id: own}, own.scale("lite"), [*bad, *runs("fedprox", probe)])
-        return found.gate(At(own.id, row), task)
+        all_runs = Runs.of_all({probed.id: probed}, probed.scale("lite"), [*bad, *runs("fedprox", probe)])
+        return all_runs.gate(At(probed.id, row), task)
 
     assert gate("fedsplitbert", [90.0, 91.0, 91.0]) == Gate()
     assert gate("fedavg", [90.0, 91.0, 91.0]).why.startswith("shown not to learn (the encoder is too weak here)")

@@ -22,14 +22,14 @@ CELLS = {  # row -> accuracy, megabytes of one client in one direction of the wh
 def records(table: str) -> list[RunResult]:
     bench = benchmark(table)
     scale, (column,) = bench.scale("lite"), [each for each in bench.columns if each.task == "sst2"]
-    found = []
+    results = []
     for row, (level, megabytes) in CELLS.items():
         for seed in range(5):
             run = made_up(bench.cell(bench.row(row), column, scale, seed), level, {}, diverged=False)
             size = int(megabytes * MEGABYTE * run.cell.clients / len(run.rounds))
             rounds = tuple(replace(entry, up_bytes=size, down_bytes=size) for entry in run.rounds)
-            found.append(replace(run, rounds=rounds))
-    return found
+            results.append(replace(run, rounds=rounds))
+    return results
 
 
 def test_each_budget_names_the_best_methods_that_fit():

@@ -39,10 +39,10 @@ def test_quantiles_are_those_of_printed_tables():
 
 def test_overlapping_splits_widen_the_t_interval():
     # Mean 2, sd 1: √(1/3 + 1/4) = 0.7638, t(0.95; 2) = 2.9200.
-    found = resampled([1.0, 2.0, 3.0], 0.25)
-    assert found.error == pytest.approx(math.sqrt(1 / 3 + 1 / 4))
-    assert found.interval == (pytest.approx(2 - 2.92 * 0.7638, abs=1e-3), pytest.approx(2 + 2.92 * 0.7638, abs=1e-3))
-    assert (found.value, found.n, found.components[0].freedom) == (2.0, 3, 2)
+    effect = resampled([1.0, 2.0, 3.0], 0.25)
+    assert effect.error == pytest.approx(math.sqrt(1 / 3 + 1 / 4))
+    assert effect.interval == (pytest.approx(2 - 2.92 * 0.7638, abs=1e-3), pytest.approx(2 + 2.92 * 0.7638, abs=1e-3))
+    assert (effect.value, effect.n, effect.components[0].freedom) == (2.0, 3, 2)
 
 
 def test_seeds_that_agree_decide_no_more_than_their_test_sets():
@@ -62,16 +62,16 @@ def test_seeds_that_agree_decide_no_more_than_their_test_sets():
 
 
 def test_a_shared_test_set_adds_its_error():
-    found = with_sampling(estimate(1.0, [Component(0.3, 2)], 3), 0.4)
-    assert found.error == pytest.approx(0.5)
-    assert found.components == (Component(0.3, 2), Component(0.4, math.inf))
+    effect = with_sampling(estimate(1.0, [Component(0.3, 2)], 3), 0.4)
+    assert effect.error == pytest.approx(0.5)
+    assert effect.components == (Component(0.3, 2), Component(0.4, math.inf))
     half = math.hypot(0.3 * quantile(2), 0.4 * quantile(math.inf))  # Howe 1974
-    assert found.interval == (pytest.approx(1 - half), pytest.approx(1 + half))
-    assert chance(half, found) == pytest.approx(LEVEL)
-    assert chance(-half, found) == pytest.approx(1 - LEVEL)
+    assert effect.interval == (pytest.approx(1 - half), pytest.approx(1 + half))
+    assert chance(half, effect) == pytest.approx(LEVEL)
+    assert chance(-half, effect) == pytest.approx(1 - LEVEL)
     exactly = estimate(1.0, [Component(0.0, 2)], 3)
     assert with_sampling(exactly, 0.4).interval[0] == pytest.approx(1 - 0.4 * quantile(math.inf))
-    assert with_sampling(found, None).interval is None
+    assert with_sampling(effect, None).interval is None
     assert with_sampling(Estimate(1.0, None, 1), 0.4).interval is None
 
 
@@ -81,20 +81,20 @@ def test_holm_divides_the_level_by_the_hypotheses_that_remain():
 
 
 @given(ESTIMATES, st.floats(0, 5))
-def test_similar_is_two_one_sided_tests(found, margin):
-    above, below = (chance(side * found.value + margin, found) for side in (1, -1))
-    assert (similar(found, margin) is True) == (max(above, below) < LEVEL)
-    beyond = min(chance(side * found.value - margin, found) for side in (1, -1))
-    assert (similar(found, margin) is False) == (beyond < LEVEL / 2)
+def test_similar_is_two_one_sided_tests(effect, margin):
+    above, below = (chance(side * effect.value + margin, effect) for side in (1, -1))
+    assert (similar(effect, margin) is True) == (max(above, below) < LEVEL)
+    beyond = min(chance(side * effect.value - margin, effect) for side in (1, -1))
+    assert (similar(effect, margin) is False) == (beyond < LEVEL / 2)
 
 
 def test_the_smallest_effect_and_margin_have_their_power():
     """With a known error: an effect of z(0.95) + z(0.8), a margin of z(0.95) + z(0.9) errors."""
-    found = estimate(0.0, [Component(2.0)], 9)
-    assert smallest_effect(found) == pytest.approx(2 * (1.6449 + 0.8416), abs=1e-3)
-    assert smallest_margin(found) == pytest.approx(2 * (1.6449 + 1.2816), abs=1e-3)
+    effect = estimate(0.0, [Component(2.0)], 9)
+    assert smallest_effect(effect) == pytest.approx(2 * (1.6449 + 0.8416), abs=1e-3)
+    assert smallest_margin(effect) == pytest.approx(2 * (1.6449 + 1.2816), abs=1e-3)
     assert smallest_effect(Estimate(1.0)) is smallest_margin(Estimate(1.0)) is None
-    assert similar(replace(found, value=0.0), smallest_margin(found) or 0.0) is True
+    assert similar(replace(effect, value=0.0), smallest_margin(effect) or 0.0) is True
 
 
 def test_the_number_of_seeds_by_hand():

@@ -36,10 +36,10 @@ def fixed(record: RunResult) -> RunResult:
     return dataclasses.replace(record, cell=dataclasses.replace(record.cell, data_seed=7))
 
 
-def pairs_of(record_of: RecordOf, own: Sequence[float], its: Sequence[float], error: float = 0.01) -> list[tuple]:
+def pairs_of(record_of: RecordOf, ours: Sequence[float], theirs: Sequence[float], error: float = 0.01) -> list[tuple]:
     sides = (
         [record_of(row, "qqp", {ACC: value}, seed=seed, errors={ACC: error}) for seed, value in enumerate(values)]
-        for row, values in (("fedsplitbert", own), ("fedavg", its))
+        for row, values in (("fedsplitbert", ours), ("fedavg", theirs))
     )
     return list(zip(*sides, strict=True))
 
@@ -60,10 +60,10 @@ def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of):
 def test_the_interval_of_a_share_ends_at_all(record_of):
     """Texts recovered in full: 98 % on average, with an upper bound above 100 %."""
     records = [record_of("fedavg", "qqp", {ACC: value}, seed=seed) for seed, value in enumerate((0.96, 1.0, 0.98))]
-    found = level(records, ACC)
-    low, high = found.interval
-    assert (high, found.value) == (100.0, pytest.approx(98.0))
-    assert found.value + (found.value - low) > 102  # as far as the error reaches
+    share = level(records, ACC)
+    low, high = share.interval
+    assert (high, share.value) == (100.0, pytest.approx(98.0))
+    assert share.value + (share.value - low) > 102  # as far as the error reaches
 
 
 def test_losses_of_two_seeds_correlate_by_the_training_examples_that_they_share(record_of):
@@ -78,9 +78,9 @@ def test_losses_of_two_seeds_correlate_by_the_training_examples_that_they_share(
 
 def test_redrawn_splits_are_judged_by_the_corrected_t(record_of):
     pairs = pairs_of(record_of, [0.80, 0.82, 0.85], [0.70, 0.75, 0.74])
-    found = difference(pairs, ACC)
-    assert found.interval == pytest.approx(resampled([10, 7, 11], 63 / 240).interval)
-    assert difference([pair[::-1] for pair in pairs], ACC).value == pytest.approx(-found.value)
+    effect = difference(pairs, ACC)
+    assert effect.interval == pytest.approx(resampled([10, 7, 11], 63 / 240).interval)
+    assert difference([pair[::-1] for pair in pairs], ACC).value == pytest.approx(-effect.value)
 
 
 def keep(folder: Path, record: RunResult, gold: np.ndarray, answers: np.ndarray) -> RunResult:
@@ -111,18 +111,18 @@ def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunResult, RunResult
 
 
 def test_one_test_set_is_resampled_with_the_seeds(kept):
-    found = difference(kept, ACC)
-    assert found.value == pytest.approx(100 * (8 + 7 + 6) / 3 / M)
+    effect = difference(kept, ACC)
+    assert effect.value == pytest.approx(100 * (8 + 7 + 6) / 3 / M)
     hits = np.array(
         [[answered_by(one, "test", "last").outputs[0].argmax(1) == np.arange(M) % 2 for one in pair] for pair in kept]
     )
     by_example = (hits[:, 0].astype(float) - hits[:, 1]).mean(axis=0)
     seeds, examples = (100 / M) ** 2 / 3, 100**2 * by_example.var() / M
-    assert found.error == pytest.approx(math.sqrt(seeds + examples), rel=0.05)  # 1 000 resamples: 2 to 3 %
-    assert found.note == ""
+    assert effect.error == pytest.approx(math.sqrt(seeds + examples), rel=0.05)  # 1 000 resamples: 2 to 3 %
+    assert effect.note == ""
     alone = difference([tuple(dataclasses.replace(one, folder=None) for one in pair) for pair in kept], ACC)
-    assert alone.value == pytest.approx(found.value)
-    assert alone.error > found.error  # unpaired
+    assert alone.value == pytest.approx(effect.value)
+    assert alone.error > effect.error  # unpaired
     assert alone.note == UNPAIRED
 
 

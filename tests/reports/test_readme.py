@@ -17,11 +17,11 @@ from reports.views import page
 
 
 def test_a_paper_is_written_between_the_markers_and_pages_that_it_lacks_are_removed(table3, tmp_path):
-    readme, stale, own = tmp_path / "README.md", tmp_path / "pages" / "old.md", tmp_path / "pages" / "own.md"
+    readme, stale, manual = tmp_path / "README.md", tmp_path / "pages" / "old.md", tmp_path / "pages" / "own.md"
     readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
     stale.parent.mkdir()
     stale.write_text("<!-- written by `make readme` -->\n")
-    own.write_text("A reader's own page.\n")
+    manual.write_text("A reader's own page.\n")
     write_paper(readme, [page(request_for(table3, table3.scale("lite"), []))], {}, [], [])
     text = readme.read_text()
     assert text.startswith(f"# Title\n\n{BEGIN}\nScale lite")
@@ -40,11 +40,11 @@ def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path, content):
 
 
 def judged(table: Benchmark, evidence: Evidence, readings: dict[str, Evidence]) -> Judgement:
-    def verdict(found: Evidence) -> object:
-        return decide((Hypothesis((Assertion("Table III", ("mrpc",), "A - B", Criterion(least=1.0), found),)),))
+    def verdict(effect: Evidence) -> object:
+        return decide((Hypothesis((Assertion("Table III", ("mrpc",), "A - B", Criterion(least=1.0), effect),)),))
 
     claim = Claim("1", "A gains a point", "Abstract", (), headline="A gains {value:.1f} points")
-    others = {name: (verdict(found), verdict(found)) for name, found in readings.items()}
+    others = {name: (verdict(reading), verdict(reading)) for name, reading in readings.items()}
     return Judgement(claim, "FedSplitBERT", table.scale("lite"), verdict(evidence), verdict(evidence), others)  # type: ignore[arg-type]
 
 
@@ -53,9 +53,9 @@ def test_a_headline_is_decided_by_all_of_its_readings(table3):
     yes, no = (Evidence(value, (value, value), 3, is_derived=True) for value in (2.0, 0.5))
     for readings, word in (({}, "supported"), ({"other": no}, "depends on the reading")):
         standing = Standing(table3.paper, "page", {}, [judged(table3, yes, readings)], ())
-        (found,) = headlines(standing)
-        assert found.summary == "A gains 2.0 points"
-        assert found.verdict.startswith(word)
+        (headline,) = headlines(standing)
+        assert headline.summary == "A gains 2.0 points"
+        assert headline.verdict.startswith(word)
 
 
 def test_the_first_page_has_two_findings_of_a_paper_and_studies_with_a_document_first(table3):

@@ -55,6 +55,6 @@ def test_the_ranks_at_which_a_factor_is_reached():
 def test_a_claim_is_decided_by_closed_forms(terms, word):
     relation = CostBound((At(TABLE.id, "ffa-lora"),), (At(TABLE.id, "fedit"),), ("mrpc",), 2, of="form", terms=terms)
     claim = Claim("1", "half", "abstract", (relation,), reading="half")
-    (found,) = judge("a suite", (claim,), {}, (), {TABLE.id: TABLE}, TABLE.scale("lite"))
-    assert found.word == word
+    (judgement,) = judge("a suite", (claim,), {}, (), {TABLE.id: TABLE}, TABLE.scale("lite"))
+    assert judgement.word == word
     assert FORMS["fedit"].both(BERT) == 2 * 4 * (294_912 + 592_130)

@@ -54,9 +54,9 @@ def evidence(table3, record_of) -> Listed:
 
 def test_the_worst_client_is_the_references_in_each_seed(evidence):
     """By hand: 53 − 50 with seed 0 and 45 − 40 with seed 1, whatever the other client scores."""
-    found = evidence.worst_difference("fedavg", ("fedprox", "fedavg"), "qqp")
-    assert found is not None
-    assert (found.value, found.n) == (pytest.approx(4.0), 2)
+    effect = evidence.worst_difference("fedavg", ("fedprox", "fedavg"), "qqp")
+    assert effect is not None
+    assert (effect.value, effect.n) == (pytest.approx(4.0), 2)
     assert evidence.worst_level("fedavg", "fedavg", "qqp") == pytest.approx(45)
     assert evidence.worst_level("fedavg", "fedprox", "qqp") == pytest.approx(49)
 
@@ -82,12 +82,12 @@ def test_its_margin_and_seeds_are_those_of_the_protocol():
 
 def test_all_that_it_compares_are_runs_of_its_steps():
     """FedPer and fine-tuning are compared on four tasks, without CoLA. Step 23 has the rows without training."""
-    known, primary = campaign(), STUDY.primary
+    evidence_campaign, primary = campaign(), STUDY.primary
     compared = [("fedsplitbert-evidence", primary.steps, primary.seeds, STUDY.rows)]
     compared += [(each.table, each.steps, each.seeds, {*chain(*each.pairs)}) for each in STUDY.controls]
     for name, steps, seeds, rows in compared:
-        table = known.benchmarks[name]
-        runs = {run.spec_id for number in (*steps, 23) for run in known.steps[number]}
+        table = evidence_campaign.benchmarks[name]
+        runs = {run.spec_id for number in (*steps, 23) for run in evidence_campaign.steps[number]}
         for row in map(table.row, rows):
             for column in (column for column in table.columns if column.task in seeds):
                 ids = {table.cell(row, column, table.scale("lite"), seed).spec_id for seed in seeds[column.task]}
@@ -105,8 +105,8 @@ def test_no_number_before_all_runs_are_finished(evidence):
 
 def test_its_finding_compares_two_rows_once_all_runs_are_finished(evidence, monkeypatch):
     study = replace(STUDY, headline="FedProx is {compared}")
-    found = {"1.5 points worse": (-1.5, 0.1), "not measurably better or worse": (0.5, 1.0)}
-    for state, (value, variance) in found.items():
+    effects = {"1.5 points worse": (-1.5, 0.1), "not measurably better or worse": (0.5, 1.0)}
+    for state, (value, variance) in effects.items():
         measured = estimate(value, [Component(variance, 4)], 5)
         monkeypatch.setattr(Evidence, "difference", lambda *_, measured=measured: measured)
         monkeypatch.setattr(studies, "_answering", lambda *_: evidence)
@@ -120,9 +120,9 @@ def test_its_finding_compares_two_rows_once_all_runs_are_finished(evidence, monk
 def test_a_control_says_whether_its_rows_are_equal(evidence, monkeypatch):
     """Within 1 point: shown for a difference of 0.2, not shown for two seeds that differ, exact if no score changes."""
     control = Control("", evidence.table, (("fedprox", "fedavg"),), (), {"qqp": range(2)})
-    found = {"shown": estimate(0.2, [Component(0.1, 4)], 5), "open": estimate(0.2, [Component(0.5, 1)], 2)}
-    found["same"] = Estimate(0.0, None, 3)
+    effects = {"shown": estimate(0.2, [Component(0.1, 4)], 5), "open": estimate(0.2, [Component(0.5, 1)], 2)}
+    effects["same"] = Estimate(0.0, None, 3)
     for state, word in (("shown", "supported"), ("open", "undecided"), ("same", "the same in each seed")):
-        monkeypatch.setattr(Evidence, "difference", lambda *_, state=state: found[state])
+        monkeypatch.setattr(Evidence, "difference", lambda *_, state=state: effects[state])
         text = study_blocks(STUDY, [replace(evidence, missing="none")], [(control, evidence)])["controls"]
         assert f"| equal within 1 point | {word} | {word} |" in text

@@ -39,27 +39,27 @@ def lines(table3: Benchmark, records: list[RunResult], width: int = 110) -> list
 
 
 def test_a_whole_table_is_one_matrix(table3, whole):
-    found = lines(table3, whole, width=200)
-    assert len(found) == 1 + 2 + len(table3.rows) + 3
-    assert found[0].endswith("63 of 63 cells run")
-    assert found[1] == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that the paper lacks."
-    assert found[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
-    assert found[2].split()[-1] == "Average"
-    (split,) = (line for line in found if line.startswith("FedSplitBERT  "))
+    output = lines(table3, whole, width=200)
+    assert len(output) == 1 + 2 + len(table3.rows) + 3
+    assert output[0].endswith("63 of 63 cells run")
+    assert output[1] == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that the paper lacks."
+    assert output[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
+    assert output[2].split()[-1] == "Average"
+    (split,) = (line for line in output if line.startswith("FedSplitBERT  "))
     assert split.split()[1:] == ["75.50", "±", "0.71"] * len(table3.columns) + ["75.50"]
-    assert found[-3] == "Generated data: scores are no evidence about methods."
-    assert "; FedSplitBERT 500.0 kB; " in found[-2]
-    assert found[-1] == "All runs together: uplink 162.0 MB, downlink 0.20 MB."
+    assert output[-3] == "Generated data: scores are no evidence about methods."
+    assert "; FedSplitBERT 500.0 kB; " in output[-2]
+    assert output[-1] == "All runs together: uplink 162.0 MB, downlink 0.20 MB."
 
 
 def test_one_seed_orders_nothing_and_other_numbers_of_seeds_are_shown(table3, whole):
     single = [record for record in whole if record.cell.seed == 0]
     assert "1 seed: no ordering." in lines(table3, single)
     mixed = [*single, *(record for record in whole if record.cell.seed == 1 and record.cell.task == "mrpc")]
-    found = "\n".join(lines(table3, mixed))
-    assert "75.50 ± 0.71 (2)" in found
-    assert "75.00 (1)" in found
-    assert "no ordering" not in found
+    output = "\n".join(lines(table3, mixed))
+    assert "75.50 ± 0.71 (2)" in output
+    assert "75.00 (1)" in output
+    assert "no ordering" not in output
 
 
 def test_a_table_of_bytes_ends_with_the_gain_that_was_measured(table3, whole):

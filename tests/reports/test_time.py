@@ -53,8 +53,8 @@ def test_split_training_sends_four_messages_a_batch():
         )
         down, up = parameters + 2 * crossing, parameters + 2 * crossing + mask
         at_server = texts * training.local_epochs * 5 / 100
-        own = down / 1000 + up / 250 + (2 + 4 * batches) * 0.05 + texts * training.local_epochs * 3 / 25
-        times.append(own + at_server)
+        at_client = down / 1000 + up / 250 + (2 + 4 * batches) * 0.05 + texts * training.local_epochs * 3 / 25
+        times.append(at_client + at_server)
         served += at_server
     expected = len(record.rounds) * max(*times, served)
     assert AT.run_seconds(turns_of(record, work)) == pytest.approx(expected)

@@ -26,17 +26,17 @@ LENGTH = 512
 
 def test_hours_of_split_training_by_hand():
     """A laptop at home: RoBERTa-small's states of 23 040 texts cross four times, in 90 batches of four messages."""
-    found = SplitCosts(request_for(TABLE2, TABLE2.scale("lite"), ()))
+    costs = SplitCosts(request_for(TABLE2, TABLE2.scale("lite"), ()))
     cell = TABLE2.cell(TABLE2.row("emdavg"), TABLE2.columns[0], TABLE2.scale("paper"), 0)
     work, at, texts = derive_work(cell), TYPICAL["fibre"], BLOCKS / 10
     crossing, mask = 2 * texts * LENGTH * 256 * 4, texts * LENGTH
-    own = texts * work.client / (0.3 * 358e9) + 4 * 90 * 0.002
+    at_client = texts * work.client / (0.3 * 358e9) + 4 * 90 * 0.002
     served = texts * work.server / (0.3 * 15.7e12)
     down, up = crossing / at.network.down, (crossing + mask) / at.network.up
-    parallel, sequential = (3600 * found.hours[row, "RoBERTa-small"]["fibre"] for row in ("emdavg", "share"))
-    assert parallel == pytest.approx(max(down + up + own + served, 10 * served), rel=0.01)
-    assert sequential == pytest.approx(10 * (down + up + own + served), rel=0.01)
-    assert "computed" in list(found.grids())[-1].title
+    parallel, sequential = (3600 * costs.hours[row, "RoBERTa-small"]["fibre"] for row in ("emdavg", "share"))
+    assert parallel == pytest.approx(max(down + up + at_client + served, 10 * served), rel=0.01)
+    assert sequential == pytest.approx(10 * (down + up + at_client + served), rel=0.01)
+    assert "computed" in list(costs.grids())[-1].title
 
 
 def test_counts_of_tokens_have_no_operations_by_shapes():

@@ -26,7 +26,7 @@ def assert_schema(of: Task, data: TaskData) -> None:
         assert len(part.texts) == len(part.labels) > 0
         assert part.labels.dtype == (np.float64 if of.objective == "regression" else np.int64)
         if of.tags:
-            assert [len(words) for words in part.texts] == [len(tags) for tags in part.tags]
+            assert [len(tokens) for tokens in part.texts] == [len(tags) for tags in part.tags]
             assert {tag for tags in part.tags for tag in tags} <= set(range(len(of.tags)))
         elif of.objective == "regression":
             assert (part.labels.min(), part.labels.max()) == (0, 5)
@@ -39,8 +39,8 @@ def test_generated_data_have_the_schema_and_depend_on_the_seed(of):
     data = of.generate(0)
     assert_schema(of, data)
     assert of.generate(0).digest == data.digest != of.generate(1).digest
-    words = {word for texts in data.pool.texts for text in texts for word in re.split("[ -]", text)}
-    assert words <= set(VOCABULARY)
+    vocabulary = {word for texts in data.pool.texts for text in texts for word in re.split("[ -]", text)}
+    assert vocabulary <= set(VOCABULARY)
     assert all(examples.texts != data.pool.texts for examples in parts_of(data)[1:])
 
 

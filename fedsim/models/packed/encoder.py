@@ -48,9 +48,9 @@ class PackedLayer:
 
     def __init__(self, layer: Any) -> None:
         """layer: the transformers library's, with BERT's structure."""
-        own, out = layer.attention.self, layer.attention.output
+        attention, out = layer.attention.self, layer.attention.output
         self._layer = layer
-        self.attention = Attention(own.num_attention_heads, own.dropout)
+        self.attention = Attention(attention.num_attention_heads, attention.dropout)
         self.middle = Norm(out.LayerNorm, out.dropout)
         self.end = Norm(layer.output.LayerNorm, layer.output.dropout)
         self._linear = _linear_of(layer)
@@ -153,8 +153,9 @@ class Gradients(NamedTuple):
 
 
 def _linear_of(layer: Any) -> tuple[nn.Linear, ...]:
-    own = layer.attention.self
-    return own.query, own.key, own.value, layer.attention.output.dense, layer.intermediate.dense, layer.output.dense
+    attention = layer.attention.self
+    projections = attention.query, attention.key, attention.value
+    return *projections, layer.attention.output.dense, layer.intermediate.dense, layer.output.dense
 
 
 class _Products:
@@ -309,10 +310,10 @@ class PackedEncoder:
     def _embedded(self, batch: Mapping[str, Tensor], packing: Packing, masks: Masks | None) -> Tensor:
         """The tokens' embeddings [T, D], after norm and dropout (Devlin et al. 2019, figure 2)."""
         embeddings: Any = self._encoder.embeddings
-        words_TD = embeddings.word_embeddings(packing.packed(batch["input_ids"]))
+        tokens_TD = embeddings.word_embeddings(packing.packed(batch["input_ids"]))
         positions_TD = embeddings.position_embeddings(self._positions(batch["input_ids"], packing))
         types_BS = batch.get("token_type_ids")
         types_T = torch.zeros_like(packing.places) if types_BS is None else packing.packed(types_BS)
-        hidden_TD: Tensor = embeddings.LayerNorm(words_TD + embeddings.token_type_embeddings(types_T) + positions_TD)
+        hidden_TD: Tensor = embeddings.LayerNorm(tokens_TD + embeddings.token_type_embeddings(types_T) + positions_TD)
         mask = masks.draw(hidden_TD.numel(), embeddings.dropout.p) if masks is not None else None
         return hidden_TD if mask is None else hidden_TD * mask.factor(hidden_TD)

@@ -60,7 +60,7 @@ class LowRank:
 
     def gradients(self, grad: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Gradients of A and B, in fp32."""
-        a, b, own = self._a.value(grad.dtype), self._b.value(grad.dtype), grad[:, self.span]
-        of_a = torch.mm(torch.mm(own, b).t(), values)
-        of_b = torch.mm(torch.mm(values, a.t()).t(), own).t()
+        a, b, columns = self._a.value(grad.dtype), self._b.value(grad.dtype), grad[:, self.span]
+        of_a = torch.mm(torch.mm(columns, b).t(), values)
+        of_b = torch.mm(torch.mm(values, a.t()).t(), columns).t()
         return tuple(each.mul(self._scale).float().contiguous() for each in (of_a, of_b))  # type: ignore[return-value]

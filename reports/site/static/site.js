@@ -12,10 +12,10 @@
     return cell.textContent.trim().toLowerCase();
   }
 
-  function compare(own, other) {
-    if (own === null || other === null) { return 0; }
-    if (typeof own === "number" && typeof other === "number") { return own - other; }
-    return String(own).localeCompare(String(other), "en", { numeric: true });
+  function compare(one, other) {
+    if (one === null || other === null) { return 0; }
+    if (typeof one === "number" && typeof other === "number") { return one - other; }
+    return String(one).localeCompare(String(other), "en", { numeric: true });
   }
 
   function sortBy(table, place, header) {
@@ -25,9 +25,9 @@
     var isNumber = rows.some(function (row) { return typeof keyOf(row, place) === "number"; });
     var sign = header.hasAttribute("aria-sort") ? (down ? 1 : -1) : (isNumber ? -1 : 1);
     rows.map(function (row, number) { return [keyOf(row, place), number, row]; })
-      .sort(function (own, other) {
-        if ((own[0] === null) !== (other[0] === null)) { return own[0] === null ? 1 : -1; }  // missing values stay below
-        return sign * compare(own[0], other[0]) || own[1] - other[1];
+      .sort(function (one, other) {
+        if ((one[0] === null) !== (other[0] === null)) { return one[0] === null ? 1 : -1; }  // missing values stay below
+        return sign * compare(one[0], other[0]) || one[1] - other[1];
       })
       .forEach(function (entry) { body.appendChild(entry[2]); });
     Array.prototype.forEach.call(table.tHead.rows[0].cells, function (cell) { cell.removeAttribute("aria-sort"); });
@@ -213,11 +213,11 @@
   function roundSeconds(turns, at) {
     var served = turns.map(function (turn) { return turn[4] / at.server; });
     var least = served.reduce(function (sum, each) { return sum + each; }, 0);
-    var own = turns.map(function (turn) {
+    var seconds = turns.map(function (turn) {
       return turn[0] / at.network.down + turn[1] / at.network.up + turn[2] * at.network.latency / 2 + turn[3] / at.rate;
     });
-    var normal = own.map(function (each, place) { return each + served[place]; });
-    var slow = own.map(function (each, place) { return at.slowdown * each + served[place]; });
+    var normal = seconds.map(function (each, place) { return each + served[place]; });
+    var slow = seconds.map(function (each, place) { return at.slowdown * each + served[place]; });
     var times = normal.concat(slow).map(function (time) { return Math.max(time, least); });
     var expected = 0, below = 0;
     times.sort(function (one, other) { return one - other; }).forEach(function (time) {
@@ -241,7 +241,7 @@
   // The reader's network, device and share of stragglers, for charts against time.
   function deployment(controls, presets, redraw) {
     var box = document.createElement("span"), slider = document.createElement("input");
-    function named(known) { return Object.keys(known).map(function (id) { return [id, known[id].name]; }); }
+    function named(entries) { return Object.keys(entries).map(function (id) { return [id, entries[id].name]; }); }
     var network = chooser(box, "network", named(presets.networks), redraw);
     var device = chooser(box, "device", named(presets.devices), redraw), label = document.createElement("label");
     label.className = "filter";
@@ -281,20 +281,20 @@
   }
 
   function prepare(figure) {
-    var found = site.data[figure.dataset.chart];
+    var chart = site.data[figure.dataset.chart];
     var controls = figure.querySelector(".controls"), drawing = figure.querySelector(".drawing");
     var box = document.createElement("fieldset"), panel = null, measure = null, chosen = null, shown;
-    if (found.choices.panel && found.choices.panel.length > 1) {
-      panel = chooser(controls, "show", found.choices.panel, function () { chosen = null; draw(); });
+    if (chart.choices.panel && chart.choices.panel.length > 1) {
+      panel = chooser(controls, "show", chart.choices.panel, function () { chosen = null; draw(); });
     }
-    if (found.measures) { measure = chooser(controls, "against", found.measures, draw); }
-    var where = found.presets && deployment(controls, found.presets, draw);
+    if (chart.measures) { measure = chooser(controls, "against", chart.measures, draw); }
+    var where = chart.presets && deployment(controls, chart.presets, draw);
     box.className = "picker";
     controls.appendChild(box);
-    if (site.own !== null) { ofSeed(found, "seed " + site.own); }
+    if (site.seed !== null) { ofSeed(chart, "seed " + site.seed); }
 
     function draw() {
-      var values = found.values.filter(function (value) { return !panel || value.panel === panel.value; });
+      var values = chart.values.filter(function (value) { return !panel || value.panel === panel.value; });
       var methods = values.map(function (value) { return value.method; }).filter(function (method, place, all) {
         return all.indexOf(method) === place;
       });
@@ -305,10 +305,10 @@
       shown = panel ? panel.value : (values[0] || {}).panel;
       var isTime = measure && measure.value === "time", at = where && where(isTime);
       if (isTime) { values = timed(values, at); }
-      var narrow = drawing.clientWidth < 620, isLog = (found.exponential || []).indexOf(shown) >= 0;
-      var spec = coloured(found.spec, methods, found.colours, narrow);
+      var narrow = drawing.clientWidth < 620, isLog = (chart.exponential || []).indexOf(shown) >= 0;
+      var spec = coloured(chart.spec, methods, chart.colours, narrow);
       if (measure && values.length) { values = against(values, measure.value, isLog, spec.height, spec); }
-      withAxes(withLayers(spec, values), found.titles && found.titles[shown], measure && measure.selectedOptions[0].text, isLog);
+      withAxes(withLayers(spec, values), chart.titles && chart.titles[shown], measure && measure.selectedOptions[0].text, isLog);
       Object.assign(spec, {
         $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container",
         autosize: { type: "fit", contains: "padding" }, data: { values: values }, config: theme(),
@@ -330,11 +330,11 @@
   }
 
   // A cell's page: its seed first and in blue, the nearest seeds in grey.
-  function ofSeed(found, own) {
-    function distance(value) { return Math.abs(Number(value.method.slice(5)) - site.own); }
-    found.values.sort(function (one, other) { return distance(one) - distance(other) || one.round - other.round; });
-    found.colours = {};
-    found.colours[own] = "#0072B2";
+  function ofSeed(chart, method) {
+    function distance(value) { return Math.abs(Number(value.method.slice(5)) - site.seed); }
+    chart.values.sort(function (one, other) { return distance(one) - distance(other) || one.round - other.round; });
+    chart.colours = {};
+    chart.colours[method] = "#0072B2";
   }
 
   if (typeof site !== "undefined" && typeof vegaEmbed !== "undefined") {

@@ -104,13 +104,13 @@ def test_the_comparisons_are_those_of_the_document(paper):
 @pytest.mark.parametrize("paper", ["fedfreezebert", "fedpeft", "fedsplitbert"])
 def test_every_run_that_is_compared_is_a_run_of_a_step(paper):
     """With the settings of the committed sweeps; otherwise a comparison would stay open for ever."""
-    known = campaign()
+    evidence_campaign = campaign()
     for decisive in decisive_of(paper):
-        cells = {run.spec_id for number in decisive.steps for run in known.steps[number]}
-        for relation in known.resolved(decisive):
+        cells = {run.spec_id for number in decisive.steps for run in evidence_campaign.steps[number]}
+        for relation in evidence_campaign.resolved(decisive):
             assert isinstance(relation, Better | AverageBetter)
             for at in rows_named(relation):
-                table = known.table(at.benchmark)
+                table = evidence_campaign.table(at.benchmark)
                 columns = [column for column in table.columns if column.task in relation.tasks]
                 for column in columns:
                     wanted = decisive.seeds[column.task]

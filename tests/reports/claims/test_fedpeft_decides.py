@@ -52,7 +52,7 @@ def write_sweep(folder: Path, table: Benchmark) -> None:
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+def tuned_campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
     """The campaign with tuned settings for every row, and with nothing left to run."""
     folder = tmp_path_factory.mktemp("campaign")
     for name in (SCORES, SKEWED):
@@ -101,7 +101,7 @@ def made_up(cell: RunConfig, level: float, measured: Mapping[str, float], diverg
 
 
 @pytest.fixture
-def verdict(known: Campaign, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, str]]:
+def verdict(tuned_campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, str]]:
     def of(
         claim: str, levels: Levels = NOTHING, measured: Measured = NOTHING, diverged: Collection[Any] = ()
     ) -> tuple[str, str]:
@@ -110,16 +110,16 @@ def verdict(known: Campaign, monkeypatch: pytest.MonkeyPatch) -> Callable[..., t
         records: dict[str, RunResult] = {}
         (decisive,) = (each for each in decisive_of("fedpeft") if claim in each.claims)
         tables = {at.benchmark for relation in decisive.relations for at in rows_named(relation)} | {SCORES}
-        for table in (known.benchmarks[name] for name in tables):
+        for table in (tuned_campaign.benchmarks[name] for name in tables):
             for row, column in product(table.rows, table.columns):
                 for seed in decisive.seeds.get(column.task, ()):
                     cell = table.cell(row, column, table.scale("lite"), seed)
                     level = given.get((table.id, row.id), given.get(row.id, METHODS))
                     fails = row.id in diverged or (row.id, seed) in diverged
                     records.setdefault(cell.spec_id, made_up(cell, level, measured.get(row.id, {}), fails))
-        monkeypatch.setattr(papers, "campaign", lambda: replace(known, records=tuple(records.values())))
-        found = papers._deciding("fedpeft", [])[claim].verdict
-        return measured_word(found), f"{wording.numbers(found)} {wording.why(found)}"
+        monkeypatch.setattr(papers, "campaign", lambda: replace(tuned_campaign, records=tuple(records.values())))
+        decision = papers._deciding("fedpeft", [])[claim].verdict
+        return measured_word(decision), f"{wording.numbers(decision)} {wording.why(decision)}"
 
     return of
 
@@ -128,8 +128,8 @@ def errors(fedit: float, fedrot: float) -> Measured:
     return {"fedit": {"aggregation_error": fedit}, "fedrot-lora": {"aggregation_error": fedrot}}
 
 
-def cosines(equal: float, own: float) -> Measured:
-    return {"local-lora": {"cosine_a": equal}, "local-lora-own-draws": {"cosine_a": own}}
+def cosines(equal: float, distinct: float) -> Measured:
+    return {"local-lora": {"cosine_a": equal}, "local-lora-own-draws": {"cosine_a": distinct}}
 
 
 FULL = {"fedavg-0.1": 88.0, "fedavg-1": 88.0, "fedavg-10": 88.0}
@@ -173,20 +173,20 @@ WORLDS: list[tuple[str, Levels, Measured, str]] = [
 
 @pytest.mark.parametrize(("claim", "levels", "measured", "word"), WORLDS)
 def test_verdicts(verdict, claim, levels, measured, word):
-    found, numbers = verdict(claim, levels, measured)
-    assert found == word, numbers
+    outcome, numbers = verdict(claim, levels, measured)
+    assert outcome == word, numbers
 
 
 def test_every_decisive_comparison_is_tested_both_ways():
-    words = {claim: {word for tested, *_, word in WORLDS if tested == claim} for claim, *_ in WORLDS}
-    assert words.keys() == {claim for each in decisive_of("fedpeft") for claim in each.claims}
-    assert all({SUPPORTED, CONTRADICTED} <= found for found in words.values())
+    verdicts = {claim: {word for tested, *_, word in WORLDS if tested == claim} for claim, *_ in WORLDS}
+    assert verdicts.keys() == {claim for each in decisive_of("fedpeft") for claim in each.claims}
+    assert all({SUPPORTED, CONTRADICTED} <= each for each in verdicts.values())
 
 
 def test_a_diverged_run_scores_as_the_constant_answer(verdict):
     """So a method that diverges in some seeds gains nothing by it, and one that always does has failed to converge."""
     assert verdict("5", diverged=["fedit-adam"])[0] == SUPPORTED
     assert verdict("8a", {"flora": 84}, diverged=["flora"])[0] == CONTRADICTED
-    found, numbers = verdict("1a", {"ffa-lora": 84}, diverged=[("ffa-lora", 0), ("ffa-lora", 3)])
-    assert found == UNDECIDED
+    outcome, numbers = verdict("1a", {"ffa-lora": 84}, diverged=[("ffa-lora", 0), ("ffa-lora", 3)])
+    assert outcome == UNDECIDED
     assert "FFA-LoRA, head shared: 2 diverged, scored as a constant answer" in numbers

@@ -71,9 +71,9 @@ def test_what_cannot_be_judged_is_left_out_and_named(seeds_of, judge_of, level, 
     records = []
     for (row, score), task in product((("fedsplitbert", level), ("fedavg", 60.0)), THREE):
         records += seeds_of(row, task, [score + seed / 50 for seed in range(7)])
-    found = judge_of(relation, records, shut=THREE[:1])
-    assert found.verdict == f"{word} without QQP; run at reduced scale (n = 7)"
-    assert found.remarks.startswith("QQP left out: shown not to learn (the encoder is too weak here)")
+    judgement = judge_of(relation, records, shut=THREE[:1])
+    assert judgement.verdict == f"{word} without QQP; run at reduced scale (n = 7)"
+    assert judgement.remarks.startswith("QQP left out: shown not to learn (the encoder is too weak here)")
     few = judge_of(relation, records, shut=THREE[:2])
     assert few.word == "undecided"
     assert few.remarks.startswith("QQP, QNLI not testable: shown not to learn (the encoder is too weak here)")
@@ -84,14 +84,14 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(judge_of, one_task, rec
     """FedAvg's pooled answers are as good as the majority's, whatever its clients' mean says."""
 
     def pooled(record: RunResult, level: float) -> RunResult:
-        found = {"test": {"accuracy": level / 100}}
-        return replace(record, rounds=tuple(replace(one, pooled_scores=found) for one in record.rounds))
+        scores = {"test": {"accuracy": level / 100}}
+        return replace(record, rounds=tuple(replace(one, pooled_scores=scores) for one in record.rounds))
 
     levels = {"fedavg": 50.0, "fedsplitbert": 70.0, "fedsplitbert-qat": 70.0}
     told = [pooled(one, levels[one.cell.algorithm] + one.cell.seed % 3 / 10 - 0.1) for one in records]
-    found = judge_of(relation, told, table=one_task)
-    assert (found.verdict, found.effect != "") == ("not testable here: baseline failed", True)
-    assert found.numbers[-1].endswith("here: 50.0, the majority-class baseline 50.0, n = 7")
+    judgement = judge_of(relation, told, table=one_task)
+    assert (judgement.verdict, judgement.effect != "") == ("not testable here: baseline failed", True)
+    assert judgement.numbers[-1].endswith("here: 50.0, the majority-class baseline 50.0, n = 7")
     if isinstance(relation, Better | AverageBetter) and relation != ORDERINGS[2]:  # FedAvg's target is no target
         assert judge_of(replace(relation, over_failed=True), told, table=one_task).word in DECIDED
     working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]
@@ -104,11 +104,11 @@ def test_what_is_compared_has_to_be_tuned(judge_of, one_task, records, relation,
     search = Search({"fedavg": {"training.learning_rate": (1e-4,)}}, chosen=tmp_path / "none.json")
     lite = replace(one_task.scale("lite"), search=search)
     asked = replace(one_task, scales=tuple(lite if scale.id == "lite" else scale for scale in one_task.scales))
-    found = judge_of(relation, records, table=asked)
+    judgement = judge_of(relation, records, table=asked)
     if relation == similar(QAT, SPLIT, within=1.0, tasks=("qqp",)):
-        assert found.word == "supported"
+        assert judgement.word == "supported"
     else:
-        assert (found.verdict, found.effect != "") == ("undecided: not tuned yet", True)
+        assert (judgement.verdict, judgement.effect != "") == ("undecided: not tuned yet", True)
 
 
 @pytest.mark.parametrize(

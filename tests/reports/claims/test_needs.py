@@ -29,8 +29,8 @@ def needed(table: Benchmark, relation: Relation, records: list[RunResult], scale
     return needs(Claim("1", "A sentence", "section I", (relation,)), runs)
 
 
-def rows(found: Needs) -> set[str]:
-    return {entry.at.row for entry in found.missing}
+def rows(claim_needs: Needs) -> set[str]:
+    return {entry.at.row for entry in claim_needs.missing}
 
 
 def test_rows_with_those_that_judge_the_column_but_not_what_was_run(table, run_of):
@@ -61,9 +61,9 @@ def test_what_follows_needs_little(table):
 
 def test_closed_columns_are_left_out(table3, run_of, opened):
     table, records = opened(table3, [run_of("fedavg")], {"linear": 95.0})
-    found = needed(table, BETTER, records)
-    assert (found.places, list(found.closed)) == (0, ["QQP"])
-    assert found.closed["QQP"].startswith("shown not to learn (the encoder is too weak here)")
+    claim_needs = needed(table, BETTER, records)
+    assert (claim_needs.places, list(claim_needs.closed)) == (0, ["QQP"])
+    assert claim_needs.closed["QQP"].startswith("shown not to learn (the encoder is too weak here)")
 
 
 @pytest.mark.slow

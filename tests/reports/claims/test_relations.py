@@ -97,18 +97,18 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of, judge_
 
     records = [run("fedsplitbert", (70, 60), (0.9, 0.8), seed) for seed in (0, 1)]
     records += [run("fedavg", (50, 65), (0.7, 0.8), seed) for seed in (0, 1)]
-    found = judge_of(BETTER, records)
-    assert (found.word, "QQP +5.00" in found.effect) == ("supported", True)  # 70 − 65, not 60 − 65
-    assert "scored at the last round: contradicted (" in found.elsewhere
-    assert summary([found]).endswith("these get another verdict: 1.")
+    judgement = judge_of(BETTER, records)
+    assert (judgement.word, "QQP +5.00" in judgement.effect) == ("supported", True)  # 70 − 65, not 60 − 65
+    assert "scored at the last round: contradicted (" in judgement.elsewhere
+    assert summary([judgement]).endswith("these get another verdict: 1.")
 
 
 def test_several_tasks_are_counted(seeds_of, judge_of):
     relation, rival = replace(BETTER, tasks=("qqp", "qnli")), [60.0, 60.0]
     above = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", rival)
-    found = judge_of(relation, above)
-    assert (found.verdict, found.counts) == ("undecided: not all of it run", "1 of 2 tasks for, 0 against")
-    assert found.remarks == "1 of 2 not run"
+    judgement = judge_of(relation, above)
+    assert (judgement.verdict, judgement.counts) == ("undecided: not all of it run", "1 of 2 tasks for, 0 against")
+    assert judgement.remarks == "1 of 2 not run"
     below = seeds_of("fedsplitbert", "qnli", [50.0, 50.0]) + seeds_of("fedavg", "qnli", rival)
     both = judge_of(relation, above + below)
     assert both.result == "partly supported (1 of 2 tasks for, 1 against)"
@@ -125,13 +125,13 @@ def test_a_claim_about_tasks_shows_their_mean_and_what_another_task_may_show(see
         records += seeds_of("fedsplitbert", task, [60 + effect, 60.1 + effect, 59.9 + effect])
         records += seeds_of("fedavg", task, [60.0] * 3) + seeds_of("fedprox", task, [50.0] * 3)
     relation = replace(BETTER, tasks=tasks, than=(FEDAVG, FEDPROX), scores=(ACC,))
-    found = judge_of(relation, records)
-    assert (found.word, found.counts) == ("supported", "3 of 3 tasks for, 0 against")
-    words, mean, low, high, *_ = re.findall(r"mean of 3 tasks|[+−][\d.]+", found.over_tasks.replace(",", ""))
-    assert (words, mean) == ("mean of 3 tasks", "+3.00")  # FedAvg's, the nearest rival's
+    judgement = judge_of(relation, records)
+    assert (judgement.word, judgement.counts) == ("supported", "3 of 3 tasks for, 0 against")
+    label, mean, low, high, *_ = re.findall(r"mean of 3 tasks|[+−][\d.]+", judgement.over_tasks.replace(",", ""))
+    assert (label, mean) == ("mean of 3 tasks", "+3.00")  # FedAvg's, the nearest rival's
     assert 2.7 < float(low) < 3 < float(high) < 3.3
     # Between tasks sd 2; t with one degree of freedom is 6.31.
-    assert re.search(r"another task \[−11\.5\d, \+17\.5\d\] \(FedSplitBERT − FedAvg\)", found.over_tasks)
+    assert re.search(r"another task \[−11\.5\d, \+17\.5\d\] \(FedSplitBERT − FedAvg\)", judgement.over_tasks)
     above_most = judge_of(replace(relation, by=2.0), records)  # on one task against FedAvg, on none against FedProx
     assert above_most.result == "partly supported (2 of 3 tasks for, 1 against)"
 
@@ -150,13 +150,13 @@ def test_each_claim_says_what_its_seeds_would_see(seeds_of, judge_of):
 
 def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of, judge_of):
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedavg", "qqp", [60.0] * 3)
-    words = {
+    verdicts = {
         by: judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=by),)}).word for by in (1.0, 2.0, 5.0)
     }
-    assert words == {1.0: "supported", 2.0: "depends on the reading", 5.0: "depends on the reading"}
-    found = judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=5.0),)})
-    assert found.elsewhere == "read as the page says: supported; read as much: contradicted"
-    others = counted([found])
+    assert verdicts == {1.0: "supported", 2.0: "depends on the reading", 5.0: "depends on the reading"}
+    judgement = judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=5.0),)})
+    assert judgement.elsewhere == "read as the page says: supported; read as much: contradicted"
+    others = counted([judgement])
     assert others == {"depends on the reading": 1}
 
 
@@ -166,8 +166,8 @@ def test_runs_of_two_tables_count_once(seeds_of, table3, opened):
     other = replace(table, id="fedsplitbert-again", place="Table 0")
     again = Better((At(other.id, SPLIT.row),), (At(other.id, FEDAVG.row),), tasks=("qqp",))
     claim, both = Claim("1", "A sentence", "section I", (BETTER, again)), {table.id: table, other.id: other}
-    (found,) = judge("FedSplitBERT", (claim,), {}, records, both, table.scale("lite"))
-    assert (found.word, len(found.measured.comparisons), len(found.published.comparisons)) == ("supported", 1, 2)
+    (outcome,) = judge("FedSplitBERT", (claim,), {}, records, both, table.scale("lite"))
+    assert (outcome.word, len(outcome.measured.comparisons), len(outcome.published.comparisons)) == ("supported", 1, 2)
 
 
 def test_a_row_with_a_codec_adds_no_comparison(seeds_of, judge_of, one_task):
@@ -175,8 +175,8 @@ def test_a_row_with_a_codec_adds_no_comparison(seeds_of, judge_of, one_task):
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedsplitbert-qat", "qqp", [40.0] * 3)
     records += seeds_of("fedavg", "qqp", [60.0] * 3)
     for relation in (replace(BETTER, rows=(SPLIT, QAT)), AverageBetter((SPLIT, QAT), (FEDAVG,), by=1.0)):
-        found = judge_of(relation, records, table=one_task)
-        assert (found.word, len(found.measured.comparisons)) == ("supported", 1)
+        judgement = judge_of(relation, records, table=one_task)
+        assert (judgement.word, len(judgement.measured.comparisons)) == ("supported", 1)
     with_itself = judge_of(replace(BETTER, rows=(QAT,), than=(FEDAVG, SPLIT)), records, table=one_task)
     assert (with_itself.word, len(with_itself.measured.comparisons)) == ("contradicted", 2)
 
@@ -196,8 +196,8 @@ def test_gains_over_before_training_are_compared(run_of, judge_of):
         run_of(row, curve=(0.0, level + seed / 50), seed=seed) for row, level in levels.items() for seed in range(3)
     ]
     relation = replace(BETTER, relative=True, since=(QAT, FEDPROX))
-    found = judge_of(relation, records)
-    assert (found.word, " −5.0" in found.effect) == ("contradicted", True)
+    judgement = judge_of(relation, records)
+    assert (judgement.word, " −5.0" in judgement.effect) == ("contradicted", True)
     assert judge_of(BETTER, records).word == "supported"
     in_points = judge_of(replace(BETTER, by=-0.1, most=0.1, since=(QAT, FEDPROX), over_failed=True), records)
     assert "0.00" in in_points.effect  # 60 − 50 and 50 − 40
@@ -246,9 +246,9 @@ def test_the_papers_own_encoder_goes_before_ours(run_of, table3, monkeypatch):
 
     cheaper, sends = CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=8.0), Sends((SPLIT,), ("qqp",), 2, 2000)
     ours = [run_of("fedavg", up=3000), run_of("fedsplitbert", up=1000)]
-    found = judged(cheaper, ours, "lite")
-    assert found.verdict == "supported; arithmetic"
-    assert found.effect.endswith("8.00 × (by bert-base-uncased's shapes; 3.00 × in our runs)")
+    judgement = judged(cheaper, ours, "lite")
+    assert judgement.verdict == "supported; arithmetic"
+    assert judgement.effect.endswith("8.00 × (by bert-base-uncased's shapes; 3.00 × in our runs)")
     assert judged(cheaper, [], "lite").effect.endswith("no run)")
     assert judged(replace(cheaper, texts=2), ours, "lite").verdict == "contradicted; arithmetic"  # twice the bytes
     assert judged(sends, [], "lite").word == "supported"
@@ -259,9 +259,9 @@ def test_the_papers_own_encoder_goes_before_ours(run_of, table3, monkeypatch):
 def test_seconds_are_shown_and_decide_nothing(run_of, judge_of):
     seconds = {"fedsplitbert": 10.0, "fedavg": 100.0}
     timed = [replace(run_of(row), timing={"train_seconds": time}) for row, time in seconds.items()]
-    found = judge_of(replace(HALF, of="seconds"), timed)
-    assert found.verdict == "not testable here: times are not comparable"
-    assert "time, QQP 10.00 %" in found.numbers[0]
+    judgement = judge_of(replace(HALF, of="seconds"), timed)
+    assert judgement.verdict == "not testable here: times are not comparable"
+    assert "time, QQP 10.00 %" in judgement.numbers[0]
 
 
 def test_same_is_exact_on_one_machine(run_of, judge_of):

@@ -36,16 +36,16 @@ class Drawn:
     rng: np.random.Generator
     seeds: int
     spread: float
-    known: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
+    drawn: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
 
     def gains(self, row: str, rival: str, task: str) -> np.ndarray:
         key = row, rival, task
-        if key not in self.known:
+        if key not in self.drawn:
             common = self.rng.standard_normal()
-            own = self.rng.standard_t(FREEDOM, self.seeds) / math.sqrt(FREEDOM / (FREEDOM - 2))  # training noise
-            noise = math.sqrt(SHARED) * common + math.sqrt(1 - SHARED) * own
-            self.known[key] = self.truth(*key) + self.spread * noise
-        return self.known[key]
+            training = self.rng.standard_t(FREEDOM, self.seeds) / math.sqrt(FREEDOM / (FREEDOM - 2))  # training noise
+            noise = math.sqrt(SHARED) * common + math.sqrt(1 - SHARED) * training
+            self.drawn[key] = self.truth(*key) + self.spread * noise
+        return self.drawn[key]
 
     def difference(self, pair: Pair, relation: Better) -> Evidence:
         gains = self.gains(pair.row.row, pair.other.row, pair.task)
@@ -115,9 +115,9 @@ def test_wrong_verdicts_are_rare(table3, seeds, relations, false, true):
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [7, 10])
 def test_wrong_verdicts_on_rounds_are_rare(table3, seeds):
-    found = rates(table3, ROUNDS, lambda *_: 0.0, seeds, spread=3.0)
-    assert is_rare(found[State.YES])
-    assert is_rare(found[State.NO])
+    shares = rates(table3, ROUNDS, lambda *_: 0.0, seeds, spread=3.0)
+    assert is_rare(shares[State.YES])
+    assert is_rare(shares[State.NO])
 
 
 @pytest.mark.slow

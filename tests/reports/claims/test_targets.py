@@ -21,9 +21,9 @@ TWICE = CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=2.0, target=TARGET)
 
 def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
     quick, slow = runs_of("fedsplitbert", (66, 71, 72)), runs_of("fedavg", (50, 65, 60))
-    found = judge_of(ROUNDS, quick + slow)  # 65 after round 2, not the last one's 60
-    assert found.word == "supported"
-    assert "rounds on QQP +1.00 (target 65.03, FedAvg's best round)" in found.effect
+    judgement = judge_of(ROUNDS, quick + slow)  # 65 after round 2, not the last one's 60
+    assert judgement.word == "supported"
+    assert "rounds on QQP +1.00 (target 65.03, FedAvg's best round)" in judgement.effect
     never = judge_of(replace(ROUNDS, rows=(FEDAVG,), than=(SPLIT,)), quick + slow)
     assert never.word == "contradicted"  # 3 rounds of the rival minus at least 4
     assert "[−∞, −1.00] (not within 3 rounds" in never.numbers[0]
@@ -34,8 +34,8 @@ def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
 def test_a_target_is_our_own_below_the_papers_scale(runs_of, judge_of):
     relation, quick, slow = Reaches((SPLIT,), TARGET, within_rounds=2), (62, 65, 66), (50, 60, 55)
     records = runs_of("fedsplitbert", quick) + runs_of("fedavg", slow)
-    found = judge_of(relation, records)
-    assert (found.word, "(round 1; target 60.03, FedAvg's best round)" in found.effect) == ("supported", True)
+    judgement = judge_of(relation, records)
+    assert (judgement.word, "(round 1; target 60.03, FedAvg's best round)" in judgement.effect) == ("supported", True)
     at_paper = runs_of("fedsplitbert", quick, scale="paper") + runs_of("fedavg", slow, scale="paper")
     assert judge_of(relation, at_paper, "paper").word == "contradicted"  # the paper's 84
     only = replace(relation, target=replace(TARGET, only_published=True))
@@ -59,9 +59,9 @@ def test_a_target_never_reached_is_censored(runs_of, judge_of):
     relation = CostBound((SPLIT,), (FEDPROX,), ("qqp",), least=2.0, target=TARGET)
     records = runs_of("fedavg", (50, 55, 60)) + runs_of("fedprox", (50, 50, 50), up=1000)
     quick, neither = runs_of("fedsplitbert", (65, 66, 67), up=500), runs_of("fedsplitbert", (50, 50, 50), up=500)
-    found = judge_of(relation, records + quick)
-    assert found.word == "supported"
-    assert "6.00 × [6.00, ∞] (not within 3 rounds against round 1" in found.numbers[0]
+    judgement = judge_of(relation, records + quick)
+    assert judgement.word == "supported"
+    assert "6.00 × [6.00, ∞] (not within 3 rounds against round 1" in judgement.numbers[0]
     assert judge_of(replace(relation, least=7.0), records + quick).word == "undecided"  # it may be 7
     assert judge_of(replace(relation, rows=(FEDPROX,), than=(SPLIT,)), records + quick).word == "contradicted"
     assert judge_of(relation, records + neither).word == "undecided"
@@ -82,9 +82,9 @@ def test_no_verdict_if_the_majority_meets_the_target(runs_of, judge_of, relation
 def test_a_target_that_constant_answers_reach_is_a_result(runs_of, judge_of):
     """The most frequent label of each client gives 85 % where the paper's target is 84, whatever the methods do."""
     runs, relation = runs_of("fedavg", (50, 65)), Reaches((SPLIT,), TARGET, within_rounds=2)
-    found = judge_of(relation, runs, levels={"local-majority": 85.0})
-    assert found.word == "vacuous target"
-    assert found.verdict.endswith("each client's most frequent label gives 85.00, target 84, n = 8")
+    judgement = judge_of(relation, runs, levels={"local-majority": 85.0})
+    assert judgement.word == "vacuous target"
+    assert judgement.verdict.endswith("each client's most frequent label gives 85.00, target 84, n = 8")
     higher = replace(relation, target=replace(TARGET, percent={"qqp": 86.0}))
     assert judge_of(higher, runs, levels={"local-majority": 85.0}).word == "undecided"
 
@@ -97,11 +97,11 @@ def test_the_first_round_at_the_target_counts_even_if_later_ones_fall(run_of):
 @given(st.lists(st.one_of(st.none(), st.floats(0, 100)), min_size=1, max_size=8), st.floats(0, 1))
 def test_a_censored_run_is_never_counted_as_reached(run_of, scores, target):
     """Each round sends 1000 bytes of 250 values up, and the same down."""
-    found = attempt(run_of("fedavg", curve=scores), ACC, target)
+    outcome = attempt(run_of("fedavg", curve=scores), ACC, target)
     best = max((score / 100 for score in scores if score is not None), default=-1.0)
-    assert found.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
-    if not found.is_reached:
-        assert (found.rounds, found.bytes, found.values) == (len(scores), 1000 * len(scores), 250 * len(scores))
+    assert outcome.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
+    if not outcome.is_reached:
+        assert (outcome.rounds, outcome.bytes, outcome.values) == (len(scores), 1000 * len(scores), 250 * len(scores))
 
 
 COUNTS = st.integers(1, 10**12)

@@ -32,50 +32,50 @@ ABOVE_0 = Criterion(0, strict=True)
     ],
 )
 def test_an_exact_value_meets_it_or_not(criterion, value, meets):
-    found = exact(value)
-    assert criterion.p_for(found) == (0.0 if meets else 1.0)
-    assert (min(criterion.p_against(found)) == 0.0) is not meets
+    effect = exact(value)
+    assert criterion.p_for(effect) == (0.0 if meets else 1.0)
+    assert (min(criterion.p_against(effect)) == 0.0) is not meets
 
 
 @given(VALUES, st.floats(-5, 5), st.floats(0, 0.5))
 def test_p_values_are_those_of_the_corrected_t_test(values, least, ratio):
-    found = evidence(resampled(values, ratio))
-    assume(found.error is not None and found.error > 1e-4)
-    t = (found.value - least) / found.error  # type: ignore[operator]
-    assert Criterion(least).p_for(found) == pytest.approx(stats.t.sf(t, len(values) - 1), abs=1e-9)
-    (against,) = Criterion(least).p_against(found)
+    effect = evidence(resampled(values, ratio))
+    assume(effect.error is not None and effect.error > 1e-4)
+    t = (effect.value - least) / effect.error  # type: ignore[operator]
+    assert Criterion(least).p_for(effect) == pytest.approx(stats.t.sf(t, len(values) - 1), abs=1e-9)
+    (against,) = Criterion(least).p_against(effect)
     assert against == pytest.approx(stats.t.cdf(t, len(values) - 1), abs=1e-9)
 
 
 @given(VALUES, st.floats(-5, 5), st.floats(0, 10))
 def test_the_interval_and_the_p_values_agree(values, least, width):
     """Both ends of an interval are the bounds of two one-sided tests."""
-    found = evidence(resampled(values, 0.25))
-    assume(found.interval is not None and found.interval[1] - found.interval[0] > 1e-6)
-    low, high = found.interval  # type: ignore[misc]
+    effect = evidence(resampled(values, 0.25))
+    assume(effect.interval is not None and effect.interval[1] - effect.interval[0] > 1e-6)
+    low, high = effect.interval  # type: ignore[misc]
     assume(min(abs(end - bound) for end in (low, high) for bound in (least, least + width)) > 1e-9)
-    below, above = Criterion(least, least + width).p_against(found)
-    assert (Criterion(least, least + width).p_for(found) <= LEVEL) is (least < low and high < least + width)
+    below, above = Criterion(least, least + width).p_against(effect)
+    assert (Criterion(least, least + width).p_for(effect) <= LEVEL) is (least < low and high < least + width)
     assert (below <= LEVEL, above <= LEVEL) == (high < least, low > least + width)
 
 
 @given(st.lists(st.integers(-3, 3), min_size=5, max_size=9))
 def test_whole_numbers_are_judged_by_a_sign_test(values):
-    found = median_evidence([(value, value) for value in values], 0.0)
+    effect = median_evidence([(value, value) for value in values], 0.0)
     above, below, n = sum(value > 0 for value in values), sum(value < 0 for value in values), len(values)
 
     def chance(successes: int) -> float:
         return sum(comb(n, k) for k in range(successes, n + 1)) / 2**n
 
-    assert ABOVE_0.p_for(found) == pytest.approx(chance(above))
-    assert ABOVE_0.p_against(found) == pytest.approx((chance(below),))  # ties are neither
+    assert ABOVE_0.p_for(effect) == pytest.approx(chance(above))
+    assert ABOVE_0.p_against(effect) == pytest.approx((chance(below),))  # ties are neither
 
 
 def test_a_censored_run_is_a_bound_on_one_side():
-    found = median_evidence([(2.0, math.inf)] * 5, 0.0)
-    assert found.interval == (2.0, math.inf)
-    assert (Criterion(2.0).p_for(found), Criterion(3.0).p_for(found)) == (pytest.approx(1 / 32), pytest.approx(1.0))
-    assert Criterion(3.0).p_against(found) == pytest.approx((1.0,))
+    effect = median_evidence([(2.0, math.inf)] * 5, 0.0)
+    assert effect.interval == (2.0, math.inf)
+    assert (Criterion(2.0).p_for(effect), Criterion(3.0).p_for(effect)) == (pytest.approx(1 / 32), pytest.approx(1.0))
+    assert Criterion(3.0).p_against(effect) == pytest.approx((1.0,))
     assert (seeds_for_sign_test(0.0), seeds_for_sign_test(0.25)) == (5, 7)  # overlapping splits agree more often
 
 
@@ -93,8 +93,8 @@ def test_an_interval_stays_within_what_a_score_can_be():
 CHANCES = st.lists(st.sampled_from([0.001, 0.02, 0.2, 0.8, 0.98, 0.999]), min_size=1, max_size=6)
 
 
-def comparison(found: Evidence | None, place: object = "") -> Assertion:
-    return Assertion(str(place), (), "", Criterion(0.0, strict=True), found)
+def comparison(effect: Evidence | None, place: object = "") -> Assertion:
+    return Assertion(str(place), (), "", Criterion(0.0, strict=True), effect)
 
 
 def noisy(p: float, place: object = "") -> Assertion:
@@ -149,8 +149,8 @@ def test_both_sides_of_a_margin_count():
     """Beyond ± 1 on either side: two ways to fail."""
 
     def similar(value: float) -> State:
-        found = evidence(estimate(value, [Component(0.25)], 5))
-        return all_of(Assertion("", (), "", Criterion(-1.0, 1.0), found))
+        effect = evidence(estimate(value, [Component(0.25)], 5))
+        return all_of(Assertion("", (), "", Criterion(-1.0, 1.0), effect))
 
     assert [similar(value) for value in (0.0, 0.5)] == [State.YES] * 2
     assert [similar(value) for value in (0.8, 1.3)] == [State.UNDECIDED] * 2
