@@ -173,14 +173,14 @@ class Sends:
 class AtMost:
     """No row's score exceeds the limit, in the metric's unit, in the round that counts.
 
-    beside: a score that is also shown but does not count for the verdict.
+    extra: a score that is also shown but does not count for the verdict.
     """
 
     rows: tuple[At, ...]
     score: str
     percent: float
     tasks: tuple[str, ...] = ()
-    beside: str = ""
+    extra: str = ""
 
 
 @dataclass(frozen=True)
@@ -312,4 +312,4 @@ def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = ()) -> tuple[Better, .
 
 def hides_texts(attacks: Iterable[At]) -> AtMost:
     """No attack recovers more than 1 % of whole texts."""
-    return AtMost(tuple(attacks), "test/text_recovery", percent=1.0, beside="test/token_recovery")
+    return AtMost(tuple(attacks), "test/text_recovery", percent=1.0, extra="test/token_recovery")

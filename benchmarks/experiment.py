@@ -96,7 +96,7 @@ class Column:
     """A column of a table: a task and its scores.
 
     evaluations: evaluation -> suffix for its metrics' labels.
-    beside: further scores to show, which no paper, claim or average uses.
+    extra: further scores to show, which no paper, claim or average uses.
     primary: the one score that decides claims on results; "" for the averaged one.
     leak: what test and training examples share under a random split, so that scores are no evidence.
     replacing: scale id -> the column's encoder and data at that scale.
@@ -108,7 +108,7 @@ class Column:
     scores: tuple[str, ...]  # "<evaluation>/<metric>", such as "test/f1"
     averaged: str  # the score that enters the average
     evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
-    beside: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     primary: str = ""
     leak: str = ""
     scales: tuple[str, ...] = SCALES  # at which the column exists

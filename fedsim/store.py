@@ -74,7 +74,7 @@ class ClientStore:
         self._tensors: dict[ClientId, Params] = {}
         self._files: dict[ClientId, tuple[str, str]] = {}  # client -> (file name, SHA-256)
 
-    def beside(self, prefix: str) -> ClientStore:
+    def with_prefix(self, prefix: str) -> ClientStore:
         """A second store for the same clients, kept in the same way."""
         return type(self)(self.folder, self.in_memory, prefix)
 

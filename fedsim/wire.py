@@ -96,7 +96,7 @@ class Channel:
 
     def keep_in(self, store: ClientStore) -> None:
         """Keep the codec's memory of each client in the same way and place as a store's tensors."""
-        self.held, self.dropped = store.beside("held"), store.beside("dropped")
+        self.held, self.dropped = store.with_prefix("held"), store.with_prefix("dropped")
 
     def setup(self, client: int, payload: Mapping[str, Tensor]) -> None:
         """Count the model that a client receives once, before the first round, in the model's precision."""

@@ -91,7 +91,7 @@ def _evidence(
 ) -> Evidence:
     """A table's runs, scored by accuracy per task; stored answers give it if a run did not record it."""
     columns = (
-        replace(column, scores=(ACCURACY,), averaged=ACCURACY, primary="", beside=())
+        replace(column, scores=(ACCURACY,), averaged=ACCURACY, primary="", extra=())
         for task in seeds
         for column in table.columns
         if column.task == task

@@ -115,13 +115,13 @@ class NoStore(ClientStore):
 
 
 class KeptSizes(NoStore):
-    """A store that keeps only tensors' sizes in bytes, by client and name; stores `beside` it share them."""
+    """A store that keeps only tensors' sizes in bytes, by client and name; stores `with_prefix` it share them."""
 
     def __init__(self, sizes: dict[tuple[str, int, str], int] | None = None, prefix: str = "client") -> None:
         super().__init__(prefix=prefix)
         self.sizes = {} if sizes is None else sizes
 
-    def beside(self, prefix: str) -> KeptSizes:
+    def with_prefix(self, prefix: str) -> KeptSizes:
         return KeptSizes(self.sizes, prefix)
 
     def put(self, client: int, round: int, tensors: Mapping[str, Tensor]) -> None:

@@ -1,8 +1,8 @@
 """Which method for how many bytes, clients and which labels: the best rows of several tables within a client's bytes.
 
 Options of the view: tables, id -> its clients and labels; megabytes, of one client in both directions over the whole
-run; without, rows that are no choice; beside, the row whose score stands next to the best ones; named, the methods that
-a cell names.
+run; without, rows that are no choice; constant, the row whose score stands next to the best ones; named, the methods
+that a cell names.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Guide(TableView):
         }
 
     def _ranked(self, request: Request, column: Column, size: float) -> Sequence[Choice]:
-        rows = {row.id: row for row in request.rows if row.id not in (*self.options["without"], self.options["beside"])}
+        rows = {
+            row.id: row for row in request.rows if row.id not in (*self.options["without"], self.options["constant"])
+        }
         scores = {id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, size))}
         order = sorted(scores, key=lambda id: -metric(column.averaged).sign * mean(scores[id].values()))
         if not order:
@@ -95,7 +97,7 @@ class Guide(TableView):
 
     def grids(self) -> Iterator[Grid]:
         """One table: the methods to choose from, and each client's most frequent label."""
-        beside = self.request.benchmark.row(self.options["beside"])
+        constant = self.request.benchmark.row(self.options["constant"])
         sizes = ((f"within {size:g} MB",) for size in self.options["megabytes"])
         groups = tuple(
             Group(
@@ -105,10 +107,10 @@ class Guide(TableView):
             for request in self.settings
         )
         title = "Methods to choose from, by bytes of one client"
-        yield Grid(title, ((beside.name,), *sizes), groups, "Clients", is_whole=True)
+        yield Grid(title, ((constant.name,), *sizes), groups, "Clients", is_whole=True)
 
     def _line(self, request: Request, column: Column) -> Line:
-        constant = self._scores(request, request.benchmark.row(self.options["beside"]), column)
+        constant = self._scores(request, request.benchmark.row(self.options["constant"]), column)
         ranked = (self.choices[request.benchmark.id, column.task, size] for size in self.options["megabytes"])
         first = number(mean(constant.values()), places=1) if constant else NOTHING
         return Line(column.name, (first, *map(self._cell, ranked)), True)

@@ -169,7 +169,7 @@ COLUMNS = tuple(
         ("test/accuracy",),
         "test/accuracy",
         {"test": "own", "independent": "independent"},
-        beside=("independent/accuracy", "pooled/accuracy"),
+        extra=("independent/accuracy", "pooled/accuracy"),
         scales=scales,
     )
     for task, name, scales in (

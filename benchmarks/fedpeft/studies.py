@@ -15,7 +15,7 @@ from benchmarks.publication import View
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
 _NAMED = {row.id: row for row in METHODS}
 _STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
-_TEST_COLUMNS = tuple(replace(column, evaluations={"test": ""}, beside=()) for column in SCORES.columns)
+_TEST_COLUMNS = tuple(replace(column, evaluations={"test": ""}, extra=()) for column in SCORES.columns)
 
 
 def _over(name: str, clients: int, shares: str, base: BaseFn, **fields: Any) -> Benchmark:
@@ -104,7 +104,7 @@ def _measured(*names: str) -> tuple[Column, ...]:
     """The suite's tasks, scored by measures of a round's aggregation."""
     scores = tuple(f"round/{name}" for name in names)
     return tuple(
-        replace(column, scores=scores, averaged=scores[0], evaluations={"round": ""}, beside=())
+        replace(column, scores=scores, averaged=scores[0], evaluations={"round": ""}, extra=())
         for column in SCORES.columns
     )
 
@@ -223,7 +223,7 @@ GUIDE = another(
             },
             "megabytes": (4, 8, 40, 1200),
             "without": tuple(row.id for row in paper.REFERENCES if row is not paper.LOCAL),
-            "beside": "local-majority",
+            "constant": "local-majority",
             "named": 3,
         },
     ),

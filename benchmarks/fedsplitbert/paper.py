@@ -95,7 +95,7 @@ _ACCURACY = (("test/accuracy",), "test/accuracy")
 _MATTHEWS = (("test/matthews_correlation",), "test/matthews_correlation")
 COLUMNS = (
     Column("mrpc", "MRPC", ("test/f1", "test/accuracy"), "test/f1", primary="test/accuracy"),
-    Column("cola", "CoLA", *_MATTHEWS, beside=("pooled/matthews_correlation", "test/accuracy")),
+    Column("cola", "CoLA", *_MATTHEWS, extra=("pooled/matthews_correlation", "test/accuracy")),
     Column("sst2", "SST-2", ("test/f1", "test/accuracy"), "test/accuracy"),
     Column("qqp", "QQP", *_ACCURACY),
     Column(
@@ -109,7 +109,7 @@ COLUMNS = (
     Column("qnli", "QNLI", *_ACCURACY),
     Column("wnli", "WNLI", *_ACCURACY, leak="share sentences with training, often for the other label"),
     # Texts are sorted by score, so each client has a narrow range of scores, with low correlations.
-    Column("stsb", "STS-B", ("test/pearson",), "test/pearson", beside=("pooled/pearson",)),
+    Column("stsb", "STS-B", ("test/pearson",), "test/pearson", extra=("pooled/pearson",)),
 )
 
 # Table I: each client's percentages, by label id. The paper's order is label 1 / label 0, as its means over clients

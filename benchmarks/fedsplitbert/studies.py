@@ -77,7 +77,7 @@ PERSONALISATION = replace(
         for row in (FEDAVG, *_PERSONALISED, FEDSPLITBERT, paper.FEDSPLITBERT_QAT, LOCAL_MAJORITY)
     ),
     columns=tuple(
-        replace(column, beside=(), **(_ACCURATE if column.task == "cola" else {}))
+        replace(column, extra=(), **(_ACCURATE if column.task == "cola" else {}))
         for column in with_one_score(column.task for column in COLUMNS)
     ),
     view=View(
@@ -115,7 +115,7 @@ ORDERS = replace(
     rows=tuple(replace(row, printed=False) for row in _METHODS),
     columns=tuple(  # docs/protocol.md's primary scores, which records have for every round
         replace(
-            column, scores=(column.primary or column.averaged,), averaged=column.primary or column.averaged, beside=()
+            column, scores=(column.primary or column.averaged,), averaged=column.primary or column.averaged, extra=()
         )
         for column in COLUMNS
     ),

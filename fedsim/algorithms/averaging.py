@@ -54,7 +54,7 @@ class Merged(NamedTuple):
 
 Merge = Callable[[Uploads], Merged]
 Finish = Callable[[int, Params, Params], Params]  # (round, received, to upload) -> to upload
-Beside = Callable[[ClientUpdate], Params]  # what a client trains apart from the shared round -> what it keeps of that
+Apart = Callable[[ClientUpdate], Params]  # what a client trains apart from the shared round -> what it keeps of that
 
 
 def as_they_are(subset: Subset) -> Subset:
@@ -84,7 +84,7 @@ def averaging(
     finish: Finish | None = None,
     ranks: Ranks | None = None,
     first: frozenset[str] = frozenset(),
-    beside: Beside | None = None,
+    apart: Apart | None = None,
 ) -> FederatedAlgorithm:
     """Each round: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
@@ -96,7 +96,7 @@ def averaging(
     weights: the clients' weights in a mean, by examples ("size", N_i / N) or equal ("uniform").
     merge: the server's processing after the mean. finish: a client's processing before the upload. ranks: for clients
     with narrower factors than the server's. first: tensors that a client trains alone before the others, for as many
-    epochs. beside: training apart from that.
+    epochs. apart: training apart from that.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
@@ -107,7 +107,7 @@ def averaging(
         personal = _is_personal(plan(1, 0), workload.initial)
     optimizer = ServerOptimizer.from_options(server or {})
     shared = _Averaging(
-        workload, plan, optimizer, proximal, prepared, personal, weights, merge, finish, ranks, first, beside
+        workload, plan, optimizer, proximal, prepared, personal, weights, merge, finish, ranks, first, apart
     )
     alone = merge is None and ranks is None  # whether the plan alone determines what a client sends
     return FederatedAlgorithm(
@@ -137,7 +137,7 @@ class _Averaging:
     finish: Finish | None = None
     ranks: Ranks | None = None
     first: frozenset[str] = frozenset()
-    beside: Beside | None = None
+    apart: Apart | None = None
 
     def cohorts(self, round: int) -> Hashable:
         """The clients of this round and the previous one, which determine what is sent."""
@@ -241,7 +241,7 @@ class _Averaging:
         number, client, received = update.round, update.client, update.received
         plan = self._plan(number, client.id)
         moments = moments_in(update.private)
-        apart = self.beside(update) if self.beside else {}
+        apart = self.apart(update) if self.apart else {}
         model = self.workload.client_model(plan)
         received = self.ranks.filled(received) if self.ranks else received
         model.hold(self._begin(plan, update.shared, update.private) | received)

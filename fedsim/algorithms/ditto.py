@@ -31,7 +31,7 @@ def ditto(workload: Workload, pull: float = 0.1) -> FederatedAlgorithm:
             {name: kept.get(f"{PERSONAL}{name}", workload.initial[name]) for name in names}, model.device
         )
 
-    def beside(update: ClientUpdate) -> Params:
+    def train_personal(update: ClientUpdate) -> Params:
         client = update.client
         model.hold(workload.initial | personal(update.private))
         training.run(model, client.train, names, update.round, client.id, update.received, pull)
@@ -42,5 +42,5 @@ def ditto(workload: Workload, pull: float = 0.1) -> FederatedAlgorithm:
             return shared.predict(state, client, subset)
         return workload.answers(workload.initial | personal(state.clients.get(client.id)), subset)
 
-    shared = averaging(workload, lambda round, client: plan, beside=beside)
+    shared = averaging(workload, lambda round, client: plan, apart=train_personal)
     return replace(shared, predict=predict, personal=True)

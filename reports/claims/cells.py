@@ -139,7 +139,7 @@ class Tables:
 def _scores(column: Column, chosen: tuple[str, ...]) -> tuple[str, ...]:
     """A column's scores; those shown next to them if a claim names only such ones."""
     is_in = not chosen or any(each.partition("@")[0] in column.scores for each in chosen)
-    return column.scores if is_in else column.beside
+    return column.scores if is_in else column.extra
 
 
 def _named(entries: Mapping[str, Any], name: str, what: str) -> Any:

@@ -20,7 +20,7 @@ from reports.views.sent import Sent
 
 ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
 COMPUTED = "times are not comparable: they are computed for networks and devices that the paper does not name"
-BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
+SHARED_MACHINE = "times are not comparable: records are timed beside other work on their machines"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class RowCosts:
         n, name = min((cost.seeds for cost in costs), default=0), self.tables.task(pair.row, task)
         timed = self._timed(pair)
         if timed is None:
-            return None if ours is None else Evidence(ours, None, n, reasons=((name, BESIDE_OTHERS),))
+            return None if ours is None else Evidence(ours, None, n, reasons=((name, SHARED_MACHINE),))
         in_runs = "no run" if ours is None else f"{number(ours)} % in our runs"
         note = f"timed side by side on a CPU {self._by_shapes(pair.row).replace('by', 'with', 1)}; {in_runs}"
         return Evidence(timed, None, n, note, reasons=((name, ONE_MACHINE),))

@@ -139,7 +139,7 @@ class MeasuredNumbers(RowCosts):
         column = self.tables.column(pair.row, pair.task)
         return [
             (replace(first, chosen_by=one.chosen_by), replace(second, chosen_by=other.chosen_by))
-            for one, other in (self._pairs(pair) if column and column.beside else ())
+            for one, other in (self._pairs(pair) if column and column.extra else ())
             if (first := corrected(one, AS_ANSWERED)) and (second := corrected(other, AS_ANSWERED))
         ]
 
@@ -147,7 +147,7 @@ class MeasuredNumbers(RowCosts):
         """The same difference in accuracy and in the scores shown next to the column's."""
         column, texts = self.tables.column(pair.row, pair.task), []
         pooled = [both for both in self._pairs(pair) if all(record.rounds[-1].pooled_scores for record in both)]
-        for score, pairs in ((ACCURACY, answered), *((each, pooled) for each in (column.beside if column else ()))):
+        for score, pairs in ((ACCURACY, answered), *((each, pooled) for each in (column.extra if column else ()))):
             if values := defined(gains(pairs, score, self.runs.score_at)) if pairs else ():
                 texts.append(f"{score_label(column, score)} {number(mean(values), '+')}")  # type: ignore[arg-type]
         return ", ".join(texts)
@@ -171,10 +171,10 @@ class MeasuredNumbers(RowCosts):
         if not records or column is None:
             return None
         note = ""
-        if relation.beside:
-            beside = scores_of(records, relation.beside)
-            values, label = defined(beside.at()), score_label(column, relation.beside)
-            note = f"{label} {beside.metric.in_unit(number(mean(values)))}" if values else ""
+        if relation.extra:
+            extra = scores_of(records, relation.extra)
+            values, label = defined(extra.at()), score_label(column, relation.extra)
+            note = f"{label} {extra.metric.in_unit(number(mean(values)))}" if values else ""
         return evidence(level(records, relation.score), note=note)
 
     def gap(self, pair: Pair) -> Evidence | None:

@@ -23,7 +23,7 @@ HEADERS = (
     "Smallest effect seen",
 )
 POOLED = "(pooled)"  # in the label of a score over all clients' examples together
-BESIDE = (
+EXTRA_SCORES = (
     "In brackets after a correlation: the same difference in accuracy, and in the correlation over all clients' "
     "examples together (pooled). They may point in opposite directions. The correlation within each client ignores "
     "that labels are more common on some clients than on others. Accuracy and the pooled correlation reward a method "
@@ -99,7 +99,7 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     first = judgements[0]
     heading = f"{first.paper}, claims · scale {first.scale.id}: {first.scale.label}"
     parts = [f"{'#' * level} {escape(heading)}", summary(judgements), "\n".join(table)]
-    parts += [BESIDE] if any(POOLED in each.effect for each in judgements) else []
+    parts += [EXTRA_SCORES] if any(POOLED in each.effect for each in judgements) else []
     for title, texts in folded.items():
         if not texts:
             continue

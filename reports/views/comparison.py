@@ -175,9 +175,9 @@ class Comparison:
 
 
 def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
-    """A column's scores, and those of `beside` that some of its records have."""
+    """A column's scores, and those of `extra` that some of its records have."""
     records = [record for row in request.rows for record in request.records_of(row, column)]
-    return column.scores + tuple(score for score in column.beside if _is_held(records, score))
+    return column.scores + tuple(score for score in column.extra if _is_held(records, score))
 
 
 def _is_held(records: Sequence[RunResult], score: str) -> bool:
@@ -190,13 +190,13 @@ def difference(ours: float | None, published: float | None) -> float | None:
 
 
 def _score(
-    records: Sequence[RunResult], score: str, score_at: str, entry: Published | None, comparable: bool, beside: bool
+    records: Sequence[RunResult], score: str, score_at: str, entry: Published | None, comparable: bool, extra: bool
 ) -> ScoreResult:
     published, derivation = (entry.value, entry.derivation) if entry else (None, "")
     scores = scores_of(records, score)
     values, at_last = defined(scores.at(score_at)), defined(scores.at("last"))
     if not values:
-        is_held = not beside or _is_held(records, score)
+        is_held = not extra or _is_held(records, score)
         return ScoreResult(score, published=published, derivation=derivation, is_held=is_held)
     estimate, ours = level(records, score, score_at), mean(values)
     return ScoreResult(
@@ -250,7 +250,7 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
         seeds = tuple(record.cell.seed for record in records)
         comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records, request.find)
         scores = tuple(
-            _score(records, score, score_at, entry, comparable, score in column.beside)
+            _score(records, score, score_at, entry, comparable, score in column.extra)
             for score in scores_shown(request, column)
             for entry in [published.get((row.id, column.task, score))]
         )

@@ -129,8 +129,8 @@ def test_claims_name_rows_tasks_and_scores_that_exist(claim):
             assert set(getattr(relation, "tasks", ())) <= tasks
             target = getattr(relation, "target", None)
             assert target is None or set(target.percent) <= tasks
-            scores = {score for column in table.columns for score in (*column.scores, *column.beside)}
-            named = {*getattr(relation, "scores", ()), getattr(relation, "score", ""), getattr(relation, "beside", "")}
+            scores = {score for column in table.columns for score in (*column.scores, *column.extra)}
+            named = {*getattr(relation, "scores", ()), getattr(relation, "score", ""), getattr(relation, "extra", "")}
             assert named - {""} <= scores
 
 
