@@ -28,11 +28,15 @@ PAPER = Paper(
 def scales_of(demo: str, lite: str, lite_name: str, paper: str, paper_name: str) -> tuple[Scale, ...]:
     """The three scales of a table, by its encoders' ids and names."""
     generated = "generated data, random 4-layer encoder; shows the machinery only"
-    small = f"real text, {lite_name} of 4 layers drawn here, pre-trained on under 2 MB"  # named in tuned/*.json
+    small = (
+        f"real text, {lite_name} of 4 layers, randomly initialised, pre-trained on under 2 MB"  # named in tuned/*.json
+    )
     return (
         Scale("demo", demo, 4, "generated", generated),
         Scale("lite", lite, 4, "english", small),
-        Scale("paper", paper, 12, "english", f"real text, {paper_name}, drawn here, pre-trained on WikiText-103"),
+        Scale(
+            "paper", paper, 12, "english", f"real text, {paper_name}, randomly initialised, pre-trained on WikiText-103"
+        ),
     )
 
 

@@ -122,7 +122,7 @@ class CostTables(Quantities):
             return Shown(header, (counted, name), lambda size: human_bytes(size, self.gigabyte) if size else NOTHING)
 
         columns = [size("up_bytes", "uplink"), size("down_bytes", "downlink"), size("bytes", "both")]
-        columns += [*self._gains(counted), *(size(f"{name}_bytes", "of which", name) for name in KINDS.values())]
+        columns += [*self._gains(counted), *(size(f"{name}_bytes", "including", name) for name in KINDS.values())]
         columns += [size("setup_bytes", *ONE_TIME)]
         if counted == MEASURED:
             columns = [Shown(("n", "seeds"), (counted, "bytes"), str, "n_seeds"), *columns]

@@ -78,7 +78,7 @@ class Guide(TableView):
         return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), is_close(id)) for id in order]
 
     def _scores(self, request: Request, row: Row, column: Column, size: float = float("inf")) -> BySeed:
-        """The row's score by seed, without seeds of which no round fits."""
+        """The row's score by seed, without seeds whose rounds all exceed the bytes."""
         records = request.records_of(row, column)
         each = {
             one.cell.seed: score_within(one, column.averaged, size * MEGABYTE, request.find, WAYS) for one in records

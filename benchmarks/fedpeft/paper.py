@@ -201,7 +201,7 @@ def drawn(concentration: float, of: Sequence[float] = (0.5, 0.5)) -> dict[str, J
 
 
 def one_label(clients: int) -> list[list[float]]:
-    """Percentages of two labels, of which clients alternately have one."""
+    """Percentages of two labels: clients alternately have only one or the other."""
     return [[100.0, 0.0] if client % 2 == 0 else [0.0, 100.0] for client in range(clients)]
 
 

@@ -105,7 +105,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One assertion of a claim: a comparison, or alternatives of which one suffices."""
+    """One assertion of a claim: a comparison, or alternatives: one suffices."""
 
     comparisons: tuple[Assertion, ...]
 
