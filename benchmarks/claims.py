@@ -34,10 +34,11 @@ class PublishedColumn:
 class Target:
     """A score to reach.
 
-    percent: task -> the paper's target, used at paper scale; other scales use a baseline's best score after any round,
-    per seed. A target that the local majority reaches is no evidence.
-    baselines: their rows; a limit in bytes scales with the first one's bytes per round.
-    only_published: whether only the paper's target counts.
+    Args:
+        percent: Task -> the paper's target, used at paper scale; other scales use a baseline's best score after any
+            round, per seed. A target that the local majority reaches is no evidence.
+        baselines: The baselines' rows. A limit in bytes scales with the first one's bytes per round.
+        only_published: Whether only the paper's target counts.
     """
 
     percent: Mapping[str, float]
@@ -50,15 +51,20 @@ class Target:
 class Better:
     """Every row is better than every rival on every task and score, in the round that counts.
 
-    by, most: the smallest and largest gain ("a little"), in the metric's unit, or in percent of the rival if
-    `relative`; 0 is any gain, and a negative `by` is the largest allowed loss.
-    tasks, scores: () for all that both tables have. some: one comparison is enough ("sometimes").
-    measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
-    target: for "rounds"; None for a rival's best score after any round.
-    over_failed: whether a rival that has learned nothing counts, because the claim is that it fails.
-    since: a reference row per side, such as one before training; compares gains over them, in percent.
-    p_values: where the paper publishes p-values for these comparisons, with the score P_VALUE. Published rows pass its
-    t test if p > 0.05. A large p is no evidence for equality, so runs are judged by the difference and only show p.
+    Args:
+        by: The smallest gain, in the metric's unit, or in percent of the rival if `relative`. 0 is any gain; a negative
+            value is the largest allowed loss.
+        most: The largest gain ("a little"), in the same unit.
+        tasks: () for all tasks that both tables have.
+        scores: () for all scores that both tables have.
+        measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
+        some: Whether one comparison is enough ("sometimes").
+        target: For "rounds"; None for a rival's best score after any round.
+        over_failed: Whether a rival that has learned nothing counts, because the claim is that it fails.
+        since: A reference row per side, such as one before training, over which gains count (percent if `relative`).
+        p_values: Where the paper publishes p-values for these comparisons, with the score P_VALUE. Published rows pass
+            its t test if p > 0.05. A large p is no evidence for equality, so runs are judged by the difference and only
+            show p.
     """
 
     rows: tuple[At, ...]
@@ -86,8 +92,12 @@ class AverageBetter:
     """A table's average is better than every rival's by at least `by` and at most `most` points.
 
     Several rows in a table count as their mean, several tables as the mean of these. A row's rivals are those in its
-    table, or all if its table has none. over_failed: as in Better.
-    tasks: () for all tasks of the table. scores: a task's first one in this list counts; () for the averaged one.
+    table, or all if its table has none.
+
+    Args:
+        over_failed: As in Better.
+        tasks: () for all tasks of the table.
+        scores: A task's first one in this list counts; () for the averaged one.
     """
 
     rows: tuple[At, ...]
@@ -123,16 +133,21 @@ class Reaches:
 
 @dataclass(frozen=True)
 class CostBound:
-    """Every row's cost is every rival's cost divided by `least` to `most`, or `least` to `most` percent of it.
+    """Every rival costs `least` to `most` times as much as every row.
 
-    of: the cost. "round" and "run" are bytes in the directions of the paper's convention, "flops" those of training on
-    a text; all follow from the shapes of the paper's encoder at every scale. "form" is the closed form of a round after
-    the first, with the given values of its `terms` ({"h": 0}: without the head). "seconds" of a round's training and
-    the computed "time" of a run on typical networks and devices decide nothing.
-    With a target: uploaded bytes until a row reaches it.
-    share: whether the bounds are percent. places: decimals to which the paper rounds; None for exact bounds.
-    costs: where the paper has that cost. texts: the number of all clients' texts, if bytes depend on it.
     A table that starts from earlier runs includes their cost, with its encoder.
+
+    Args:
+        of: The cost. "round" and "run" are bytes in the directions of the paper's convention, "flops" those of training
+            on a text; all follow from the shapes of the paper's encoder at every scale. "form" is the closed form of a
+            round after the first. "seconds" of a round's training and the computed "time" of a run on typical networks
+            and devices decide nothing.
+        share: Whether the bounds are instead a row's cost in percent of a rival's.
+        target: If given, the cost is the uploaded bytes until a row reaches it.
+        places: The decimals to which the paper rounds; None for exact bounds.
+        costs: Where the paper has that cost.
+        texts: The number of all clients' texts, if bytes depend on it.
+        terms: Values of the closed form's terms ({"h": 0}: without the head).
     """
 
     rows: tuple[At, ...]
@@ -205,10 +220,11 @@ def rows_named(relation: Relation) -> Iterator[At]:
 class Claim:
     """A sentence of a paper, or a part of one, and the relations that it asserts.
 
-    is_source: whether published values were derived from the sentence; they cannot confirm it and are left out.
-    otherwise: other readings by name, which are judged and shown but do not decide the verdict.
-    caveats: scale -> a caveat for the verdict at that scale.
-    headline: the finding for the first page; {value} is our number, {published} the paper's; may be "".
+    Args:
+        is_source: Whether published values were derived from the sentence; they cannot confirm it and are left out.
+        otherwise: Name -> another reading, which is judged and shown but does not decide the verdict.
+        caveats: Scale -> a caveat for the verdict at that scale.
+        headline: The finding for the first page; {value} is our number, {published} the paper's; may be "".
     """
 
     id: str  # "1a": its number, and a letter if the sentence asserts several things
@@ -241,9 +257,11 @@ class Claim:
 class Decisive:
     """The comparisons that decide claims by docs/protocol.md, fixed before their runs.
 
-    claims: ids. steps: numbers of the campaign's steps that run them; results stay unread until all are finished.
-    seeds: task -> the seeds that count. best_of: the relations' row is the one of these with the best score on the
-    tuning seed's validation data.
+    Args:
+        claims: The claims' ids.
+        steps: The numbers of the campaign's steps that run them; results stay unread until all are finished.
+        seeds: Task -> the seeds that count.
+        best_of: Rows; the one with the best score on the tuning seed's validation data is the relations' row.
     """
 
     claims: tuple[str, ...]

@@ -19,9 +19,12 @@ from benchmarks.sweeps.tuning import Grid, Search
 class Row:
     """A line of a table: a method under the paper's name, defined by changes to the table's base configuration.
 
-    changes: field -> value, as in --set, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may be a
-    `ByScale`, or a function of the task. begins: the row whose runs its runs continue, with the same task and seed.
-    corrects, correction: the row whose answers it corrects without a run, and how (`benchmarks.corrections`).
+    Args:
+        changes: Field -> value, as in --set, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may be
+            a `ByScale`, or a function of the task.
+        begins: The row whose runs its runs continue, with the same task and seed.
+        corrects: The row whose answers it corrects without a run.
+        correction: How it corrects them (`benchmarks.corrections`).
     """
 
     id: str
@@ -95,12 +98,13 @@ class Scale:
 class Column:
     """A column of a table: a task and its scores.
 
-    evaluations: evaluation -> suffix for its metrics' labels.
-    extra: further scores to show, which no paper, claim or average uses.
-    primary: the one score that decides claims on results; "" for the averaged one.
-    leak: what test and training examples share under a random split, so that scores are no evidence.
-    replacing: scale id -> the column's encoder and data at that scale.
-    instead_of: the task whose claims this column tests while that task has no results.
+    Args:
+        evaluations: Evaluation -> suffix for its metrics' labels.
+        extra: Further scores to show, which no paper, claim or average uses.
+        primary: The one score that decides claims on results; "" for the averaged one.
+        leak: The content that test and training examples share under a random split, so that scores are no evidence.
+        replacing: Scale id -> the column's encoder and data at that scale.
+        instead_of: The task whose claims this column tests while that task has no results.
     """
 
     task: str

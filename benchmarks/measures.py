@@ -22,10 +22,14 @@ OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "cosine_change_of_a") 
 class Metric:
     """One metric.
 
-    label: in tables. unit: "%" for a fraction, "" for a plain number. over_clients: the "mean" over clients, or the
-    "geometric" mean for an exponential such as perplexity. least, most: the limits of a recorded score. of_clients: a
-    name in `OF_CLIENTS` that replaces the mean, or "client2" for client 2. over_decades: whether values differ by
-    powers of ten; then they print with two digits and on a logarithmic axis.
+    Args:
+        label: The name in tables.
+        unit: "%" for a fraction, "" for a plain number.
+        over_clients: The "mean" over clients, or the "geometric" mean for an exponential such as perplexity.
+        least: The lower limit of a recorded score.
+        most: The upper limit of a recorded score.
+        of_clients: A name in `OF_CLIENTS` that replaces the mean, or "client2" for client 2.
+        over_decades: Whether values differ by powers of ten; then they print with two digits and on a logarithmic axis.
     """
 
     name: str

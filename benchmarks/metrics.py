@@ -27,8 +27,10 @@ INPUTS = {  # kind of input -> its description, and the types of predictions and
 class Definition:
     """A metric: a function of predictions and references, with its description in the docstring.
 
-    inputs: a key of INPUTS. url: its definition. counts: hits and predicted or true items per text, if the metric is
-    `f1_of_counts` of their sums.
+    Args:
+        inputs: A key of INPUTS.
+        url: The address of its definition.
+        counts: Hits, and predicted plus true items, per text, [n, 2], if the metric is `f1_of_counts` of their sums.
     """
 
     compute: Callable[[Any, Any], float]

@@ -36,15 +36,15 @@ MOST_MEMORY = 2**28  # in bytes, for decompression; the default settings need 10
 class Predictions:
     """One client's answers on an evaluation with n examples.
 
-    Attributes:
+    For token tasks, a row has tags (int8, or int16 for more than 128 tags) or ids (int32), padded with IGNORED;
+    answers with non-finite logits are IGNORED, too.
+
+    Args:
         indices: int64 [n], positions in the task's pool, or in the evaluation's set.
         gold: [n, ...], labels, scores or tags.
         last: The answers after the last round, [n, ...]; logits in half precision.
         chosen: The answers after the chosen round.
         by_round: Round -> the answers after it, for the last three rounds and the chosen one; old records have fewer.
-
-    For token tasks, a row has tags (int8, or int16 for more than 128 tags) or ids (int32), padded with IGNORED;
-    answers with non-finite logits are IGNORED, too.
     """
 
     indices: np.ndarray

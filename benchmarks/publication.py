@@ -92,9 +92,13 @@ class View:
 class Yardstick:
     """A reference row that must beat its rivals before a column's scores are evidence for an ordering.
 
-    row: must beat each rival by more than the error of the difference. rivals: row -> its name in a reason. learns,
-    fails: the meaning of success and failure. evaluation: "pooled" for all clients' test examples; "" for the column's.
-    least: the rival that answers without learning; comparisons with a row that does not beat it are void.
+    Args:
+        row: Must beat each rival by more than the error of the difference.
+        rivals: Row -> its name in a reason.
+        learns: The meaning of success.
+        fails: The meaning of failure.
+        evaluation: "pooled" for all clients' test examples; "" for the column's.
+        least: The rival that answers without learning; comparisons with a row that does not beat it are void.
     """
 
     row: str

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import operator
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -321,12 +321,6 @@ def all_stages(record: RunResult, find: Find) -> list[RunResult] | None:
     earlier = find(cell_id, initial.spec_id if initial else "")
     stages = all_stages(earlier, find) if earlier else None
     return [*stages, record] if stages else None
-
-
-def of_seeds(records: Sequence[RunResult], seeds: Container[int]) -> list[RunResult]:
-    """The runs with these seeds, with their earlier runs."""
-    find, chosen = among(records), [record for record in records if record.cell.seed in seeds]
-    return list({stage.cell_id: stage for record in chosen for stage in all_stages(record, find) or [record]}.values())
 
 
 def run_bytes(record: RunResult, find: Find) -> RunBytes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import read_assignment
 from benchmarks.registry import benchmark, columns_of, folder_of, ids_of, rows_of, scale_of, with_backbone
-from benchmarks.results import RunResult, read_folders
+from benchmarks.results import RunResult, all_stages, among, read_folders
 from benchmarks.run_config import SCALES, RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
@@ -199,6 +199,12 @@ def all_records(results_dir: Path, tables: Iterable[Benchmark]) -> list[RunResul
     """The records in a results folder, and the committed ones of the tables' papers."""
     folders = {folder_of(table.paper.id) / "records" for table in tables} | {results_dir / "records"}
     return read_folders(folder for folder in sorted(folders) if folder.is_dir())
+
+
+def of_seeds(records: Sequence[RunResult], seeds: Container[int]) -> list[RunResult]:
+    """The runs with these seeds, with their earlier runs."""
+    find, chosen = among(records), [record for record in records if record.cell.seed in seeds]
+    return list({stage.cell_id: stage for record in chosen for stage in all_stages(record, find) or [record]}.values())
 
 
 def recorded_cells(folders: Iterable[Path]) -> list[RunConfig]:

@@ -29,13 +29,16 @@ def _from_list(value: object) -> object:
 class AdapterConfig:
     """A small set of parameters, trained together with the head instead of the encoder's weights.
 
-    kind: "lora" (Hu et al. 2022): W + alpha / r · B A; "ia3" (Liu et al. 2022): vectors that scale the outputs of
-    linear layers, or their inputs in feed-forward layers; "bitfit" (Ben Zaken et al. 2022): the encoder's biases;
-    "bottleneck" (Houlsby et al. 2019) behind linear layers; "prefix" (Li and Liang 2021): keys and values before the
-    texts'; "core" (Fed-SB): W + alpha / r · B R A with only R trained.
-    r: rank, bottleneck width, or prefix length. alpha: numerator of the scale alpha / r. targets: the adapted linear
-    layers, by BERT's names, which are mapped to other families' names. draws: initial LoRA factors A that stay at
-    clients: "equal" for all clients, or each client's "own", as if from a different seed.
+    Args:
+        kind: "lora" (Hu et al. 2022): W + alpha / r · B A; "ia3" (Liu et al. 2022): vectors that scale the outputs of
+            linear layers, or their inputs in feed-forward layers; "bitfit" (Ben Zaken et al. 2022): the encoder's
+            biases; "bottleneck" (Houlsby et al. 2019): bottlenecks behind linear layers; "prefix" (Li and Liang 2021):
+            keys and values before the texts'; "core" (Fed-SB): W + alpha / r · B R A with only R trained.
+        r: The rank, bottleneck width, or prefix length.
+        alpha: The numerator of the scale alpha / r.
+        targets: The adapted linear layers, by BERT's names, which are mapped to other families' names.
+        draws: Initial LoRA factors A that stay at clients: "equal" for all clients, or each client's "own", as if from
+            a different seed.
     """
 
     kind: Literal["lora", "ia3", "bitfit", "bottleneck", "prefix", "core"]

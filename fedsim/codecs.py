@@ -73,12 +73,15 @@ class Int8(Codec):
 class Qsgd(Codec):
     """‖v‖ sgn(v) ξ, with random ξ in {0, 1/s, …, 1} and mean |v| / ‖v‖: an unbiased estimate of v.
 
-    levels: s. bucket: number of values that share a norm; None: the whole tensor. A value takes 1 + ⌈log2(s + 1)⌉ bits
-    and a norm 4 bytes; the paper's Elias code is omitted, as its length depends on the values. The expected squared
-    error is at most ω ‖v‖², with ω = min(n/s², √n/s) for n values per norm, so that large tensors need buckets or many
-    levels.
-    damped: multiply by 1 / (1 + ω) when decoding; the expected squared error is then at most ω / (1 + ω) ‖v‖², but the
-    estimate is biased.
+    A value takes 1 + ⌈log2(s + 1)⌉ bits and a norm 4 bytes; the paper's Elias code is omitted, as its length depends on
+    the values. The expected squared error is at most ω ‖v‖², with ω = min(n/s², √n/s) for n values per norm, so that
+    large tensors need buckets or many levels.
+
+    Args:
+        levels: s.
+        bucket: The number of values that share a norm; None: the whole tensor.
+        damped: Whether decoding multiplies by 1 / (1 + ω). The expected squared error is then at most ω / (1 + ω) ‖v‖²,
+            but the estimate is biased.
     """
 
     levels: int = 7

@@ -42,10 +42,14 @@ class ExampleSet(Protocol):
 
 @dataclass(frozen=True)
 class Examples:
-    """Tokenised texts, concatenated. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
+    """Tokenised texts, concatenated; arrays with one value per token may be memory-mapped.
 
-    Labels are int64 for classes and float32 for regression scores. targets: int64 [total], for token tasks; IGNORED for
-    tokens without a target. Arrays with one value per token may be memory-mapped.
+    Args:
+        tokens: Token ids, int32 [total].
+        types: Token types, int32 [total].
+        offsets: Where each text begins, int64 [n + 1].
+        labels: One per text, [n]: int64 for classes, float32 for regression scores.
+        targets: For token tasks, int64 [total], with IGNORED for tokens without a target.
     """
 
     tokens: Numbers
@@ -172,10 +176,13 @@ def _cut(values: np.ndarray, size: int) -> list[np.ndarray]:
 class Blocks:
     """Blocks of concatenated texts, as examples; a block may begin in one text and end in another.
 
-    tokens: all texts, int32 [total]; may be memory-mapped. spans: where each concatenated text begins and ends in
-    `tokens`, int64 [t, 2]. places: where each text begins in the concatenation, int64 [t + 1]. cuts: where each block
-    begins and ends in the concatenation, int64 [n, 2]. length: tokens in a full block. opening: a token before each
-    block, such as <s>, which counts in its length; None: no such token.
+    Args:
+        tokens: All texts' tokens, int32 [total]; may be memory-mapped.
+        spans: Where each concatenated text begins and ends in `tokens`, int64 [t, 2].
+        places: Where each text begins in the concatenation, int64 [t + 1].
+        cuts: Where each block begins and ends in the concatenation, int64 [n, 2].
+        length: Tokens in a full block.
+        opening: A token before each block, such as <s>, which counts in its length; None: no such token.
     """
 
     tokens: Numbers

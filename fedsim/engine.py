@@ -30,8 +30,10 @@ LAST_ROUNDS = 3  # rounds whose answers are kept, so that scores can average ove
 class FederationState:
     """A federation's state after `round` rounds.
 
-    shared: the server's tensors that a round has merged, by name. moments: the server optimiser's. clients: the tensors
-    that stay with each client.
+    Args:
+        shared: The server's tensors that a round has merged, by name.
+        moments: The server optimiser's moments.
+        clients: The tensors that stay with each client.
     """
 
     round: int
@@ -56,9 +58,11 @@ class RoundMetrics:
 class ClientUpdate:
     """All inputs to one client's part of a round; they determine its outcome.
 
-    shared: merged tensors that the client uses but does not download in this round, by the server's names. private:
-    tensors that stayed with the client. received: downloaded tensors, by the client's names. channel: sends this
-    update's payloads and counts them in a separate ledger.
+    Args:
+        shared: Merged tensors that the client uses but does not download in this round, by the server's names.
+        private: Tensors that stayed with the client.
+        received: Downloaded tensors, by the client's names.
+        channel: Sends this update's payloads and counts them in a separate ledger.
     """
 
     round: int
@@ -99,14 +103,17 @@ def everyone(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
 class FederatedAlgorithm:
     """A method.
 
-    init: counts the set-up on the channel.
-    predict: the answers for a subset, one row per text, from a client's model, or from the server's if client is None.
-    personal: whether clients' answers differ; if not, a subset shared by several clients is answered once. server:
-    every parameter of the server's model, by name; None if a method has no such model.
-    plan: a client's exchange plan in a round, if it fully determines transfers and computation; else None, and a dry
-    run executes the rounds. alike: a key per round for such a dry run; rounds with equal keys have equal transfers and
-    computation. None: any two rounds may differ. learners: the clients in a cohort whose examples a round trains on.
-    client_update: one client's computation in a round, in any process; None if a round cannot be divided by client.
+    Args:
+        init: Creates the first state, and counts the set-up on the channel.
+        predict: The answers for a subset, one row per text, from a client's model, or the server's if client is None.
+        personal: Whether clients' answers differ; if not, a subset that several clients share is answered once.
+        server: Every parameter of the server's model, by name; None if a method has no such model.
+        plan: A client's exchange plan in a round, if it fully determines transfers and computation; else None, and a
+            dry run executes the rounds.
+        alike: A key per round for such a dry run; rounds with equal keys have equal transfers and computation. None:
+            any two rounds may differ.
+        learners: The clients in a cohort whose examples a round trains on.
+        client_update: One client's computation in a round, in any process; None if a round cannot be divided by client.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]

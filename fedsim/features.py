@@ -51,10 +51,12 @@ def to_bytes(rows: Tensor, dtype: torch.dtype) -> bytes:
 class FeatureExamples:
     """Examples as hidden states, with the interface of `Examples`.
 
-    layers_TD: one array per hidden state, possibly memory-mapped, in numpy's form of `dtype` or in half precision.
-    dtype: the element type of batches. tokens: whether every token has a row, or only [CLS]. offsets: where each
-    example's rows begin, int64 [n + 1]. lengths: tokens per text, int32 or int64 [n]; they decide which texts share a
-    batch.
+    Args:
+        layers_TD: One array per hidden state, possibly memory-mapped, in numpy's form of `dtype` or in half precision.
+        dtype: The element type of batches.
+        tokens: Whether every token has a row, or only [CLS].
+        offsets: Where each example's rows begin, int64 [n + 1].
+        lengths: Tokens per text, int32 or int64 [n]; they decide which texts share a batch.
     """
 
     layers_TD: Sequence[np.ndarray]

@@ -44,7 +44,13 @@ class Layer:
 
 @dataclass(frozen=True)
 class Lora:
-    """A model's LoRA. layers: the adapted layers; names: all parameters; head: the head's parameters."""
+    """A model's LoRA.
+
+    Args:
+        layers: The adapted layers.
+        names: All parameters.
+        head: The head's parameters.
+    """
 
     layers: tuple[Layer, ...]
     scale: float

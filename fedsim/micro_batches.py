@@ -26,8 +26,10 @@ def targets_in(batch: Batch) -> int:
 class MicroBatches:
     """How a run splits batches into parts for the model.
 
-    size: texts per part; None: the whole batch. automatic: halve the parts once after an out-of-memory error.
-    trains: whether the batches are trained on, not scored.
+    Args:
+        size: Texts per part; None: the whole batch.
+        automatic: Whether to halve the parts once after an out-of-memory error.
+        trains: Whether the batches are trained on, not scored.
     """
 
     size: int | None = None

@@ -12,11 +12,17 @@ ClientId = int
 
 @dataclass(frozen=True)
 class ExchangePlan:
-    """What one client does with each tensor in one round. All names are the client's, except `view`'s values.
+    """What one client does with each tensor in one round.
 
-    view: client's parameter name -> the server's name for it.
-    download, upload: what crosses the wire; train: what the optimiser changes; local: what stays with the client.
-    Every trained name must be uploaded or local. Parameters in none of the sets are frozen.
+    All names are the client's, except `view`'s values. Every trained name must be uploaded or local. Parameters in none
+    of the sets are frozen.
+
+    Args:
+        view: The client's parameter name -> the server's name for it.
+        download: What the client receives.
+        train: What the optimiser changes.
+        upload: What the client sends.
+        local: What stays with the client.
     """
 
     view: Mapping[str, str]

@@ -200,13 +200,22 @@ class LocalTraining:
         moments: Moments | None = None,
         correct: Callable[[Mapping[str, Tensor]], None] | None = None,
     ) -> float:
-        """Train the model's named parameters in place; returns the mean loss from `Losses`.
+        """Train the model's named parameters in place.
 
-        subset: training examples, for `local_epochs` epochs. round, client: keys for order, dropout and targets.
-        anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al. 2020,
-        equation 2); the returned loss excludes it, so that methods can be compared.
-        moments: kept optimiser moments, read before the first step and replaced after the last.
-        correct: changes the gradients of the named parameters in place before each step.
+        Args:
+            model: The model, with the values to start from.
+            subset: Training examples, for `local_epochs` epochs.
+            names: The parameters to train.
+            round: A key for order, dropout and targets.
+            client: Another key for them.
+            anchor: The parameters that FedProx's term covers, with their values in it: proximal / 2 * ||w - anchor||²
+                (Li et al. 2020, equation 2).
+            proximal: The weight of this term.
+            moments: Kept optimiser moments, read before the first step and replaced after the last.
+            correct: Changes the gradients of the named parameters in place before each step.
+
+        Returns:
+            The mean loss from `Losses`. It excludes FedProx's term, so that methods can be compared.
         """
         kept = moments if self.config.optimizer == "kept" else None
         with self._compact_vocabulary(model, subset, names) as compact:

@@ -17,12 +17,16 @@ _MOST_DRAWS = 1000
 class DrawnShares:
     """Give every client n examples, with label shares from a Dirichlet distribution.
 
-    A client's shares follow Dir(concentration * of). Shares are drawn again, for all clients, while the shares of all
-    clients together differ by more than `balance` from `of` for some label.
-    concentration: > 0; a smaller one leaves a client with fewer labels. of: the labels' mean shares, with labels
-    0 … L-1; they sum to 1. balance: in (0, 1]; with 1 the first draw counts. size: as for `LabelTable`.
+    A client's shares follow Dir(concentration * of). The shares of all clients are drawn again while their mean differs
+    from `of` by more than `balance` for some label.
     Source: Hsu et al. 2019, "Measuring the effects of non-identical data distribution for federated visual
-    classification", §3: q ~ Dir(αp), with αp of sum `concentration`; the balance is ours.
+    classification", §3: q ~ Dir(αp), where αp sums to `concentration`; the balance is ours.
+
+    Args:
+        concentration: > 0; a smaller one leaves a client with fewer labels.
+        of: The labels' mean shares, with labels 0 … L-1; they sum to 1.
+        balance: In (0, 1]; with 1 the first draw counts.
+        size: n, as for `LabelTable`.
     """
 
     concentration: float

@@ -51,13 +51,24 @@ def split_by_group(
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Split all clients' examples by group, so that no group is in both training and test, even across clients.
 
-    parts: each client's positions in the dataset, disjoint. groups: int64 [n], labels: [n], of the whole dataset.
-    option: the share's name in messages. Groups are visited twice in one random order. A group changes sides if that
-    brings the test counts per client (with stratify: per client and label) nearer to test_share of all, in least
-    squares. With single-example groups the counts are exact to half an example, else as near as whole groups allow. A
-    group may still be split between clients, as label shares may require.
-    Returns each client's training and test positions, each ascending. Raises PartitionError if a client would have an
-    empty side.
+    Groups are visited twice in one random order. A group changes sides if that brings the test counts nearer to
+    test_share of all, in least squares. With single-example groups the counts are exact to half an example, else as
+    near as whole groups allow. A group may still be split between clients, as label shares may require.
+
+    Args:
+        parts: Each client's positions in the dataset, disjoint.
+        groups: The whole dataset's groups, int64 [n].
+        labels: The whole dataset's labels, [n].
+        test_share: The share of the test examples, in (0, 1).
+        rng: For the order of the groups.
+        stratify: Whether test counts are per client and label, or per client.
+        option: The share's name in messages.
+
+    Returns:
+        Each client's training and test positions, each ascending.
+
+    Raises:
+        PartitionError: A client would have an empty side.
     """
     test_share = require_share(test_share, option, whole=False)
     held = np.concatenate(parts)
@@ -92,8 +103,10 @@ def split_by_group(
 class Overlap:
     """How many evaluation examples belong to a group that also occurs in training.
 
-    examples: all evaluation examples. shared: those whose group occurs in training. opposite: the shared ones for which
-    most of the group's training examples have another label; None for scores.
+    Args:
+        examples: All evaluation examples.
+        shared: Those whose group occurs in training.
+        opposite: The shared ones for which most of the group's training examples have another label; None for scores.
     """
 
     examples: int

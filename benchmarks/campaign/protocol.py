@@ -47,9 +47,11 @@ def steps() -> list[Step]:
 class Campaign:
     """The campaign with its committed results.
 
-    steps: number -> the step's runs. benchmarks: its tables by id, only at its scale, with tuned settings. homes:
-    spec_id -> the paper whose table has the run; the campaign's own tables have none. tables: number -> the ids of the
-    step's tables that are papers'.
+    Args:
+        steps: Number -> the step's runs.
+        benchmarks: Id -> the table, only at the campaign's scale, with tuned settings.
+        homes: spec_id -> the paper whose table has the run; runs of the campaign's own tables have no entry.
+        tables: Number -> the ids of the papers' tables in the step.
     """
 
     steps: Mapping[int, Sequence[RunConfig]]

@@ -217,7 +217,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
     def default(name: str, otherwise: str | None = None) -> str | None:
         return os.environ.get(name) or otherwise  # argparse converts it
 
-    scales = ", ".join(SCALES)
+    scales, many = ", ".join(SCALES), "how many, from seed 0, or a range such as 5-10"
     return {
         "id": option("id of a benchmark"),
         "run id": option("id of a benchmark, or of a paper for all its tables"),
@@ -242,11 +242,8 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "report --scale": option(f"{scales} (default: all that have records)", type=filled),
         "--tasks": option("such as mrpc,rte (default: all)", type=names, default=[]),
         "--methods": option("such as fedavg,fedsplitbert (default: all)", type=names, default=[]),
-        "--seeds": option("how many, from seed 0, or a range such as 5-10 (default: 1)", type=seeds, default=range(1)),
-        **dict.fromkeys(
-            ("report --seeds", "time --seeds"),
-            option("how many, from seed 0, or a range such as 5-10 (default: all that have records)", type=seeds),
-        ),
+        "--seeds": option(f"{many} (default: 1)", type=seeds, default=range(1)),
+        **dict.fromkeys(("report --seeds", "time --seeds"), option(f"{many} (default: all recorded)", type=seeds)),
         "--seed": option("only this seed", type=seed),
         "--backbone": option(
             "another encoder: id, folder or hub name (default: BACKBONE, else the scale's)",

@@ -15,8 +15,8 @@ from benchmarks.dry_run.cache import keep_in
 from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column, Row
-from benchmarks.results import RunResult, all_stages, of_seeds
-from benchmarks.selection import Selection, all_records
+from benchmarks.results import RunResult, all_stages
+from benchmarks.selection import Selection, all_records, of_seeds
 from reports.evidence.records import Request, request_for
 from reports.evidence.traffic import turns_of
 from reports.pages.text import human_seconds

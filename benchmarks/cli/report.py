@@ -27,11 +27,11 @@ from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_predictions, has_predictions
 from benchmarks.publication import Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import RunResult, of_seeds, read_folders, write_result, write_text
+from benchmarks.results import RunResult, read_folders, write_result, write_text
 from benchmarks.run_config import SCALES
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import available_cores, require_writable
-from benchmarks.selection import Selection, part_of, tables_of
+from benchmarks.selection import Selection, of_seeds, part_of, tables_of
 from fedsim.files import read_text
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary

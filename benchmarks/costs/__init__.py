@@ -206,11 +206,20 @@ class WirePlan:
 class ClientCosts:
     """The cost of a client's local training, derived from shapes; the mean over rounds and clients.
 
-    forward, backward, trained: the numbers of encoder layers that run, get a gradient, and are trained. width: of
-    hidden states. flops: for training on one text with `length` tokens, `asked` of them masked. up_bytes, down_bytes:
-    per round. saved_bytes: the upload's size as a `torch.save` file. setup_bytes: sent once. parameters_bytes,
-    gradients_bytes, moments_bytes: for the model, its trained part and AdamW, in fp32. activations_bytes: stored in
-    the forward pass for a batch with `batch_size` texts.
+    Args:
+        forward: The number of encoder layers that run.
+        backward: The number of encoder layers that get a gradient.
+        trained: The number of encoder layers that are trained.
+        width: The width of hidden states.
+        flops: For training on one text with `length` tokens, `asked` of them masked.
+        up_bytes: Sent per round.
+        down_bytes: Received per round.
+        saved_bytes: The upload's size as a `torch.save` file.
+        setup_bytes: Sent once.
+        parameters_bytes: The model's weights, in fp32.
+        gradients_bytes: The trained part's gradients, in fp32.
+        moments_bytes: AdamW's moments, in fp32.
+        activations_bytes: Stored in the forward pass for a batch with `batch_size` texts.
     """
 
     forward: float
@@ -240,10 +249,13 @@ class ClientCosts:
 class HeldBytes:
     """The peak bytes of tensors in one of a run's processes.
 
-    client: the training client's weights, gradients, optimiser moments, activations and logits. server: the server's
-    weights and means, and other clients' tensors on the device; in split training, the layers with their activations.
-    resting, scored_text: for scoring, the fixed part and the part per text. host: all clients' state between rounds in
-    the host's memory, i.e. private tensors, optimiser moments and codec residuals.
+    Args:
+        client: The training client's weights, gradients, optimiser moments, activations and logits.
+        server: The server's weights and means, and other clients' tensors on the device; in split training, the layers
+            with their activations.
+        resting: The fixed part for scoring.
+        scored_text: The part per text for scoring.
+        host: All clients' private tensors, optimiser moments and codec residuals between rounds, in the host's memory.
     """
 
     client: int

@@ -107,8 +107,10 @@ def wire_of(name: str, codec: str) -> Wire:
 class Turn:
     """One client's part of a round.
 
-    messages: in both directions, without payloads that travel in another message. operations, server_operations: of the
-    client, and of the server for this client.
+    Args:
+        messages: In both directions, without payloads that travel in another message.
+        operations: Of the client.
+        server_operations: Of the server for this client.
     """
 
     down_bytes: float = 0.0
@@ -122,9 +124,10 @@ class Turn:
 class Deployment:
     """The network and devices of a run.
 
-    utilisation: the share of a device's peak that training reaches. parallel: whether a round's clients work in
-    parallel, each with its link and device, and one server. stragglers: the probability that a client takes `slowdown`
-    times as long in a round.
+    Args:
+        utilisation: The share of a device's peak that training reaches.
+        parallel: Whether a round's clients work in parallel, each with its link and device, but with one server.
+        stragglers: The probability that a client takes `slowdown` times as long in a round.
     """
 
     network: Network

@@ -147,7 +147,7 @@ def _scored(run: DryRun, live: LiveBytes, texts: int) -> int:
 class Memory:
     """The peak memory for tensors in one of a run's processes, derived from shapes.
 
-    Attributes:
+    Args:
         cell: The run.
         precision: Of matrix products on a GPU, where attention stores no maps and dropout one byte per value; "cpu"
             for a CPU in single precision, where both store all values.

@@ -173,10 +173,19 @@ def shaped_workload(
     build: Callable[[], nn.Module] | None = None,
     checkpoints: bool = False,
 ) -> Workload:
-    """A run's workload with numbers as words; UserError without the encoder's configuration.
+    """A run's workload with numbers as words.
 
-    precision: includes the device, by default `meta`. build: makes the encoder; by default one with random weights.
-    checkpoints: whether activations are checkpointed.
+    Args:
+        cell: The run.
+        backbone: The encoder, as in `architecture`.
+        training: The clients' training.
+        features: The cache of features.
+        precision: Includes the device, by default `meta`.
+        build: Makes the encoder; by default one with random weights.
+        checkpoints: Whether activations are checkpointed.
+
+    Raises:
+        UserError: The encoder's configuration is missing.
     """
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, vocab_size = task(cell.task), int(config.get("vocab_size", 30522))

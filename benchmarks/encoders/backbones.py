@@ -24,7 +24,7 @@ MINI_VOCAB_SIZE = 4096  # size of the vocabulary that is trained here
 class Backbone:
     """An encoder preset.
 
-    Attributes:
+    Args:
         id: The name.
         config: Its configuration, which gives parameter counts without a download.
         hub: The repository on the Hugging Face hub; for random weights, that of the byte-level BPE.

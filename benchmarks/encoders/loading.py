@@ -26,10 +26,13 @@ from fedsim.rng import SERVER, torch_seeded
 
 @dataclass(frozen=True)
 class Located:
-    """A backbone with its files; `digest` identifies its content.
+    """A backbone with its files.
 
-    folder: None for random weights. heads: whether the files' pooler and masked-LM head are used. bpe: for random
-    weights, the folder of the tokenizer's byte-level BPE; None for the generated tasks' words.
+    Args:
+        digest: Identifies its content.
+        folder: None for random weights.
+        heads: Whether the files' pooler and masked-LM head are used.
+        bpe: For random weights, the folder of the tokenizer's byte-level BPE; None for the generated tasks' words.
     """
 
     id: str

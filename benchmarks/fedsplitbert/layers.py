@@ -27,8 +27,10 @@ from reports.views.scores import ScoreTable
 class Layer:
     """A row's c, its layers in the scale's encoder, and bytes per round by the paper's convention.
 
-    measured_bytes: mean over the tasks run, None without a run. derived_bytes: for the paper's encoder and the first
-    task, None if not derivable. name: c in the paper's layers, and in a smaller encoder's.
+    Args:
+        measured_bytes: The mean over the tasks run; None without a run.
+        derived_bytes: For the paper's encoder and the first task; None if not derivable.
+        name: c in the paper's layers, and in a smaller encoder's.
     """
 
     critical: int

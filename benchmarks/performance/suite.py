@@ -149,7 +149,15 @@ def _start_process() -> None:
 def random_clients(
     clients: int, trained: int, tested: int = 0, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522
 ) -> list[Client]:
-    """Clients with random texts in two classes. trained, tested: texts per client. lengths: token quantiles."""
+    """Clients with random texts in two classes.
+
+    Args:
+        clients: The number of clients.
+        trained: Training texts per client.
+        tested: Test texts per client.
+        lengths: Quantiles of the texts' lengths, in tokens.
+        vocabulary: The number of token ids.
+    """
     rng = np.random.default_rng(0)
     count = clients * (trained + tested)
     drawn = np.interp(rng.random(count), np.linspace(0, 1, len(lengths)), lengths).round().astype(np.int64)

@@ -24,9 +24,11 @@ from benchmarks.tasks.passages import stamp
 class Counted:
     """A run's numbers of texts.
 
-    examples: each client's training texts. scored: all evaluation texts; a set that clients share counts once. error:
-    relative, at 95 %; 0 if all texts are counted. published: whether the numbers are the published ones, as data are
-    missing.
+    Args:
+        examples: Training texts of each client.
+        scored: All evaluation texts; a set that clients share counts once.
+        error: The relative error at 95 %; 0 if all texts are counted.
+        published: Whether the numbers are the published ones, because data are missing.
     """
 
     examples: list[int]

@@ -26,10 +26,12 @@ from fedsim.algorithms import algorithm_function, trains
 
 @dataclass(frozen=True)
 class Tuning:
-    """A method on a task: a trial is a point in the space, with one cell per seed.
+    """A method to tune on a task; a trial is a point in the space, with one cell per seed.
 
-    trials: the most points of the grid, in a seeded order; None for all. rungs: rounds after which a trial may be
-    pruned. study: the name in Optuna's journal.
+    Args:
+        trials: The most points of the grid, in a seeded order; None for all.
+        rungs: Rounds after which a trial may be pruned.
+        study: The name in Optuna's journal.
     """
 
     benchmark: Benchmark

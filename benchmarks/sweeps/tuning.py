@@ -22,12 +22,14 @@ KEPT = 4  # one in this many trials survives a rung
 class Search:
     """The search for each row and task, with equal budgets and data.
 
-    trials: the most points of a row's grid, in a seeded order; None: all. rungs: rounds, or below 1 shares of a row's
-    rounds; after each, a trial outside the best quarter so far is pruned (asynchronous successive halving, Li et al.
-    2020); learning-rate schedules are those of whole runs. seeds: for data and training, unused by tables; empty: the
-    table's. changes: fields in which trials differ from the table's cells, such as fewer epochs. chosen: the file with
-    the choices for definitions, written by a sweep. swept: (task, row) -> the best of a user's sweep (--from-sweep),
-    with priority over `chosen`.
+    Args:
+        trials: The most points of a row's grid, in a seeded order; None for all.
+        rungs: Rounds, or below 1 shares of a row's rounds. After each, a trial outside the best quarter so far is
+            pruned (asynchronous successive halving, Li et al. 2020). Learning-rate schedules are those of whole runs.
+        seeds: For data and training, unused by tables; empty for the table's.
+        changes: Fields in which trials differ from the table's cells, such as fewer epochs.
+        chosen: The file with the choices for definitions, written by a sweep.
+        swept: (Task, row) -> the best of a user's sweep (--from-sweep), with priority over `chosen`.
     """
 
     grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> its tuned fields

@@ -43,7 +43,7 @@ class Skipped:
 class TaskData:
     """A loaded task.
 
-    Attributes:
+    Args:
         pool: The examples to divide among clients.
         origin: The examples' source, for records; without an absolute path.
         held_out: Evaluation -> examples to divide among clients, too, such as MNLI's mismatched development set.
@@ -101,10 +101,12 @@ class BySizes:
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where data come from.
+    """A source of data.
 
-    folder: a data directory in the downloads' layouts; None for the hub. lenient: skip malformed rows. extracts: a
-    folder for large texts' passages; None for a temporary folder.
+    Args:
+        folder: A data directory in the downloads' layouts; None for the hub.
+        lenient: Whether malformed rows are skipped.
+        extracts: A folder for large texts' passages; None for a temporary folder.
     """
 
     folder: Path | None = None
@@ -116,7 +118,7 @@ class DataSource:
 class Task:
     """A dataset with its schema, metrics and objective.
 
-    Attributes:
+    Args:
         id: The name in run configurations.
         name: The name in tables.
         family: Tasks from the same publication share a family.

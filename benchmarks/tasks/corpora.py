@@ -34,7 +34,7 @@ ORDERS = ((0, 1, 2, 3), (3, 0, 2, 1), (1, 2, 3, 0), (0, 2, 3, 1))  # of parts of
 class Corpus:
     """A domain's text and its sources.
 
-    Attributes:
+    Args:
         name: The domain's name.
         places: Candidates in the data directory, in order of preference: the training text, then official test or
             validation texts.

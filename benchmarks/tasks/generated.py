@@ -76,10 +76,13 @@ WORDS = (6, 9)  # fewest and most words per text, without markers, question word
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to generate a task's texts; tuples are ordered by label id.
+    """A recipe for a task's texts; tuples are ordered by label id.
 
-    shares: label shares. markers: words that indicate each label. overlaps: per label, the share of the second text's
-    words that come from the first; empty for single texts. questions: whether each text is a question.
+    Args:
+        shares: Label shares.
+        markers: Words that indicate each label.
+        overlaps: Per label, the share of the second text's words that come from the first; empty for single texts.
+        questions: Whether each text is a question.
     """
 
     shares: tuple[float, ...]

@@ -76,7 +76,7 @@ class Reader(Protocol):
 class TableReader:
     """Files with a column per text and one for the label.
 
-    Attributes:
+    Args:
         texts: Names of the text columns.
         label: Name of the label column.
         codes: The labels in the files, by label id; () for scores.

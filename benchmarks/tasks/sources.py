@@ -41,7 +41,7 @@ OFFICIAL = (  # a training set, and central development and test sets
 class Files:
     """A dataset in several files.
 
-    Attributes:
+    Args:
         name: The name in error messages.
         parts: The purpose of each file.
         layouts: A part's paths in the data directory, in order of preference, such as "MRPC/{file}" or

@@ -27,9 +27,13 @@ _REST |= {"tags.`changes`": 160}
 class TableCell:
     """How a table shows a run.
 
-    rows, method: ids and names of its rows. score: its column's score, "test/f1", or "". published: that score in the
-    paper, in the metric's unit. is_reference: whether the paper lacks the row, such as central training. command:
-    repeats the run.
+    Args:
+        rows: The ids of its rows.
+        method: The names of its rows.
+        score: Its column's score, "test/f1", or "".
+        published: That score in the paper, in the metric's unit.
+        is_reference: Whether the paper lacks the row, such as central training.
+        command: Repeats the run.
     """
 
     rows: tuple[str, ...] = ()
@@ -49,10 +53,17 @@ class TableCell:
 class Table:
     """A table at a scale; with a user's changes it is another table.
 
-    id: letters, digits and hyphens; views select its runs by it. name: its run's name. changes: the user's, or "".
-    title, paper: descriptions for the table's run and the experiment. scores: task -> its column's score. places: the
-    number of rows × columns. has_methods: whether it shows more than references.
-    cells: definition_id -> how it shows that run. is_comparable: whether a record may be compared with the paper.
+    Args:
+        id: Letters, digits and hyphens; views select its runs by it.
+        name: The name of the table's run.
+        changes: The user's changes, or "".
+        title: The description for the table's run.
+        paper: The description for the experiment.
+        scores: Task -> its column's score.
+        places: The number of rows × columns.
+        has_methods: Whether it shows more than references.
+        cells: definition_id -> how it shows that run.
+        is_comparable: Whether a record may be compared with the paper.
     """
 
     id: str

@@ -142,8 +142,11 @@ class Readout(Head):
 def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:
     """A model that recovers texts from features with the encoder's word embeddings; the encoder stays unchanged.
 
-    victim: the attacked model. occurring: ids of the tokens in the training texts, ascending.
-    dtype: the element type of sent features.
+    Args:
+        victim: The attacked model.
+        occurring: The ids of the tokens in the training texts, ascending.
+        dtype: The element type of sent features.
+        seed: For the initial values.
     """
     embeddings_VE = victim.parameters[victim.word_embeddings].detach()
     with torch_seeded(seed, 0, SERVER, "inverter"):

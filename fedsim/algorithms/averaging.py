@@ -30,8 +30,11 @@ SENT = "sent-"  # prefix of kinds that the server keeps to send in the next roun
 class Uploads:
     """A round's uploads.
 
-    server: the server's tensors, means included. sent, weights: each client's upload, in its rank, and weight, in
-    order. at_rest: rounds tensors as a transfer does, so that clients and server compute with the same values.
+    Args:
+        server: The server's tensors, means included.
+        sent: Each client's upload, in its rank and in order.
+        weights: Each client's weight, in the same order.
+        at_rest: Rounds tensors as a transfer does, so that clients and server compute with the same values.
     """
 
     round: int
@@ -88,15 +91,20 @@ def averaging(
 ) -> FederatedAlgorithm:
     """Each round: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
-    plan: a client's exchange plan in a round. Merged tensors in its view that it does not download count as present at
-    the client, so a plan has to download everything that the client may have missed (see `fedbfpt.Pools`).
-    server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
-    prepared: converts examples for training and answers.
-    personal: whether clients' models differ; None: decided by the first client's plan, which all plans then resemble.
-    weights: the clients' weights in a mean, by examples ("size", N_i / N) or equal ("uniform").
-    merge: the server's processing after the mean. finish: a client's processing before the upload. ranks: for clients
-    with narrower factors than the server's. first: tensors that a client trains alone before the others, for as many
-    epochs. apart: training apart from that.
+    Args:
+        workload: The model, local training and the objective.
+        plan: A client's exchange plan in a round. It has to download every merged tensor that the client may have
+            missed: the others in its view count as present at the client (see `fedbfpt.Pools`).
+        server: The arguments of a ServerOptimizer.
+        proximal: The weight of FedProx's term (Li et al. 2020), which covers downloaded tensors.
+        prepared: Converts examples for training and answers.
+        personal: Whether clients' models differ. None: the first client's plan decides, and other plans must agree.
+        weights: The clients' weights in a mean: by examples ("size", N_i / N) or equal ("uniform").
+        merge: The server's processing after the mean.
+        finish: A client's processing before the upload.
+        ranks: For clients with narrower factors than the server's.
+        first: Tensors that a client trains alone before the others, for as many epochs.
+        apart: A client's training apart from the shared round.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")

@@ -26,13 +26,19 @@ def central(
     of: str = "all",
     half_features: bool = False,
 ) -> FederatedAlgorithm:
-    """One model trained on all clients' examples; train: "model", or only the "head" on a frozen encoder.
+    """One model is trained on all clients' examples.
 
     A round is `local_epochs` epochs with a new optimiser, as on a client; a run with one round or a "kept" optimiser
     uses one optimiser throughout. Order and dropout equal the first client's, so that with one client this is FedAvg
-    (or D-FedFreezeBERT). embeddings: "frozen", or "global": trained. cached: a frozen encoder processes each example
-    once. of: the examples of "all" clients, or only the "first" client's (FedBERT's single client). half_features: a
-    frozen encoder's features are kept in half precision.
+    (or D-FedFreezeBERT).
+
+    Args:
+        workload: The model, local training and the objective.
+        train: What is trained: the "model", or only the "head" on a frozen encoder.
+        embeddings: Whether embeddings are "frozen", or trained ("global").
+        cached: Whether a frozen encoder processes each example only once.
+        of: Whose examples are used: those of "all" clients, or only the "first" client's (FedBERT's single client).
+        half_features: Whether a frozen encoder's features are kept in half precision.
     """
     require_choice("of", of, ("all", "first"))
     require_choice("train", train, ("model", "head"))

@@ -30,17 +30,22 @@ def fedbfpt(
 ) -> FederatedAlgorithm:
     r"""Algorithm 1 with progressive learning and sampled deeper layers (section 3.3); layers count from 0.
 
-    In round i client k trains layer ℓ and the head in a model with m_k^L layers: 0 … ℓ are the server's layers, those
-    above are sampled from ℓ + 1 … m^G - 1. It downloads tensors merged since its last download (in round 1 nothing),
-    and the server averages the trained tensors (equation 1). Embeddings and a tied decoder stay frozen. local_layers:
-    m_k^L, one number for all clients or a list with one per client; with the server's number of layers, and "all" of
-    them trained, this is federated averaging. schedule: for ℓ, see `layers_by_round`. trained: this "layer" and the
-    head, or "all" of the local model, embeddings included, with deeper layers sampled without repetition (FEDBFPT-ALL).
-    deeper: layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \M). resampled: in
-    each "round", or when ℓ changes to another "layer" (ablation \S). draw: "fresh" samples per client and round, or
-    "official": the same for all clients and all rounds with one ℓ, as the authors' code reseeds its generator (there,
-    but not here, masks and order repeat, too). weights: "uniform" (equation 1), or "size", N_k / N, as in the paper's
-    text on clients with unequal sizes.
+    In round i client k trains layer ℓ and the head in a model with m_k^L layers. Layers 0 … ℓ are the server's, and
+    those above are sampled from ℓ + 1 … m^G - 1. The client downloads the tensors merged since its last download, and
+    nothing in round 1. The server averages the trained tensors (equation 1). Embeddings and a tied decoder stay frozen.
+
+    Args:
+        workload: The model, local training and the objective.
+        local_layers: m_k^L, one number for all clients or a list with one per client. With the server's number of
+            layers, and "all" of them trained, this is federated averaging.
+        schedule: Determines ℓ; see `layers_by_round`.
+        trained: This "layer" and the head, or "all" of the local model, embeddings included, with deeper layers sampled
+            without repetition (FEDBFPT-ALL).
+        deeper: The layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \M).
+        resampled: Layers are sampled again in each "round", or when ℓ changes to another "layer" (ablation \S).
+        draw: "fresh" samples per client and round, or "official": the same for all clients and all rounds with one ℓ,
+            as the authors' code reseeds its generator (there, but not here, masks and order repeat, too).
+        weights: "uniform" (equation 1), or "size", N_k / N, as in the paper's text on clients with unequal sizes.
     """
     require_choice("schedule", schedule, ("progressive", "first", "successive", "last"))
     require_choice("trained", trained, ("layer", "all"))

@@ -15,10 +15,15 @@ from fedsim.wire import Params
 def flexlora(
     workload: Workload, values: str = "b", head: str = "shared", ranks: Sequence[int] | None = None
 ) -> FederatedAlgorithm:
-    """mean(B_k A_k) = U S V^T, truncated to the rank; the weights never change, and the truncated part is lost.
+    """The server sends mean(B_k A_k) = U S V^T, truncated to the rank.
 
-    values: the singular values go to "b" (B = U S, A = V^T), or their roots to "both". head: "shared", "local", or
-    "frozen" as initialised. ranks: the clients', in turn.
+    The weights never change, and the truncated part is lost.
+
+    Args:
+        workload: The model, local training and the objective.
+        values: Where the singular values go: to "b" (B = U S, A = V^T), or their roots to "both".
+        head: Whether the head is "shared", "local", or "frozen" as initialised.
+        ranks: The clients' ranks, in turn.
     """
     require_choice("values", values, ("b", "both"))
     lora = lora_of(workload, "flexlora")

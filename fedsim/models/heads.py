@@ -26,8 +26,11 @@ class Head(nn.Module):
     """From hidden states to path logits [P, N, C]; path losses are summed, path logits averaged.
 
     Built from an encoder's configuration and a number of outputs.
-    states: the number of last hidden states it reads. tokens: whether it reads all tokens, or only [CLS].
-    answers_tokens: whether it has outputs per token marked by `is_target_BS`, or per text.
+
+    Attributes:
+        states: The number of last hidden states it reads.
+        tokens: Whether it reads all tokens, or only [CLS].
+        answers_tokens: Whether it has outputs per token marked by `is_target_BS`, or per text.
     """
 
     states: ClassVar[int] = 1

@@ -165,7 +165,13 @@ def _part(
 
 @dataclass(frozen=True)
 class Goal:
-    """A target. by_seed: as recorded; text: as shown; reason: why reaching it is no evidence."""
+    """A target.
+
+    Args:
+        by_seed: Seed -> the target as recorded.
+        text: The target as shown.
+        reason: Why reaching it is no evidence.
+    """
 
     by_seed: Mapping[int, float]
     text: str

@@ -20,9 +20,13 @@ _WHOLE_MODEL = "pooled"  # the head of the whole model, SizeOf(BERT)
 class Equation:
     """One method's equation.
 
-    printed_gb: with the printed parameters, as in the paper. consistent_bytes: with the sizes of the paper's encoder,
-    every byte counted alike; None if these are not derived. gains: baseline's row id -> the ratio of such costs.
-    published: baseline's row id -> gain as printed.
+    Args:
+        printed_gb: The cost with the printed parameters, as in the paper.
+        printed_gains: Baseline's row id -> the ratio of such costs.
+        consistent_bytes: The cost with the sizes of the paper's encoder, every byte counted alike; None if these
+            are not derived.
+        consistent_gains: Baseline's row id -> the ratio of such costs.
+        published: Baseline's row id -> the gain as printed.
     """
 
     row: Row

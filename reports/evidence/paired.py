@@ -52,9 +52,13 @@ def rule_for(at: str, pairs: Pairs) -> str:
 def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     """The advantage of the pairs' first records over the second ones, in the metric's unit; above 0 is better.
 
-    pairs: one per seed, on the same data. score: "test/f1", "pooled/pearson", …, or TRAIN_LOSS. at: see `rule_for`.
     With redrawn splits: corrected resampled t. With a shared test set: the paired bootstrap over seeds and examples,
     or, without kept answers, the t over seeds with the test set's unpaired error added, which is wider.
+
+    Args:
+        pairs: One per seed, on the same data.
+        score: "test/f1", "pooled/pearson", …, or TRAIN_LOSS.
+        at: The scored round; see `rule_for`.
     """
     first, second = _scores(pairs, score)
     values, records = gains(pairs, score, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]

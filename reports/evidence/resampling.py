@@ -153,12 +153,20 @@ def hierarchical(
 ) -> Estimate:
     """The mean difference over n seeds scored on the same examples, with its variation over both.
 
-    answers, others: each seed's answers, for two methods. is_common: whether clients share one test set, or each has
-    its own. factor: the metric's unit, 100 for percent; negative if lower is better.
     Seeds and examples are crossed, so both vary (Owen 2007). The variance over examples is bootstrapped, with the same
     resample for all seeds. The variance over seeds is exact, s^2 / n: resampling few seeds would shrink it by
     (n - 1) / n, and percentiles would assume a normal distribution. Each has its own quantile (`inference.reach`). The
-    error is at least one example's weight. No interval below two seeds.
+    error is at least one example's weight.
+
+    Args:
+        answers: Each seed's answers, for one method.
+        others: The same for the other method.
+        measure: The metric.
+        factor: The metric's unit, 100 for percent; negative if lower is better.
+        is_common: Whether clients share one test set, or each has its own.
+
+    Returns:
+        The difference; without an interval below two seeds.
     """
     n, pairs = len(answers), list(zip(answers, others, strict=True))
     if not pairs:

@@ -73,9 +73,12 @@ class Component:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number over n seeds; value: None if undefined; interval: None if one seed gives none.
+    """A number over n seeds.
 
-    components: of the value's standard error; None for exact numbers and medians, which have none.
+    Args:
+        value: None if undefined.
+        interval: None if undefined, as for one seed.
+        components: The parts of the value's standard error; None for exact numbers and medians, which have none.
     """
 
     value: float | None

@@ -82,13 +82,23 @@ def carried(record: RunResult) -> Iterator[LedgerEntry]:
 
 @dataclass(frozen=True)
 class Cost:
-    """A cell's bytes and seconds: means over seeds; payload bytes are summed over clients.
+    """A cell's bytes and seconds, as means over seeds; payload bytes are summed over clients.
 
-    seeds: 0 for derived bytes. round_bytes, run_bytes: of a round and of the whole run, in the directions of the
-    paper's convention. round_up, round_down, up_bytes, down_bytes: the same by direction. A whole run includes its
-    earlier runs; its round is from the stage that sends most. setup_bytes: sent once, before the first round; not part
-    of the others. kinds: kind of payload -> its bytes in both directions. rounds, test_examples, train_seconds: of the
-    last stage; train_seconds is None if no record has them.
+    A whole run includes its earlier runs, and its round is from the stage that sends most.
+
+    Args:
+        seeds: The number of seeds; 0 for derived bytes.
+        rounds: The rounds of the last stage.
+        round_bytes: The bytes of a round, in the directions of the paper's convention.
+        run_bytes: The bytes of the whole run, in the same directions.
+        round_up: Uploaded bytes of a round.
+        round_down: Downloaded bytes of a round.
+        up_bytes: Uploaded bytes of the whole run.
+        down_bytes: Downloaded bytes of the whole run.
+        setup_bytes: Bytes sent once, before the first round; not part of the others.
+        kinds: Kind of payload -> its bytes in both directions.
+        test_examples: The test examples of the last stage.
+        train_seconds: The seconds of the last stage; None if no record has them.
     """
 
     seeds: int

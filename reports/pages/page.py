@@ -82,8 +82,10 @@ class Grid:
 class Page:
     """Tables, the notes under them, the numbers in long form, and a figure if there is one.
 
-    ranks: whether the page shows the methods' scores, so one method is the best. finding: the result and its numbers,
-    for the first page. conclusions: sentences above the tables.
+    Args:
+        ranks: Whether the page shows the methods' scores, so that one method is the best.
+        finding: The result and its numbers, for the first page.
+        conclusions: Sentences above the tables.
     """
 
     request: Request

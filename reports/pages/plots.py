@@ -77,9 +77,12 @@ def colour_of(method: str) -> str:
 
 @dataclass(frozen=True)
 class Dots:
-    """One series of a dot plot. values: name on the axis -> value; whiskers: name -> lower and upper end.
+    """One series of a dot plot.
 
-    style: of its marks; their colour is the method's unless it is set.
+    Args:
+        values: Name on the axis -> value.
+        style: The style of its marks; their colour is the method's unless it is set.
+        whiskers: Name on the axis -> lower and upper end.
     """
 
     label: str
@@ -185,9 +188,16 @@ def tidy(axes: Axes, grid: str = "y") -> None:
 def panels_of(
     count: int, across: int, inches: tuple[float, float], xlabel: str, least: float, room: float, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of panels in rows of equal length, at most `across` per row, with xlabel below the lowest.
+    """A figure of panels in rows of equal length.
 
-    inches: of a panel. least: the figure's smallest width in inches. room: inches above and below the panels.
+    Args:
+        count: The number of panels.
+        across: The most panels in a row.
+        inches: A panel's width and height in inches.
+        xlabel: The label below the lowest panels.
+        least: The figure's smallest width in inches.
+        room: The height above and below the panels in inches.
+        sharey: Whether the panels share a y axis.
     """
     down = -(-count // across)
     across = -(-count // down)

@@ -158,7 +158,11 @@ def notes_under(
 ) -> Iterator[str]:
     """The notes under any table: the scale, the method, the rows, the evidence, the data, the deviations.
 
-    method: how the view's numbers were obtained. published: about published values. cells: about single cells.
+    Args:
+        request: The table's rows, columns and records.
+        method: How the view's numbers were obtained.
+        published: Notes about published values.
+        cells: Notes about single cells.
     """
     yield scale_note(request)
     records = (record for cell in product(request.rows, request.columns) for record in request.records_of(*cell))

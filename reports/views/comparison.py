@@ -36,13 +36,18 @@ _ROUNDING = {"truncate": "truncated", "round": "rounded"}
 
 @dataclass(frozen=True)
 class ScoreResult:
-    """One score of one cell, or a row's average, in the metric's unit; errors of percentages are in points.
+    """One score of one cell or of a row's average, in the metric's unit; errors of percentages are in points.
 
-    ours: mean over seeds; None if not run or undefined. sd: over seeds (n - 1). estimate: the basis of verdicts.
-    ci: the interval, cut to the score's range; None below three seeds. sampling_error: due to finite test sets,
-    root mean square over seeds. difference: ours - published, both rounded to two decimals; None if they are not
-    comparable. verdict: by RULE. derivation: how `published` follows from the paper's text; "" if it is printed.
-    last: the score in the last round, if `ours` is from the chosen round.
+    Args:
+        ours: The mean over seeds; None if the cell was not run or the score is undefined.
+        sd: The standard deviation over seeds (n - 1).
+        estimate: The basis of verdicts.
+        ci: The interval, cut to the score's range; None below three seeds.
+        sampling_error: The error due to finite test sets: the root mean square over seeds.
+        difference: `ours` - `published`, both rounded to two decimals; None if they are not comparable.
+        verdict: By RULE.
+        derivation: How `published` follows from the paper's text; "" if the paper prints it.
+        last: The score in the last round, if `ours` is from the chosen round.
     """
 
     score: str
