@@ -18,14 +18,14 @@ class Correction:
 PRIOR, STRENGTH, THRESHOLD = "prior", "prior-strength", "threshold"
 CORRECTIONS = {
     PRIOR: Correction(
-        "{} + prior",
+        "{} + prior, strength 1",
         "each client's label shares correct {}'s answers: log p(label at the client) − log p(label over all clients), "
         "from counts of training labels, is added to the logits (Menon et al. 2021); no training, 4 bytes per label",
     ),
     STRENGTH: Correction(
-        "{} + prior, strength chosen",
-        "as + prior, times one strength for all clients, which maximises mean accuracy on their validation examples (0 "
-        "to 8 in quarters; the smallest of ties)",
+        "{} + prior",
+        "as with strength 1, times one strength for all clients, which maximises mean accuracy on their validation "
+        "examples (0 to 8 in quarters; the smallest of ties)",
     ),
     THRESHOLD: Correction(
         "{} + one threshold per client",

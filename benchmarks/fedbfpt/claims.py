@@ -124,8 +124,8 @@ CLAIMS = (
             "exactly 46.70 %": (_cost("fedbfpt", "bert-fl", of="flops", least=46.7, most=46.7, places=2),),
             "at most 46.70 % of the time": (_cost("fedbfpt", "bert-fl", of="seconds", most=46.7, places=2),),
         },
-        headline="A FedBFPT client computes {value:.1f} % of the operations of training the whole model; the paper has "
-        "{published:.1f} %",
+        headline="A FedBFPT client computes {value:.1f} % of the operations of training the whole model; the paper "
+        "measured {published:.1f} %",
     ),
     Claim(
         "2b",
@@ -142,7 +142,8 @@ CLAIMS = (
             _cost("fedbfpt", "bert-fl", of=of, least=100 - percent, most=100 - percent, places=2)
             for of, percent in (("flops", 46.7), ("round", 7.04))
         ),
-        reading="literally: reduced by these shares, to 53.30 % and 92.96 %. Sections 1 and 5.2 say to these shares.",
+        reading="literally: reduced by these shares, to 53.30 % and 92.96 %. Sections 1 and 5.2 say to these shares. "
+        "The numbers shown are the shares that remain.",
     ),
     Claim(
         "3a",

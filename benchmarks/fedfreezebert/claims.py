@@ -36,8 +36,8 @@ def _result(id: str, quotation: str, relations: tuple[Relation, ...], **fields: 
 def _below_resolution(percent: float) -> dict[str, str]:
     """The caveat for a gain that the test set hardly resolves, at every scale with real data."""
     told = (
-        f"below the test set's resolution: the claimed {percent:g} % are {percent * _SCORE:.1f} points, and {_TESTED} "
-        f"tweets err by {_PAIRED_ERROR:.1f} in a paired difference"
+        f"below the test set's resolution: the claimed {percent:g} % are {percent * _SCORE:.1f} points; the standard "
+        f"error of a paired difference on {_TESTED} tweets is {_PAIRED_ERROR:.1f}"
     )
     return dict.fromkeys(("lite", "literal", "paper"), told)
 

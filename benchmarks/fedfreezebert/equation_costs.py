@@ -143,7 +143,8 @@ class CostTables(Quantities):
         yield Grid(self.title(f"closed forms {for_paper}"), headers, groups)
         titles = {DERIVED: self.title(f"bytes on the wire, derived {for_paper}")}
         titles[MEASURED] = f"{self.request.heading}: bytes on the wire, measured"
-        yield from (self._bytes_grid(titles[counted], counted) for counted in self.wires)
+        shown = [wire for wire in self.wires if wire != MEASURED or self.values(self.request.rows, (wire, "bytes"))]
+        yield from (self._bytes_grid(titles[counted], counted) for counted in shown)
 
     def method(self) -> Iterator[str]:
         """Conventions, the equations' parameters, and how bytes are derived and measured."""

@@ -61,7 +61,7 @@ INVERSION = another(
     TABLE1,
     "inversion",
     "privacy",
-    "Held-out tweets that a server recovers from their embeddings; no table of the paper",
+    "Held-out texts that a server recovers from their embeddings; no table of the paper",
     rows=(
         MAJORITY,
         _inversion("last", "Last layer, fp32", "average", "what C-FedFreezeBERT sends with the average aggregator"),

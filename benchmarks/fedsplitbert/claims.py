@@ -39,6 +39,10 @@ _CURVE_SCORES = ("test/accuracy", "test/matthews_correlation", "test/pearson")
 _LEVELS = {"rte": 64.0, "mrpc": 84.0, "wnli": 47.0, "qnli": 90.0}  # Figure 6; MRPC's also Table VI
 _TARGET = Target(_LEVELS, _BASELINES_3)
 _TASKS = ("mrpc", "cola", "sst2", "qqp", "mnli", "rte", "qnli", "wnli", "stsb")
+_WITHIN = {
+    "lite": "judged on CoLA alone, by the correlation within clients; accuracy and the pooled correlation, in "
+    "brackets, may point the other way"
+}
 _ROUND, _TO_TARGET = PublishedColumn("Table VI", "parameter_gb"), PublishedColumn("Table VI", "cost_gb")
 
 
@@ -74,7 +78,8 @@ CLAIMS = (
         "Our FedSplitBERT and FedSplitBERT+qat (c = 6) outperform baseline methods",
         (Better((_C6,), _BASELINES_3),),
         reading="c = 6 is a row of Table IV; Table III's published row has another c for most tasks.",
-        headline="FedSplitBERT minus the better of FedAvg and FedProx is {value:+.1f} points on the mean of five tasks",
+        headline="FedSplitBERT minus the better of FedAvg and FedProx is {value:+.1f} points on the mean of five "
+        "tasks, with Matthews' correlation within clients for CoLA",
     ),
     _result(
         "1c",
@@ -102,6 +107,7 @@ CLAIMS = (
         "when layer c ranges from 6 to 8, FedSplitBERT has better performance than c < 6 and c = 12",
         (Better((_C6, _C8), (_C0, _C4, _C12), tasks=("cola", "mrpc", "stsb", "qqp")),),
         reading="in Table IV, c = 6 and 8 each against c = 0, 4 and 12, on CoLA, MRPC, STS-B and QQP.",
+        caveats=_WITHIN,
     ),
     _result(
         "3",
@@ -123,6 +129,7 @@ CLAIMS = (
         "and some times even worse than FedAvg",
         (Better((_C12,), (_C0,), some=True, over_failed=True),),
         reading="sometimes means on at least one score.",
+        caveats=_WITHIN,
     ),
     _result(
         "5",
@@ -252,7 +259,9 @@ CLAIMS = (
             Better((_C6, _C8, _C10), (other,), tasks=(task,), scores=_CURVE_SCORES, some=True)
             for task, other in product(_TASKS, (_C0, _C4, _C12))
         ),
-        reading="on every task in Table IV one of them exceeds c = 0, 4 and 12, in accuracy or the only score.",
+        reading="on every task in Table IV one of them exceeds c = 0, 4 and 12, in accuracy or the only score. The "
+        "protocol judges CoLA alone, by Matthews' correlation within clients.",
+        caveats=_WITHIN,
     ),
     Claim(
         "14",

@@ -61,10 +61,11 @@ STUDY = Study(
         _STUDIED,
         scores=_ACCURACY,
     ),
-    headline="If both are corrected by each client's label shares, FedAvg is {compared} than FedSplitBERT",
+    headline="If each client's label shares correct both, with a strength chosen on validation data, FedAvg is "
+    "{compared} than FedSplitBERT",
     rows={
         "fedavg": "FedAvg",
-        "fedavg-prior": "FedAvg + prior at strength 1",
+        "fedavg-prior": "FedAvg + prior, strength 1",
         "fedavg-prior-strength": "FedAvg + prior",
         "fedavg-threshold": "FedAvg + one threshold per client",
         "c6": "FedSplitBERT",

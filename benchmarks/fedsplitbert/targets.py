@@ -231,9 +231,10 @@ class Targets(Quantities):
             *(("n", "seeds"), ("per round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
             *(("gain", f"over {self.baseline.name}"), ("layers × rounds", "× precision"), (*ONE_TIME, "MB")),
         )
-        titles = {column.task: f"{column.name} {self._target(column, kind)}" for column in self.columns}
+        columns = [column for column in self.columns if self._targets(column, kind)] or self.columns
+        titles = {column.task: f"{column.name} {self._target(column, kind)}" for column in columns}
         groups = [
-            Group(row_name(row), tuple(Line(titles[at.task], self._cells(row, at, kind), True) for at in self.columns))
+            Group(row_name(row), tuple(Line(titles[at.task], self._cells(row, at, kind), True) for at in columns))
             for row in request.rows
         ]
         return Grid(f"{request.heading}: bytes to {self._label(kind)}", headers, tuple(groups))
@@ -287,6 +288,11 @@ class Targets(Quantities):
             "over n seeds. A method with a seed that does not reach it is censored: all rounds of that seed count (>), "
             f"and it has no gain. Where {base} is censored, the gain is at least (≥) the number."
         )
+        for kind, column, row in product(KINDS, self.columns, request.rows):
+            sent = self._line(row, column, kind, "bytes")
+            if sent is not None and not sent["value"] and sent["relation"] != ">":
+                target = f"{column.name} {self._target(column, kind)}"
+                yield f"{target} is vacuous: {row.name} reaches it and sends nothing, so gains there are no evidence."
         yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
         yield f"Gain: {base}'s bytes over the method's: layers (values/round) × rounds × precision (bytes/value)."
         if self.derived:
@@ -297,8 +303,8 @@ class Targets(Quantities):
             )
         names = {row.id: row.name for row in request.rows} | {column.task: column.name for column in request.columns}
         comparable = "" if self.is_comparable else "; not comparable with this encoder's bytes"
-        for (row, task), (sign, size) in self.stated.items():
-            yield f"Stated in the text: {names[row]} on {names[task]}: {sign} {size:g} MB{comparable}."
+        for (row_id, task), (sign, size) in self.stated.items():
+            yield f"Stated in the text: {names[row_id]} on {names[task]}: {sign} {size:g} MB{comparable}."
 
     def _panel(self, kind: str, column: Column) -> Panel:
         reached, missed, texts = dict[str, float](), dict[str, float](), dict[str, str]()

@@ -137,9 +137,18 @@ class Criterion:
 
     @property
     def text(self) -> str:
+        if self.places is None:
+            return self._bounds
+        digits = {0: "a whole number", 1: "one decimal"}.get(self.places, f"{self.places} decimals")
+        return f"{self._bounds} (rounded to {digits})"
+
+    @property
+    def _bounds(self) -> str:
         if math.isinf(self.least):
             return f"≤ {self.most:g}{self.unit}"
         if self.most == -self.least:
             return "0" if self.most == 0 else f"within ± {self.most:g}{self.unit}"
+        if self.most == self.least:
+            return f"= {self.least:g}{self.unit}"
         least = f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
         return least if math.isinf(self.most) else f"{least}, ≤ {self.most:g}{self.unit}"

@@ -138,7 +138,7 @@ class Judgement:
         if self.measured.is_derived or self.word == VACUOUS or (shown and all(one.is_derived for one in shown)):
             return "arithmetic"
         if not self.n:
-            return "no run yet"
+            return "computed" if self.measured.is_decided else "no run yet"
         if self.measured.missing:
             return f"earlier runs, exploratory (n = {self.n})"
         return f"run at {'paper' if self.scale.id == PAPER else 'reduced'} scale (n = {self.n})"
@@ -191,7 +191,7 @@ class Judgement:
         readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
         if self.at_last is not None:
             readings["scored at the last round"] = self.at_last
-        told = [("read as the page says", measured_word(self.measured), "")] if self.word == DEPENDS else []
+        told = [("our reading", measured_word(self.measured), "")] if self.word == DEPENDS else []
         for name, ours in ((name, ours) for name, ours in readings.items() if self.is_other(ours)):
             effect = wording.effect(ours)
             told.append((name, measured_word(ours), f" ({effect})" if effect not in ("", self.effect) else ""))
@@ -213,7 +213,7 @@ class Judgement:
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
         more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
         earlier = ""
-        if self.exploratory is not None:
+        if self.exploratory is not None and self.exploratory.shown:
             shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
             earlier = f"earlier runs, exploratory: {shown}"
         return "; ".join(filter(None, (wording.why(self.measured), judged_on, more, earlier)))

@@ -47,15 +47,24 @@ class PublishedNumbers:
         """The row's advantage, or its p-value. Losses and rounds are in curves, which have no numbers."""
         if relation.p_values:
             return self._p_value(pair, relation.p_values)
-        return self._difference(pair, relation.relative) if relation.measure == "score" else None
+        if relation.measure != "score":
+            return None
+        return self._difference(pair, relation.relative, relation.since or ())
 
-    def _difference(self, pair: Pair, relative: bool = False) -> Evidence | None:
-        rows = pair.row, pair.other
-        score, other = (self._score(at, pair.task, pair.score) for at in rows)
+    def _difference(self, pair: Pair, relative: bool = False, since: Sequence[At] = ()) -> Evidence | None:
+        """The advantage, less that of an earlier pair if gains are compared."""
+        rows = (pair.row, pair.other, *since)
+        gains = [self._gain(row, other, pair, relative) for row, other in zip(rows[::2], rows[1::2], strict=True)]
+        if any(gain is None for gain in gains):
+            return None
+        first, *earlier = (gain for gain in gains if gain is not None)
+        return self._marked(exact(first - sum(earlier)), rows, pair.task, pair.score)
+
+    def _gain(self, row: At, rival: At, pair: Pair, relative: bool) -> Decimal | None:
+        score, other = (self._score(at, pair.task, pair.score) for at in (row, rival))
         if score is None or other is None:
             return None
-        value = metric(pair.score).sign * (100 * (score / other - 1) if relative else score - other)
-        return self._marked(exact(value), rows, pair.task, pair.score)
+        return metric(pair.score).sign * (100 * (score / other - 1) if relative else score - other)
 
     def identities(self, pair: Pair) -> tuple[str, ...]:
         """No runs: a number that two tables publish is two numbers."""

@@ -37,19 +37,21 @@ def _assertion(source: Source, row: At, task: str, name: str, criterion: Criteri
 def _difference(tables: Tables, row: At, other: At, score: str) -> str:
     """The difference as text: A − B; if lower scores are better, the other minus the row."""
     first, second = (row, other) if metric(score).higher_is_better else (other, row)
-    return f"{tables.row(first).name} − {tables.row(second).name}"
+    minuend, subtrahend = tables.row(first).name, tables.row(second).name
+    return f"{minuend} − {f'({subtrahend})' if ' + ' in subtrahend else subtrahend}"
 
 
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
     tables, unit, measure = source.tables, " %" if relation.relative else "", relation.measure
-    since = " and ".join(dict.fromkeys(tables.row(at).name for at in relation.since or ()))
-    since = f" by gains over {since}" if since else ""
+    earlier = relation.since
     criterion = Criterion(relation.by, relation.most, strict=relation.by == 0, unit=unit)
     names = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         rows = pair.row, pair.other
+        gained = _difference(tables, *rows, pair.score)
+        gained = f"({gained}) − ({_difference(tables, *earlier, pair.score)})" if earlier else gained
         name = {
-            "score": f"{_difference(tables, *rows, pair.score)}{since}, {tables.score_name(pair)}",
+            "score": f"{gained}, {tables.score_name(pair)}",
             "rounds": f"{tables.row(rows[1]).name} − {tables.row(rows[0]).name}, rounds on {tables.score_name(pair)}",
             "loss": f"{_difference(tables, *rows, TRAIN_LOSS)}, loss on {tables.task(pair.row, pair.task)}",
         }[measure]
@@ -100,7 +102,7 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
         first, second = tables.row(row).name, tables.row(than).name
         names = (
-            f"{first} of {second}, {_QUANTITIES.get(relation.of, 'time')}" if relation.share else f"{second} / {first}"
+            f"{_QUANTITIES.get(relation.of, 'time')}, {first} ÷ {second}" if relation.share else f"{second} ÷ {first}"
         )
         name = f"{names}, {tables.task(*tables.costed(row, task))}"
         yield _assertion(source, row, task, name, criterion, source.cost(relation, Pair(row, than, task)))

@@ -20,7 +20,7 @@ HEADERS = (
     "Result",
     "Evidence",
     "Effect, 90 % interval",
-    "Smallest effect seen",
+    "Detectable effect",
 )
 POOLED = "(pooled)"  # in the label of a score over all clients' examples together
 EXTRA_SCORES = (
@@ -38,7 +38,7 @@ RULE = (
     "has learned nothing proves nothing, unless the claim is about that failure. Below the paper's scale the target "
     "is, for each seed, the best round of the best baseline; a target that the majority-class baseline reaches is "
     "vacuous. A column that three or more seeds show to be not testable is left out and named, if more than half of "
-    "the columns remain. Smallest effect seen: the distance from the criterion that these seeds, with their spread, "
+    "the columns remain. Detectable effect: the distance from the criterion that these seeds, with their spread, "
     "decide four times out of five; for a claim that two rows are similar, its margin (±). Another task: the interval "
     "for the true difference on a further task, if tasks vary as these do. Seeds that would decide: the number at "
     f"which the one-sided bound reaches the effect shown, if mean and spread over {FEWEST_SEEDS} or more seeds stay "
@@ -97,7 +97,7 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
         "How the claims are read and judged": [*readings, RULE],
     }
     first = judgements[0]
-    heading = f"{first.paper}, claims · scale {first.scale.id}: {first.scale.label}"
+    heading = f"{first.paper}, claims · scale {first.scale.id}"
     parts = [f"{'#' * level} {escape(heading)}", summary(judgements), "\n".join(table)]
     parts += [EXTRA_SCORES] if any(POOLED in each.effect for each in judgements) else []
     for title, texts in folded.items():

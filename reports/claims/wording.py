@@ -24,7 +24,7 @@ from reports.pages.text import in_brackets, number, with_interval
 LISTED = 3  # comparisons that a table shows of a claim
 VACUOUS = "vacuous target"
 TOO_FEW, NOT_RUN, NOT_TUNED = "too few seeds", "not run", "not tuned yet"
-BASELINE_FAILED, LEAK, UNKNOWN = "baseline failed", "test data leak", "unknown whether it learns"
+BASELINE_FAILED, LEAK, UNKNOWN = "baseline failed", "test data leak", "no proof yet that the encoder learns"
 OPEN = (TOO_FEW, NOT_RUN, NOT_TUNED, UNKNOWN)  # more runs would remove these reasons
 # Beginnings of reasons not to judge a column -> the reason in a few words; any other is that a baseline failed.
 _IN_SHORT = {
@@ -67,7 +67,7 @@ def numbers(verdict: Verdict, most: int | None = LISTED) -> str:
 
 def seeds(verdict: Verdict) -> str:
     """The number of seeds behind the numbers: "5", or "2–5"; "" without numbers."""
-    counts = sorted({one.evidence.n for one in verdict.shown if one.evidence is not None})
+    counts = sorted({one.evidence.n for one in verdict.shown if one.evidence is not None and one.evidence.n})
     return "–".join(map(str, dict.fromkeys((*counts[:1], *counts[-1:]))))
 
 
@@ -224,5 +224,5 @@ def _open_reason(one: Assertion, tests: int) -> str:
         return f"{TOO_FEW}: against on its own, but not after Holm's correction for {tests}"
     if one.leads and one.criterion.p_for(judged) <= LEVEL:
         leads = "; ".join(lead.text for lead in one.leads)
-        return f"reference near an idle row: this has to be {one.leads[0].criterion.text}: {leads}"
+        return f"reference not shown to beat no training: this has to be {one.leads[0].criterion.text}: {leads}"
     return f"{TOO_FEW}: the interval includes values on both sides of {one.criterion.text}"

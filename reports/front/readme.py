@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +14,7 @@ from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
 from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, tally
 from reports.claims.tables import claims_markdown
+from reports.evidence.gate import gates, home
 from reports.front.state import deviations_of
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
@@ -25,6 +25,17 @@ REPRODUCED = "reproduced"  # the block of a README
 BEGIN, END = f"<!-- {REPRODUCED}:begin -->", f"<!-- {REPRODUCED}:end -->"
 FOLDER = "pages"  # next to a paper's README
 GENERATED = "<!-- written by `make readme` -->"
+_HEADINGS = {
+    "Supported": SUPPORTED,
+    "Partly supported": PARTLY,
+    "Depending on the reading": DEPENDS,
+    "Contradicted": CONTRADICTED,
+}
+OTHER_RUNS = (
+    "Claims about this table are judged on further runs, by [the protocol](../../../docs/protocol.md); the table does "
+    "not show these."
+)
+_FEWEST = 3  # seeds of two methods, for a column to count in a table's sentence
 
 
 def update_readme(path: Path, text: str, block: str = REPRODUCED) -> None:
@@ -65,16 +76,20 @@ def write_paper(
     folder = readme.parent / FOLDER
     judged = [each for judgements in claims for each in judgements]
     leads = [lead(page, judged) for page in pages]
+    elsewhere = {table for each in judged if each.exploratory is not None for table in each.claim.benchmarks}
     texts = {
-        f"{page.request.benchmark.id}.md": _table_page(page, shown, pictures.get(page.request.benchmark.id), folder)
+        f"{table}.md": _table_page(page, shown, pictures.get(table), folder, table in elsewhere)
         for page, shown in zip(pages, leads, strict=True)
+        for table in [page.request.benchmark.id]
     }
     if any(claims):
         texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1) for judged in claims if judged)
     if findings:
         texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
     deviations = deviations_of(page.request.benchmark for page in pages)
-    listed = (f"- {escape(d.text)} ({', '.join(places)}; {', '.join(d.scales)})" for d, places in deviations.items())
+    listed = (
+        f"- {d.id}: {escape(d.text)} ({', '.join(places)}; {', '.join(d.scales)})" for d, places in deviations.items()
+    )
     texts["deviations.md"] = "\n".join(["# Deviations, and choices where the paper is silent\n", *listed])
     if sections := [section.replace("](sweeps/", "](../sweeps/") for section in sweeps]:
         texts["sweeps.md"] = "\n\n".join(["# Sweeps", *sections])
@@ -86,13 +101,15 @@ def write_paper(
     update_readme(readme, _state(list(zip(pages, leads, strict=True)), judged, findings, texts))
 
 
-def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> str:
-    """A table's sentence, picture, numbers and notes."""
+def _table_page(page: Page, shows: str, picture: Path | None, folder: Path, judged_elsewhere: bool) -> str:
+    """A table's sentence, picture, numbers and notes. judged_elsewhere: whether other runs judge claims about it."""
     heading, notes = escape(page.request.heading), "\n".join(f"- {escape(note)}" for note in page.notes)
+    shown = "" if shows.startswith(page.request.coverage) else f"**{escape(shows)}**"
     link = Path(os.path.relpath(picture, folder)).as_posix() if picture else ""
     parts = [
         f"# {heading}",
-        escape(" ".join(page.conclusions)) or f"**{escape(shows)}**",
+        escape(" ".join(page.conclusions)) or shown,
+        OTHER_RUNS if judged_elsewhere else "",
         f"{escape(page.request.benchmark.title)}: {page.request.coverage}. [Back](../README.md)",
         f"![{heading}]({link})" if picture else "",
         *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),
@@ -104,28 +121,47 @@ def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> s
 def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     """A table's result in one sentence.
 
-    Its finding; or the number of columns in which each method is among the best; or a decided claim about it.
+    Its finding; or the number of columns in which each method is among the best; or a claim that its runs decide.
     """
     if page.finding:
         return f"{page.finding[0]}; {page.finding[1]}."
-    best, columns = Counter[str](), 0
-    for grid in page.grids[:1]:
-        marks = {group.name: line.best for group in grid.groups for line in group.lines if line.best}
-        columns = sum(any(any(each[place]) for each in marks.values()) for place in range(len(grid.headers)))
-        best.update({name: count for name, each in marks.items() if (count := sum(map(any, each)))})
-    if columns:
-        what = f"{columns} columns with results" if columns > 1 else "one column with results"
-        if len(best) > 1 and set(best.values()) == {columns}:
-            return f"None of {', '.join(best)} is distinguishable from the best in {what}."
-        named = ", ".join(f"{name} on {count}" for name, count in best.most_common(4))
-        return f"Best of the paper's methods, or not distinguishable from the best, of {what}: {named}."
+    if best := _best(page):
+        columns = len({place for places in best.values() for place in places})
+        what = f"{columns} columns" if columns > 1 else "one column"
+        if len(best) > 1 and {len(places) for places in best.values()} == {columns}:
+            return f"No difference is shown between {', '.join(best)} in {what}."
+        ranked = sorted(best.items(), key=lambda entry: -len(entry[1]))
+        named = ", ".join(f"{name} in {len(places)}" for name, places in ranked)
+        return f"Best, or not distinguishable from the best, in {what} with evidence: {named}."
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
-    decided = [each for each in about if each.measured.is_decided]
+    decided = [each for each in about if each.measured.is_decided and each.exploratory is None]
     if decided:
         judged = min(decided, key=lambda each: len(each.claim.benchmarks))
         return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
-    open_claims = f"; none of the {len(about)} claims about it is decided" if about else ""
-    return f"{page.request.coverage}{open_claims}."
+    undecided = [each for each in about if not each.measured.is_decided]
+    few = "its claim is undecided" if len(about) == 1 else f"its {len(about)} claims are undecided"
+    return f"{page.request.coverage}{f'; {few}' if undecided == about and about else ''}."
+
+
+def _best(page: Page) -> dict[str, list[int]]:
+    """Method -> the columns in which it is among the best, of those that are evidence and have enough seeds."""
+    request, best = page.request, dict[str, list[int]]()
+    references = home(request.benchmark).yardstick.rows
+    checks, columns = gates(request), {column.name: column for column in request.columns}
+    for grid in page.grids[:1]:
+        for place, (name, *_) in enumerate(grid.headers):
+            column = columns.get(name)
+            if column is None or (column.task in checks and checks[column.task].why):
+                continue
+            compared = (row for row in request.rows if row.id not in references)
+            if sum(len(request.records_of(row, column)) >= _FEWEST for row in compared) < 2:
+                continue
+            scored = column.scores.index(column.averaged) if column.averaged in column.scores else 0
+            for group in grid.groups:
+                marks = next((line.best[place] for line in group.lines if line.best), ())
+                if marks[scored : scored + 1] == (True,):
+                    best.setdefault(group.name, []).append(place)
+    return best
 
 
 def _state(
@@ -135,13 +171,9 @@ def _state(
     if not tables:
         return "Nothing has been run yet."
     parts = []
-    for title, verdicts in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
-        if judgements := [each for each in judged if each.word in verdicts]:
-            lines = [
-                f"- “{escape(one.claim.quotation)}”: {escape(one.verdict)}; {escape(one.effect)} (claim {one.claim.id})"
-                for one in judgements
-            ]
-            parts += [f"**{title}**", "\n".join(lines)]
+    for title, verdict in _HEADINGS.items():
+        if judgements := [each for each in judged if each.word == verdict]:
+            parts += [f"**{title}**", "\n".join(map(_decided, judgements))]
     readings: dict[str, list[str]] = {}
     for each in judged:
         for name, word, _ in () if each.measured.is_decided else each.readings:
@@ -163,6 +195,13 @@ def _state(
     parts.append(f"[Deviations]({FOLDER}/deviations.md) from the paper, and choices where it is silent.")
     parts += [f"[Sweeps]({FOLDER}/sweeps.md): the settings tried on validation data."] if "sweeps.md" in files else []
     return "\n\n".join(parts)
+
+
+def _decided(one: Judgement) -> str:
+    """A decided claim in Markdown, with its effect, its other readings if the verdict depends on them, and caveats."""
+    readings = one.elsewhere if one.word == DEPENDS else ""
+    texts = "; ".join(escape(text) for text in (one.verdict, one.effect, readings, one.caveat) if text)
+    return f"- “{escape(one.claim.quotation)}”: {texts} (claim {one.claim.id})"
 
 
 def _trained(page: Page) -> str:

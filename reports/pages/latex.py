@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reports.pages.page import Grid, Group, Line, Page
-from reports.pages.text import NOT_RUN, NOTHING, REPORTED, REPRODUCED
+from reports.pages.text import MEASURED, NOT_RUN, NOTHING, REPORTED
 
 _TEXT_COMMANDS = "textbackslash textasciitilde textasciicircum textless textgreater textbar ldots"
 _MATH_COMMANDS = "cdot pm times dagger approx equiv le ge to Vert Delta Sigma"
@@ -98,10 +98,10 @@ def _of_scores(grid: Grid) -> Iterator[str]:
         headers = zip(wide, map(latex_escape, texts), strict=True)
         yield _row(["", *(f"\\multicolumn{{2}}{{c}}{{{text}}}" if is_wide else text for is_wide, text in headers)])
     if any(wide):
-        yield _row([latex_escape(grid.stub), *(name for each in wide for name in (REPRODUCED, REPORTED)[: 1 + each])])
+        yield _row([latex_escape(grid.stub), *(name for each in wide for name in (MEASURED, REPORTED)[: 1 + each])])
     yield r"\midrule"
     for group in grid.groups:
-        main, spread, reported = (_labelled(group, label) for label in (REPRODUCED, "± sd", REPORTED))
+        main, spread, reported = (_labelled(group, label) for label in (MEASURED, "± sd", REPORTED))
         cells = [latex_escape(group.name)]
         for place, is_wide in enumerate(wide):
             cells.append(_score(main, spread, place) if main else "")
@@ -134,7 +134,7 @@ def _stacked(headers: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
 
 
 def _has_scores(grid: Grid) -> bool:
-    return any(_labelled(group, REPRODUCED) for group in grid.groups)
+    return any(_labelled(group, MEASURED) for group in grid.groups)
 
 
 def tabular(grid: Grid) -> str:

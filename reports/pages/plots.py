@@ -38,7 +38,7 @@ _COLOURS = {
     "#56B4E9": ("FedAvg + fp16", "Parallel FedAvg"),
     "#8B3A62": ("FedSplitBERT, c chosen on test data",),
     "#3C6FD0": ("FedAvg + local fine-tuning",),
-    "#7A4FBF": ("FedAvg + prior", "FedAvg + prior, strength chosen"),
+    "#7A4FBF": ("FedAvg + prior", "FedAvg + prior, strength 1"),
 }
 _METHODS = {method: colour for colour, methods in _COLOURS.items() for method in methods}
 _OTHERS = (

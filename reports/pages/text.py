@@ -22,7 +22,7 @@ DERIVED = "≈"  # marks a number that the paper does not print, but that follow
 NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
-REPRODUCED, REPORTED = "reproduced", "reported"  # our number, and the number that the paper prints or implies
+MEASURED, REPORTED = "measured", "reported"  # our number, and the number that the paper prints or implies
 _LISTED = 10  # largest number of clients that a note lists one by one
 ONE_TIME = ("one-time model", "distribution")  # header for the bytes before the first round
 _LEVEL = {
@@ -45,7 +45,7 @@ def row_name(row: Row) -> str:
 
 def dagger_note(rows: Sequence[Row]) -> str:
     """The meaning of the dagger, if one of the rows has it."""
-    return "" if all(row.printed for row in rows) else f" {DAGGER} not in the paper."
+    return "" if all(row.printed for row in rows) else f" {DAGGER} not a row of the paper's table."
 
 
 def marked(text: str, is_derived: bool) -> str:

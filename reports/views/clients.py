@@ -55,15 +55,11 @@ class Clients(TableView):
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Columns with runs in which each client has its own test examples; all columns if there are none."""
+        """Columns in which the baseline's clients have test examples of their own; all columns if there are none."""
         columns = tuple(
             at
             for at in self.request.columns_run
-            if any(
-                all(one.held_out_counts(at.evaluation))
-                for row in self.request.rows
-                for one in self.request.records_of(row, at)
-            )
+            if any(all(one.held_out_counts(at.evaluation)) for one in self.request.records_of(self.baseline, at))
         )
         return columns or self.request.columns
 
@@ -102,6 +98,9 @@ class Clients(TableView):
                 sign = "" if name in names else "+"
                 texts = (with_bounds(estimate, _limiting(column, name), sign) for estimate, column in cells)
                 lines.append(Line(label, tuple(texts), is_main=name == MEAN))
+        if lines:
+            counts = [len(self.request.records_of(row, column)) for column in self.columns]
+            lines.append(Line("n", tuple(str(count) if count else NOTHING for count in counts)))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
         return Group(row_name(row), tuple(lines) or (empty,))
 
@@ -116,7 +115,8 @@ class Clients(TableView):
         yield (
             f"Scores{in_units(self.columns)}, {over_clients(self.columns)} unless a line names other clients: mean of "
             "the last three rounds if all runs have six or more rounds, else the last round (docs/protocol.md); "
-            f"{CONFIDENCE} intervals from three seeds on."
+            f"{CONFIDENCE} intervals from three seeds on. A gain is paired by seed, at rounds that both runs have, "
+            "so it may differ from the difference of two means. n: the method's seeds."
         )
         yield (
             "Worst client: for each seed, the client that scores worst in the method's other seeds. (The minimum of "

@@ -127,7 +127,9 @@ class Comparison:
 
     @property
     def has_average(self) -> bool:
-        return len(self.request.columns) > 1 and any(cell.headline.ours is not None for cell in self.averages)
+        return len(self.request.columns) > 1 and any(
+            cell.row.printed and cell.headline.ours is not None for cell in self.averages
+        )
 
     @cached_property
     def by_place(self) -> dict[tuple[str, str], CellResult]:

@@ -29,9 +29,9 @@ from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
-    DAGGER,
     NOTHING,
     UNDEFINED,
+    dagger_note,
     in_units,
     not_run,
     notes_under,
@@ -89,6 +89,13 @@ class Curves(TableView):
             return f"{value:.1e}"
         return number(value, places=3 if self.is_loss else 2)
 
+    @cached_property
+    def step(self) -> str:
+        """What the curves count: rounds, or epochs of training in one place."""
+        request = self.request
+        runs = (request.benchmark.cell(row, at, request.scale, 0) for row in request.rows for at in request.columns)
+        return "round" if any(run.clients > 1 for run in runs) else "epoch"
+
     @property
     def best_word(self) -> str:
         directions = {metric(self.measure(column)).higher_is_better for column in self.request.columns}
@@ -96,7 +103,8 @@ class Curves(TableView):
 
     def method(self) -> Iterator[str]:
         """How the curves are computed."""
-        columns = self.request.columns
+        columns, step = self.request.columns, self.step
+        after = "" if step == "epoch" else f"'s aggregation: {over_clients(columns)}"
         if self.is_loss:
             yield (
                 "Training loss: the task's own, mean over the examples that the clients of a round trained on, "
@@ -105,8 +113,8 @@ class Curves(TableView):
             )
         else:
             yield (
-                f"Scores{in_units(columns)} after each round's aggregation: {over_clients(columns)}, then over n "
-                f"seeds; ± sd over seeds (n - 1). {self.best_word}: of these means, so chosen on the test score itself."
+                f"Scores{in_units(columns)} after each {step}{after}, then mean over n seeds; ± sd over seeds (n - 1). "
+                f"{self.best_word}: of these means, so chosen on the test score itself."
             )
         if self.stated:
             yield "stated: the level that the paper's text names; its figure has no numbers."
@@ -141,14 +149,14 @@ class Curves(TableView):
             return NOTHING if value is None else f"{self.text(value)} ({curve.means.index(value) + 1})"
 
         for place in range(1 if is_level else longest):
-            label = "every round" if is_level else f"round {place + 1}"
+            label = f"every {self.step}" if is_level else f"{self.step} {place + 1}"
             yield Line(label, tuple(at(place, column) for column in columns))
         if is_run:
             if not is_level:
-                yield Line(f"{self.best_word} (round)", tuple(map(best, curves.values())))
+                yield Line(f"{self.best_word} ({self.step})", tuple(map(best, curves.values())))
             if any(len(curve.seeds) > 1 for curve in self.by_cell.values()):
                 sds = (sample_sd(curve.by_round[-1]) if curve.is_run else None for curve in curves.values())
-                yield Line("± sd, last round", tuple(map(self.text, sds)))
+                yield Line(f"± sd, last {self.step}", tuple(map(self.text, sds)))
             counts = (str(len(curve.seeds)) if curve.is_run else NOTHING for curve in curves.values())
             yield Line("seeds (n)", tuple(counts))
         stated = [self.stated.get((row.id, column.task)) for column in columns]
@@ -162,7 +170,7 @@ class Curves(TableView):
         groups = tuple(Group(row_name(row), tuple(self._lines_of(row))) for row in request.rows)
         headers = tuple((column.name, self.label(column)) for column in request.columns)
         title = metric(TRAIN_LOSS).label if self.is_loss else "scores"
-        return (Grid(f"{request.heading}: {title} after every round", headers, groups),)
+        return (Grid(f"{request.heading}: {title} after every {self.step}", headers, groups),)
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """Scores and losses in their units, a line for each round and seed."""
@@ -228,13 +236,13 @@ class Curves(TableView):
         columns, left_out = with_points(
             request.columns, lambda at: any(self.by_cell[row_id, at.task].means for row_id in drawn)
         )
-        figure, panels = panels_of(len(columns), 3, (3.3, 2.7), "round", least=5.5, room=1.6)
+        figure, panels = panels_of(len(columns), 3, (3.3, 2.7), self.step, least=5.5, room=1.6)
         for axes, column in zip(panels, columns, strict=True):
             self._draw_panel(axes, column)
         n = seed_counts([len(curve.seeds) for curve in self.by_cell.values()])
         caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
         if any(row.id in self.references for row in request.rows):
-            caption += f" Dashed: answers the same after every round; {DAGGER} not in the paper."
+            caption += f" Dashed: answers the same after every {self.step};{dagger_note(self.request.rows)}"
         if request.benchmark.place.startswith("Figure") and request.scale.id != DEMO:
             caption += " The paper prints these curves without numbers."
         if self.stated:

@@ -17,11 +17,11 @@ from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
     AT_ROUND,
+    MEASURED,
     NOT_RUN,
     NOTHING,
     ONE_TIME,
     REPORTED,
-    REPRODUCED,
     UNDEFINED,
     human_bytes,
     human_seconds,
@@ -103,7 +103,7 @@ class ScoreTable(TableView):
             else ()
             for cell in cells
         )
-        lines = [Line(f"{REPRODUCED}{n}", line("", measured).cells, True, best)]
+        lines = [Line(f"{MEASURED}{n if is_run else ''}", line("", measured).cells, True, best)]
         if not n and is_run:
             seeds = (len(cell.seeds) if cell else 0 for cell in cells)
             sds = zip(scores("± sd").cells, seeds, strict=True)
@@ -139,7 +139,7 @@ class ScoreTable(TableView):
         for row in self.request.rows:
             cells = (self.comparison.cell(row, column) for column in columns)
             costs = [cell.cost for cell in cells if cell.cost is not None]
-            if costs:
+            if costs and any(cost.up_bytes + cost.down_bytes for cost in costs):
                 label = f"{len(costs)} of {len(columns)} tasks"
                 groups.append(one_line(row_name(row), _cost_cells(costs, gigabyte), label))
         return Grid(f"{self.request.heading}: communication cost", (*headers, ("training",)), tuple(groups))
@@ -176,7 +176,7 @@ class ScoreTable(TableView):
         """The meaning of marks and whiskers."""
         comparison, scale = self.comparison, self.request.scale
         text = (
-            f"Full marks: reproduced, mean over clients and seeds {AT_ROUND[self.request.scored_at]}; no mark: not "
+            f"Full marks: measured, mean over clients and seeds {AT_ROUND[self.request.scored_at]}; no mark: not "
             "run. Whiskers: ± sd over seeds; with one seed, ± SE of the test sets."
         )
         if any(cell.headline.published is not None for cell in comparison.cells):
@@ -235,7 +235,7 @@ def dots(results: Mapping[str, ScoreResult]) -> list[Dots]:
     """The series of a dot plot of scores. results: name on the axis -> its result."""
     ours = {name: result.ours for name, result in results.items() if result.ours is not None}
     whiskers = {name: (value - results[name].error, value + results[name].error) for name, value in ours.items()}
-    series = [Dots(REPRODUCED, ours, {}, whiskers)]
+    series = [Dots(MEASURED, ours, {}, whiskers)]
     for label, style, is_derived in ((REPORTED, HOLLOW, False), (_DERIVED, HOLLOW | {"marker": "o"}, True)):
         printed = {name: result.published for name, result in results.items() if result.is_derived == is_derived}
         values = {name: value for name, value in printed.items() if value is not None}

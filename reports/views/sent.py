@@ -148,7 +148,7 @@ class Sent(Quantities):
         others = (SHAPES, LEDGER) if encoder == self.request.scale.backbone else (SHAPES,)
         columns = [Shown((FORM, way), (encoder, FORM, way), human_bytes) for way in WAYS]
         saved = [
-            Shown(("bytes of", f"{base.name} ÷ its"), (encoder, SHAPES, "saved", base.id), number)
+            Shown((f"{base.name}'s bytes", "÷ this row's"), (encoder, SHAPES, "saved", base.id), number)
             for base in self.baselines
         ]
         groups = []

@@ -11,7 +11,7 @@ from reports.claims.criterion import Criterion, Evidence
 from reports.claims.hypothesis import Assertion, Hypothesis, decide
 from reports.claims.judge import Judgement
 from reports.evidence.records import request_for
-from reports.front.readme import BEGIN, END, update_readme, write_paper
+from reports.front.readme import BEGIN, END, lead, update_readme, write_paper
 from reports.front.state import MEASURED, Headline, Standing, coverage, front_markdown, headlines
 from reports.views import page
 
@@ -28,6 +28,19 @@ def test_a_paper_is_written_between_the_markers_and_pages_that_it_lacks_are_remo
     assert text.endswith(f"\n{END}\n\nThe end.\n")
     written = {"deviations.md", "fedsplitbert-table3.md", "own.md"}
     assert {path.name for path in (tmp_path / "pages").iterdir()} == written
+
+
+def test_a_table_names_its_best_method_only_with_three_seeds(table3, record_of, opened):
+    scores = {"fedsplitbert": (0.90, 0.002), "fedavg": (0.60, -0.002)}
+    for seeds in (1, 4):
+        records = [
+            record_of(row, "qqp", {"test/accuracy": score + step * seed}, seed=seed)
+            for row, (score, step) in scores.items()
+            for seed in range(seeds)
+        ]
+        table, records = opened(table3, records)
+        best = "Best, or not distinguishable from the best, in one column with evidence: FedSplitBERT in 1."
+        assert (lead(page(request_for(table, table.scale("lite"), records))) == best) is (seeds == 4)
 
 
 @pytest.mark.parametrize("content", ["no markers", f"{END} before {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
