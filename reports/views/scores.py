@@ -7,6 +7,8 @@ from functools import cached_property
 
 from matplotlib.figure import Figure
 
+from benchmarks.experiment import Row
+from benchmarks.results import RunBytes, all_stages, stage_bytes
 from benchmarks.run_config import JSON
 from reports.evidence.published import AVERAGE
 from reports.evidence.records import PAPER
@@ -141,8 +143,17 @@ class ScoreTable(TableView):
             costs = [cell.cost for cell in cells if cell.cost is not None]
             if costs and any(cost.up_bytes + cost.down_bytes for cost in costs):
                 label = f"{len(costs)} of {len(columns)} tasks"
-                groups.append(one_line(row_name(row), _cost_cells(costs, gigabyte), label))
+                groups.append(one_line(row_name(row), _cost_cells(costs, self._sent(row), gigabyte), label))
         return Grid(f"{self.request.heading}: communication cost", (*headers, ("training",)), tuple(groups))
+
+    def _sent(self, row: Row) -> tuple[float, float]:
+        """Uplink and downlink on all tasks, means over seeds; an earlier run that tasks share counts once."""
+        shares: dict[str, tuple[RunBytes, int]] = {}
+        for column in self.request.columns:
+            records = self.request.records_of(row, column)
+            stages = (stage for record in records for stage in all_stages(record, self.request.find) or ())
+            shares |= {stage.cell_id: (stage_bytes(stage), len(records)) for stage in stages}
+        return sum(sizes.up / n for sizes, n in shares.values()), sum(sizes.down / n for sizes, n in shares.values())
 
     # ---- the long form ---------------------------------------------------------------------------------------------
 
@@ -211,15 +222,14 @@ class ScoreTable(TableView):
         return dot_plot(self.request.heading, panels, self.axis_label, self.caption)
 
 
-def _cost_cells(costs: Sequence[Cost], gigabyte: int) -> Iterator[str]:
+def _cost_cells(costs: Sequence[Cost], sent: tuple[float, float], gigabyte: int) -> Iterator[str]:
     def spread(values: Iterable[float]) -> str:
         """A range from the smallest to the largest, if there are several tasks."""
         distinct = list(dict.fromkeys(human_bytes(value, gigabyte) for value in sorted(values)))
         return " … ".join(dict.fromkeys((distinct[0], distinct[-1])))
 
     yield spread(cost.round_bytes for cost in costs)
-    yield human_bytes(sum(cost.up_bytes for cost in costs), gigabyte)
-    yield human_bytes(sum(cost.down_bytes for cost in costs), gigabyte)
+    yield from (human_bytes(size, gigabyte) for size in sent)
     yield spread(cost.setup_bytes for cost in costs)
     seconds = [cost.train_seconds for cost in costs if cost.train_seconds is not None]
     yield human_seconds(sum(seconds)) if len(seconds) == len(costs) else NOTHING
