@@ -262,23 +262,27 @@ class Orders(TableView):
         if not self.columns:
             return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
-        best = "; ".join(f"by {label} {' and '.join(names)} ({count})" for label, (names, count) in firsts.items())
-        in_all = set.intersection(*(set(names) for names, _ in firsts.values()))
+        best = "; ".join(
+            f"by {label} {' and '.join(f'{name} ({count} of {of})' for name, (count, of) in counts.items())}"
+            for label, counts in firsts.items()
+        )
+        in_all = set.intersection(*map(set, firsts.values()))
         leaders = " and ".join(sorted(in_all)) or "No method"
         title = f"{leaders} {'lead' if len(in_all) > 1 else 'leads'} by mean, worst client, bytes and time alike"
-        return title, f"most often first of {len(self.columns)} tasks: {best}"
+        return title, f"most often first, of the tasks on which it was run: {best}"
 
     def _swapped(self, column: Column, one: Order, other: Order) -> int:
         """Pairs of methods that two orders rank the other way round, by their numbers."""
         first, second = (self.ranked[column.task, order.id] for order in (one, other))
         return sum((first[a][0] - first[b][0]) * (second[a][0] - second[b][0]) < 0 for a, b in combinations(first, 2))
 
-    def _firsts(self, order: Order) -> tuple[list[str], int]:
-        """The methods that most often come first, with their numbers of tasks."""
-        each = (self.ranked[column.task, order.id].items() for column in self.columns)
-        firsts = Counter(row for ranks in each for row, (rank, _) in ranks if rank == 1)
+    def _firsts(self, order: Order) -> dict[str, tuple[int, int]]:
+        """The methods that most often come first -> on how many tasks, and on how many they are ranked."""
+        ranks = [self.ranked[column.task, order.id] for column in self.columns]
+        firsts = Counter(row for each in ranks for row, (rank, _) in each.items() if rank == 1)
         most = max(firsts.values())
-        return [self.request.benchmark.row(row).name for row, count in firsts.items() if count == most], most
+        leaders = [row for row, count in firsts.items() if count == most]
+        return {self.request.benchmark.row(row).name: (most, sum(row in each for each in ranks)) for row in leaders}
 
     # ---- figure ----------------------------------------------------------------------------------------------------
 
