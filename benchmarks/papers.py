@@ -20,7 +20,6 @@ from reports.audit.statements import Finding, findings
 from reports.claims import wording
 from reports.claims.cells import Runs
 from reports.claims.judge import Deciding, Judgement, judge, measured_word
-from reports.evidence.inference import CONFIDENCE
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import PAPER, request_for
 from reports.evidence.scores import PROTOCOL
@@ -123,7 +122,6 @@ def standings_at(
                 continue
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
-                numbers = f"{numbers}; {CONFIDENCE} interval"
                 studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
         cells, additions = cells_at(scale, tables, records)
         verdicts = judged(paper, next(iter(at.values())), records), audited(paper, records)

@@ -243,7 +243,10 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--tasks": option("such as mrpc,rte (default: all)", type=names, default=[]),
         "--methods": option("such as fedavg,fedsplitbert (default: all)", type=names, default=[]),
         "--seeds": option(f"{many} (default: 1)", type=seeds, default=range(1)),
-        **dict.fromkeys(("report --seeds", "time --seeds"), option(f"{many} (default: all recorded)", type=seeds)),
+        **dict.fromkeys(
+            ("report --seeds", "time --seeds"),
+            option(f"{many} (default: all recorded; earlier runs count, too)", type=seeds),
+        ),
         "--seed": option("only this seed", type=seed),
         "--backbone": option(
             "another encoder: id, folder or hub name (default: BACKBONE, else the scale's)",

@@ -145,7 +145,7 @@ def _untuned_rows(parsed: argparse.Namespace) -> list[str]:
     try:
         chosen = selection(parsed)
     except UserError:  # no finished sweep
-        return list(parsed.methods)
+        return list(parsed.methods) or [row.id for row in benchmark(parsed.id).rows]
     rows = {row.id for column in chosen.columns for row in chosen.benchmark.untuned(column, chosen.scale)}
     return [row.id for row in chosen.rows if row.id in rows]
 

@@ -13,7 +13,7 @@ from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of, with_backbone
 from benchmarks.selection import FinishedCells, Selection, recorded_cells
 
-_WIDTH, _WIDE = 80, 110
+_WIDTH, _WIDE, _NARROW = 80, 110, 20
 
 
 def list_command(args: argparse.Namespace) -> int:
@@ -27,7 +27,7 @@ def list_command(args: argparse.Namespace) -> int:
     for table in tables:
         at = [scale for scale in table.scales if scale.id == args.scale]
         count = "{}/{}".format(*finished.of(table, at[0])) if at else "–"
-        title = textwrap.shorten(f"{table.place}: {table.title}", across - wide - 9, placeholder="…")
+        title = textwrap.shorten(f"{table.place}: {table.title}", max(_NARROW, across - wide - 9), placeholder="…")
         print(f"{table.id:{wide}} {count:>7} {title}")
     published = [table for table in tables if table.is_printed]
     studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})

@@ -173,7 +173,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
     except DependsOnTextsError:
         if cell.source != "generated" and args.data_dir is None:
             raise UserError(
-                "they depend on the number of examples; name the data folder with --data-dir to count them"
+                "the bytes depend on the number of examples; name the data folder with --data-dir to count them"
             ) from None
     texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
     return derived(cell, texts.examples), texts

@@ -59,9 +59,10 @@ def report_command(args: argparse.Namespace) -> int:
     chosen = _with_records(_ids(args.id), args.scale, records, partial(selection, args))
     if not chosen:
         at = f" at scale {args.scale}" if args.scale else ""
+        at += f" with seeds {wanted[0]} to {wanted[-1]}" if wanted else ""
         raise UserError(
             f"expected records of {', '.join(args.id) or 'any table'}{at} in {', '.join(map(str, folders))}, found "
-            "none; compute them with `python -m benchmarks run`, or name another folder with --records"
+            "none; compute them with `python -m benchmarks run`, or name another folder with --records, or other seeds"
         )
     drawings: list[Drawing] = []
     pages, pictures = [], {}  # pictures: benchmark id -> path

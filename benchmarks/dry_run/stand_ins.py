@@ -29,7 +29,7 @@ class Texts:
         self.labels = np.zeros(len(self.lengths), dtype=np.int64)
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        raise DependsOnTextsError("they depend on the texts themselves; a finished run's record has them")
+        raise DependsOnTextsError("the bytes depend on the texts themselves; a finished run's record has them")
 
 
 class OneText:
@@ -63,7 +63,7 @@ class States:
         head = self.model.network.head
         if not self.is_counted:
             raise DependsOnTextsError(
-                "they depend on the number of examples; give each client's, or read a finished run's record"
+                "the bytes depend on the number of examples; give each client's, or read a finished run's record"
             )
         lengths = self.lengths[indices] if head.tokens else np.ones(len(indices), dtype=np.int64)
         padded = (width if head.tokens else None) or int(lengths.max())

@@ -288,11 +288,12 @@ class Targets(Quantities):
             "over n seeds. A method with a seed that does not reach it is censored: all rounds of that seed count (>), "
             f"and it has no gain. Where {base} is censored, the gain is at least (≥) the number."
         )
-        for kind, column, row in product(KINDS, self.columns, request.rows):
-            sent = self._line(row, column, kind, "bytes")
-            if sent is not None and not sent["value"] and sent["relation"] != ">":
+        for kind, column in product(KINDS, self.columns):
+            sent = {row.name: self._line(row, column, kind, "bytes") for row in request.rows}
+            idle = [name for name, line in sent.items() if line and not line["value"] and line["relation"] != ">"]
+            if idle:
                 target = f"{column.name} {self._target(column, kind)}"
-                yield f"{target} is vacuous: {row.name} reaches it and sends nothing, so gains there are no evidence."
+                yield f"{target}: {' and '.join(idle)}, sending nothing, reach it, so gains there are no evidence."
         yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
         yield f"Gain: {base}'s bytes over the method's: layers (values/round) × rounds × precision (bytes/value)."
         if self.derived:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.claims import Claim, Relation
+from benchmarks.claims import Claim, Relation, rows_named
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
@@ -75,6 +75,7 @@ class Judgement:
             nothing.
         partial: Names of tasks with partly missing data.
         stand_ins: Tasks that were judged in place of others without records, in words.
+        judged_on: The ids of the tables whose runs decide the claim.
     """
 
     claim: Claim
@@ -87,6 +88,7 @@ class Judgement:
     exploratory: Verdict | None = None
     partial: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    judged_on: frozenset[str] = frozenset()
 
     @property
     def word(self) -> str:
@@ -138,7 +140,7 @@ class Judgement:
         if self.measured.is_derived or self.word == VACUOUS or (shown and all(one.is_derived for one in shown)):
             return "arithmetic"
         if not self.n:
-            return "computed" if self.measured.is_decided else "no run yet"
+            return "computed" if any(one.value is not None for one in shown) else "no run yet"
         if self.measured.missing:
             return f"earlier runs, exploratory (n = {self.n})"
         return f"run at {'paper' if self.scale.id == PAPER else 'reduced'} scale (n = {self.n})"
@@ -301,7 +303,13 @@ def judge(
         partial, stand_ins = tuple(source.runs.partial(tasks)), tuple(source.runs.stand_ins(tasks))
         fixed = (deciding or {}).get(claim.id)
         if fixed:  # the protocol fixed the reading and the round that counts
-            judged.append(Judgement(claim, paper, scale, theirs, fixed.verdict, others, exploratory=ours))
+            tables = frozenset(at.benchmark for relation in fixed.relations for at in rows_named(relation))
+            judged.append(
+                Judgement(claim, paper, scale, theirs, fixed.verdict, others, exploratory=ours, judged_on=tables)
+            )
         else:
-            judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, None, partial, stand_ins))
+            tables = frozenset(claim.benchmarks)
+            judged.append(
+                Judgement(claim, paper, scale, theirs, ours, others, at_last, None, partial, stand_ins, tables)
+            )
     return tuple(judged)

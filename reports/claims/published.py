@@ -54,7 +54,8 @@ class PublishedNumbers:
     def _difference(self, pair: Pair, relative: bool = False, since: Sequence[At] = ()) -> Evidence | None:
         """The advantage, less that of an earlier pair if gains are compared."""
         rows = (pair.row, pair.other, *since)
-        gains = [self._gain(row, other, pair, relative) for row, other in zip(rows[::2], rows[1::2], strict=True)]
+        pairs = ((pair.row, since[0]), (pair.other, since[1])) if since else ((pair.row, pair.other),)
+        gains = [self._gain(row, rival, pair, relative) for row, rival in pairs]
         if any(gain is None for gain in gains):
             return None
         first, *earlier = (gain for gain in gains if gain is not None)

@@ -41,6 +41,10 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
     return f"{minuend} − {f'({subtrahend})' if ' + ' in subtrahend else subtrahend}"
 
 
+def _names(tables: Tables, row: At, before: At) -> str:
+    return f"{tables.row(row).name} over {tables.row(before).name}"
+
+
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
     tables, unit, measure = source.tables, " %" if relation.relative else "", relation.measure
     earlier = relation.since
@@ -49,7 +53,12 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         rows = pair.row, pair.other
         gained = _difference(tables, *rows, pair.score)
-        gained = f"({gained}) − ({_difference(tables, *earlier, pair.score)})" if earlier else gained
+        if earlier and relation.relative:
+            gained = " − ".join(f"gain of {_names(tables, *each)}" for each in zip(rows, earlier, strict=True))
+        elif earlier:
+            place = tables.benchmark(earlier[0]).place
+            where = f", {place}" if earlier[0].benchmark != pair.row.benchmark else ""
+            gained = f"({gained}) − ({_difference(tables, *earlier, pair.score)}{where})"
         name = {
             "score": f"{gained}, {tables.score_name(pair)}",
             "rounds": f"{tables.row(rows[1]).name} − {tables.row(rows[0]).name}, rounds on {tables.score_name(pair)}",

@@ -24,7 +24,7 @@ from reports.pages.text import in_brackets, number, with_interval
 LISTED = 3  # comparisons that a table shows of a claim
 VACUOUS = "vacuous target"
 TOO_FEW, NOT_RUN, NOT_TUNED = "too few seeds", "not run", "not tuned yet"
-BASELINE_FAILED, LEAK, UNKNOWN = "baseline failed", "test data leak", "no proof yet that the encoder learns"
+BASELINE_FAILED, LEAK, UNKNOWN = "baseline failed", "test data leak", "validity check not passed yet"
 OPEN = (TOO_FEW, NOT_RUN, NOT_TUNED, UNKNOWN)  # more runs would remove these reasons
 # Beginnings of reasons not to judge a column -> the reason in a few words; any other is that a baseline failed.
 _IN_SHORT = {

@@ -18,7 +18,7 @@ from reports.evidence.gate import gates, home
 from reports.front.state import deviations_of
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
-from reports.pages.text import NOTHING, human_seconds
+from reports.pages.text import NOTHING, human_seconds, row_name
 
 PAGE_WIDTH = 92  # characters of a table that fit into GitHub's 838 points
 REPRODUCED = "reproduced"  # the block of a README
@@ -76,7 +76,7 @@ def write_paper(
     folder = readme.parent / FOLDER
     judged = [each for judgements in claims for each in judgements]
     leads = [lead(page, judged) for page in pages]
-    elsewhere = {table for each in judged if each.exploratory is not None for table in each.claim.benchmarks}
+    elsewhere = {table for each in judged for table in {*each.claim.benchmarks} - each.judged_on}
     texts = {
         f"{table}.md": _table_page(page, shown, pictures.get(table), folder, table in elsewhere)
         for page, shown in zip(pages, leads, strict=True)
@@ -129,22 +129,25 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
         columns = len({place for places in best.values() for place in places})
         what = f"{columns} columns" if columns > 1 else "one column"
         if len(best) > 1 and {len(places) for places in best.values()} == {columns}:
-            return f"No difference is shown between {', '.join(best)} in {what}."
+            return f"{', '.join(best)}: each is best, or not distinguishable from the best, in {what}."
         ranked = sorted(best.items(), key=lambda entry: -len(entry[1]))
         named = ", ".join(f"{name} in {len(places)}" for name, places in ranked)
-        return f"Best, or not distinguishable from the best, in {what} with evidence: {named}."
+        return f"Best, or not distinguishable from the best, in {what}: {named}."
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
-    decided = [each for each in about if each.measured.is_decided and each.exploratory is None]
+    decided = [each for each in about if each.measured.is_decided and page.request.benchmark.id in each.judged_on]
     if decided:
         judged = min(decided, key=lambda each: len(each.claim.benchmarks))
         return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
     undecided = [each for each in about if not each.measured.is_decided]
-    few = "its claim is undecided" if len(about) == 1 else f"its {len(about)} claims are undecided"
+    few = "its claim is not decided" if len(about) == 1 else f"none of its {len(about)} claims is decided"
     return f"{page.request.coverage}{f'; {few}' if undecided == about and about else ''}."
 
 
 def _best(page: Page) -> dict[str, list[int]]:
-    """Method -> the columns in which it is among the best, of those that are evidence and have enough seeds."""
+    """Method -> the columns in which it is among the best, of those that are evidence and have enough seeds.
+
+    Only for tables whose columns are tasks.
+    """
     request, best = page.request, dict[str, list[int]]()
     references = home(request.benchmark).yardstick.rows
     checks, columns = gates(request), {column.name: column for column in request.columns}
@@ -153,13 +156,17 @@ def _best(page: Page) -> dict[str, list[int]]:
             column = columns.get(name)
             if column is None or (column.task in checks and checks[column.task].why):
                 continue
-            compared = (row for row in request.rows if row.id not in references)
-            if sum(len(request.records_of(row, column)) >= _FEWEST for row in compared) < 2:
+            compared = [
+                row_name(row)
+                for row in request.rows
+                if row.printed and row.id not in references and len(request.records_of(row, column)) >= _FEWEST
+            ]
+            if len(compared) < 2:
                 continue
             scored = column.scores.index(column.averaged) if column.averaged in column.scores else 0
             for group in grid.groups:
                 marks = next((line.best[place] for line in group.lines if line.best), ())
-                if marks[scored : scored + 1] == (True,):
+                if group.name in compared and marks[scored : scored + 1] == (True,):
                     best.setdefault(group.name, []).append(place)
     return best
 

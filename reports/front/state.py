@@ -107,7 +107,7 @@ def coverage(
         additions.update({f"{each.paper.name} on {name}": count for name, count in (each.additions or {}).items()})
     listed = ", ".join(f"{name} ({count})" for name, count in additions.items() if count)
     text += (
-        f". The evidence campaign (docs/protocol.md) has finished {fresh[0]} of {fresh[1]} further runs"
+        f". The committed evidence campaign (docs/protocol.md) has finished {fresh[0]} of {fresh[1]} further runs"
         if fresh[0]
         else ""
     )

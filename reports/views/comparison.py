@@ -280,7 +280,7 @@ def _method(request: Request) -> Iterator[str]:
     )
     if request.scale.id == PAPER:
         yield from (f"{BOUNDS}: the interval between the one-sided bounds of the tests behind the verdicts.", RULE)
-    if benchmark.average and len(benchmark.columns) > 1:
+    if benchmark.average and len(benchmark.columns) > 1 and any(row.printed for row in request.rows):
         averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
         rule = _ROUNDING[benchmark.average]
         yield f"Average: one score per task ({averaged}), {rule} to two decimals; only where every task was run."

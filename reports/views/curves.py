@@ -94,7 +94,7 @@ class Curves(TableView):
         """What the curves count: rounds, or epochs of training in one place."""
         request = self.request
         runs = (request.benchmark.cell(row, at, request.scale, 0) for row in request.rows for at in request.columns)
-        return "round" if any(run.clients > 1 for run in runs) else "epoch"
+        return "round" if any(run.clients > 1 or run.training.local_epochs != 1 for run in runs) else "epoch"
 
     @property
     def best_word(self) -> str:
@@ -242,7 +242,7 @@ class Curves(TableView):
         n = seed_counts([len(curve.seeds) for curve in self.by_cell.values()])
         caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
         if any(row.id in self.references for row in request.rows):
-            caption += f" Dashed: answers the same after every {self.step};{dagger_note(self.request.rows)}"
+            caption += f" Dashed: answers the same after every {self.step}.{dagger_note(self.request.rows)}"
         if request.benchmark.place.startswith("Figure") and request.scale.id != DEMO:
             caption += " The paper prints these curves without numbers."
         if self.stated:

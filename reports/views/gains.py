@@ -156,7 +156,8 @@ class Gains(TableView):
         title = f"{self.headline.name} is {compared(value, ends)} than {self.part.name}: {self.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
         n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
-        return title, f"mean of {len(by_task)} tasks {text}{n}, exploratory, {self.round} round: {each}"
+        about = f"exploratory, {self.round} round, {CONFIDENCE} interval"
+        return title, f"mean of {len(by_task)} tasks {text}{n}, {about}: {each}"
 
     def plot(self) -> Figure:
         """A panel for each task, a mark for each row, and a line where the simple part alone comes."""

@@ -279,10 +279,11 @@ class Orders(TableView):
     def _firsts(self, order: Order) -> dict[str, tuple[int, int]]:
         """The methods that most often come first -> on how many tasks, and on how many they are ranked."""
         ranks = [self.ranked[column.task, order.id] for column in self.columns]
-        firsts = Counter(row for each in ranks for row, (rank, _) in each.items() if rank == 1)
-        most = max(firsts.values())
+        ranked = [{row: rank for row, (rank, one) in each.items() if one.value is not None} for each in ranks]
+        firsts = Counter(row for each in ranked for row, rank in each.items() if rank == 1)
+        most = max(firsts.values(), default=0)
         leaders = [row for row, count in firsts.items() if count == most]
-        return {self.request.benchmark.row(row).name: (most, sum(row in each for each in ranks)) for row in leaders}
+        return {self.request.benchmark.row(row).name: (most, sum(row in each for each in ranked)) for row in leaders}
 
     # ---- figure ----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -141,19 +142,26 @@ class ScoreTable(TableView):
         for row in self.request.rows:
             cells = (self.comparison.cell(row, column) for column in columns)
             costs = [cell.cost for cell in cells if cell.cost is not None]
-            if costs and any(cost.up_bytes + cost.down_bytes for cost in costs):
+            if any(cost.total_bytes + cost.setup_bytes for cost in costs):
                 label = f"{len(costs)} of {len(columns)} tasks"
                 groups.append(one_line(row_name(row), _cost_cells(costs, self._sent(row), gigabyte), label))
         return Grid(f"{self.request.heading}: communication cost", (*headers, ("training",)), tuple(groups))
 
     def _sent(self, row: Row) -> tuple[float, float]:
         """Uplink and downlink on all tasks, means over seeds; an earlier run that tasks share counts once."""
-        shares: dict[str, tuple[RunBytes, int]] = {}
+        shares: dict[str, float] = {}  # run -> the share of a task's seeds that have it
+        sizes: dict[str, RunBytes] = {}
         for column in self.request.columns:
             records = self.request.records_of(row, column)
-            stages = (stage for record in records for stage in all_stages(record, self.request.find) or ())
-            shares |= {stage.cell_id: (stage_bytes(stage), len(records)) for stage in stages}
-        return sum(sizes.up / n for sizes, n in shares.values()), sum(sizes.down / n for sizes, n in shares.values())
+            if self.comparison.cell(row, column).cost is None:
+                continue
+            stages = [stage for record in records for stage in all_stages(record, self.request.find) or ()]
+            sizes |= {stage.cell_id: stage_bytes(stage) for stage in stages}
+            for cell_id, count in Counter(stage.cell_id for stage in stages).items():
+                shares[cell_id] = max(shares.get(cell_id, 0.0), count / len(records))
+        ways = zip(*([share * size for size in sizes[cell_id]] for cell_id, share in shares.items()), strict=True)
+        up, down = map(sum, ways)
+        return up, down
 
     # ---- the long form ---------------------------------------------------------------------------------------------
 

@@ -143,7 +143,7 @@ def test_a_second_plan_is_the_same_and_needs_no_torch(tmp_path):
     [
         (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples; name the data folder with"),
         (["--scale", "lite", "--tasks", "arsarcasm", "--data-dir", "no-such-folder"], "the data directory"),
-        (["--set", "options.features=trimmed"], "they depend on the texts themselves"),
+        (["--set", "options.features=trimmed"], "the bytes depend on the texts themselves"),
     ],
 )
 def test_unknown_bytes_have_a_reason(arguments, reason, plan):

@@ -24,7 +24,7 @@ def test_tables_without_the_scale_are_skipped(finished_results, tmp_path, refusa
 
 def test_only_the_named_seeds_are_reported(finished_results, tmp_path, refusal):
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
-    assert f"expected records of {TABLE} in " in refusal(["report", TABLE, "--seeds", "5-6", *places])
+    assert f"expected records of {TABLE} with seeds 5 to 6 in " in refusal(["report", TABLE, "--seeds", "5-6", *places])
 
 
 @pytest.mark.slow

@@ -113,3 +113,18 @@ def test_profiles_are_shares_within_a_distance_of_the_best_mean():
 def test_labels_keep_their_order_and_a_distance():
     assert spread_out([5.0, 0.0, 5.2], 1.0) == pytest.approx([4.6, 0.0, 5.6])
     assert spread_out([0.0, 0.0, 0.0], 2.0) == pytest.approx([-2.0, 0.0, 2.0])
+
+
+def test_a_shared_earlier_run_counts_once_in_the_bytes_of_all_tasks(table3, record_of):
+    """By hand: 40 000 for the earlier run, and 8 000 for each of two tasks, as a mean of two seeds."""
+    earlier = record_of("fedavg", "mnli", {ACC: 0.5}, up=(20_000, 20_000))
+    records = [
+        replace(run, inputs={**run.inputs, "initial": {"cell_id": earlier.cell_id, "digest": "w0"}})
+        for task in ("qqp", "qnli")
+        for seed in (0, 1)
+        for run in [record_of("fedavg", task, {ACC: 0.5}, seed=seed)]
+    ]
+    columns = [column for column in table3.columns if column.task in ("qqp", "qnli")]
+    request = request_for(table3, table3.scale("lite"), [earlier, *records], [table3.row("fedavg")], columns)
+    (costs,) = (grid for grid in page(request).grids if "cost" in grid.title)
+    assert costs.groups[0].lines[0].cells[1] == "56.00 kB"

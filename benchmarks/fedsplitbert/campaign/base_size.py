@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from benchmarks.corrections import STRENGTH, without_training
 from benchmarks.fedsplitbert import paper
@@ -11,12 +12,15 @@ from benchmarks.fedsplitbert.campaign.evidence import BENCHMARK as EVIDENCE
 ENCODER = "all-mpnet-base-v2"
 COMPARED = ("sst2", "qnli")
 _C6 = EVIDENCE.row("c6")
+_MINILM = EVIDENCE.scale("lite")
+_CHOSEN = Path(__file__).parents[2] / "campaign" / "results" / "sweeps" / "fedsplitbert-base-size-lite.json"
 _LARGE = replace(
-    EVIDENCE.scale("lite"),
+    _MINILM,
     backbone=ENCODER,
     depth=12,
     material=f"real data, {ENCODER} (12 layers, 109M parameters)",
     elsewhere=None,  # its scores are MiniLM's
+    search=_MINILM.search and replace(_MINILM.search, chosen=_CHOSEN),
 )
 BENCHMARK = replace(
     EVIDENCE,
