@@ -217,6 +217,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
     def default(name: str, otherwise: str | None = None) -> str | None:
         return os.environ.get(name) or otherwise  # argparse converts it
 
+    encoder = {"type": _backbone, "default": default("BACKBONE")}
     scales, many = ", ".join(SCALES), "how many, from seed 0, or a range such as 5-10"
     return {
         "id": option("id of a benchmark"),
@@ -249,15 +250,9 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         ),
         "--seed": option("only this seed", type=seed),
         "--backbone": option(
-            "another encoder: id, folder or hub name (default: BACKBONE, else the scale's)",
-            type=_backbone,
-            default=default("BACKBONE"),
+            "another encoder: id, folder or hub name (default: BACKBONE, else the scale's)", **encoder
         ),
-        "doctor --backbone": option(
-            "check this encoder's files, not the machine: id, folder or hub name",
-            type=_backbone,
-            default=default("BACKBONE"),
-        ),
+        "doctor --backbone": option("check this encoder, not the machine: id, folder or hub name", **encoder),
         "--set": several("change a field of every cell; critical layers refer to the paper's encoder", "FIELD=VALUE"),
         "--include": several("also read the tables, tasks and methods in this folder", "FOLDER", folder),
         "--from-sweep": flag("use the best settings from a sweep in the results folder"),
