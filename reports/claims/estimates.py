@@ -132,7 +132,8 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
     reasons = tuple(closed.items())
     if not averages:
         return evidence(None, reasons=reasons) if closed else None
-    whole = average_together(averages, ", ".join(texts))
+    is_whole = len(averages) == 1 and is_complete and len(judged) == len(every)  # its part is the average itself
+    whole = average_together(averages, "" if is_whole else ", ".join(texts))
     if is_complete or closed:
         return evidence(whole, reasons=reasons)
     return evidence(whole, interval=None, components=None)
