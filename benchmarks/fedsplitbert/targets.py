@@ -293,7 +293,7 @@ class Targets(Quantities):
             idle = [name for name, line in sent.items() if line and not line["value"] and line["relation"] != ">"]
             if idle:
                 target = f"{column.name} {self._target(column, kind)}"
-                yield f"{target}: {' and '.join(idle)}, sending nothing, reach it, so gains there are no evidence."
+                yield f"{target} is reached without bytes, by {' and '.join(idle)}, so gains there are no evidence."
         yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
         yield f"Gain: {base}'s bytes over the method's: layers (values/round) × rounds × precision (bytes/value)."
         if self.derived:

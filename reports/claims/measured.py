@@ -147,7 +147,8 @@ class MeasuredNumbers(RowCosts):
         """The same difference in accuracy and in the scores shown next to the column's."""
         column, texts = self.tables.column(pair.row, pair.task), []
         pooled = [both for both in self._pairs(pair) if all(record.rounds[-1].pooled_scores for record in both)]
-        for score, pairs in ((ACCURACY, answered), *((each, pooled) for each in (column.extra if column else ()))):
+        extra = [score for score in (column.extra if column else ()) if score != ACCURACY]
+        for score, pairs in ((ACCURACY, answered), *((score, pooled) for score in extra)):
             if values := defined(gains(pairs, score, self.runs.score_at)) if pairs else ():
                 texts.append(f"{score_label(column, score)} {number(mean(values), '+')}")  # type: ignore[arg-type]
         return ", ".join(texts)
