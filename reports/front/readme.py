@@ -138,9 +138,9 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     if decided:
         judged = min(decided, key=lambda each: len(each.claim.benchmarks))
         return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
-    undecided = [each for each in about if not each.measured.is_decided]
+    are_open = about and not any(each.measured.is_decided for each in about)
     few = "its claim is not decided" if len(about) == 1 else f"none of its {len(about)} claims is decided"
-    return f"{page.request.coverage}{f'; {few}' if undecided == about and about else ''}."
+    return f"{page.request.coverage}{f'; {few}' if are_open else ''}."
 
 
 def _best(page: Page) -> dict[str, list[int]]:

@@ -159,9 +159,8 @@ class ScoreTable(TableView):
             sizes |= {stage.cell_id: stage_bytes(stage) for stage in stages}
             for cell_id, count in Counter(stage.cell_id for stage in stages).items():
                 shares[cell_id] = max(shares.get(cell_id, 0.0), count / len(records))
-        ways = zip(*([share * size for size in sizes[cell_id]] for cell_id, share in shares.items()), strict=True)
-        up, down = map(sum, ways)
-        return up, down
+        up = sum(share * sizes[cell_id].up for cell_id, share in shares.items())
+        return up, sum(share * sizes[cell_id].down for cell_id, share in shares.items())
 
     # ---- the long form ---------------------------------------------------------------------------------------------
 
