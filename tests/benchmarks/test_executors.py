@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from benchmarks.running.runner import run_cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
 from tests.benchmarks.conftest import cells_of, outcomes
 from tests.conftest import ROOT
+from tests.processes import wait_for
 
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 LIBRARIES = {"slurm": "submitit", "ray": "ray"}
@@ -267,11 +267,21 @@ def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(two_gpus, monkeyp
 
 @dataclass(frozen=True)
 class NamesGpus(Job):
-    """A job that ends by naming the GPUs that its process sees."""
+    """A job of a pair: it waits for the other one's begin and ends by naming the GPUs that its process sees."""
 
     def run(self, settings: RunOptions, sink: Any, wait: bool) -> None:
-        time.sleep(1.0)  # until the other one has begun
+        settings.results_dir.mkdir(exist_ok=True)
+        begun = [settings.results_dir / f"begun-{number}" for number in range(4)]
+        place = next(number for number, file in enumerate(begun) if _created(file))
+        wait_for(begun[place ^ 1].exists)
         raise UserError(os.environ["CUDA_VISIBLE_DEVICES"])
+
+
+def _created(file: Path) -> bool:
+    with suppress(FileExistsError):
+        file.touch(exist_ok=False)
+        return True
+    return False
 
 
 @pytest.mark.slow
