@@ -12,8 +12,11 @@ _SEEDS = dict.fromkeys(("sst2", "qnli"), range(5))
 _SKEWED = dict.fromkeys(("sst2-whole-central", "mrpc-central"), range(3))  # FedPETuning's clients
 # Claim -> the campaign steps that run its comparisons.
 _STEPS: Mapping[str, tuple[int, ...]] = {
-    **dict.fromkeys(("1a", "1c", "3", "5", "6a", "8a", "8b"), (12,)),
-    **dict.fromkeys(("4", "7b", "11a"), (12, 13)),
+    **dict.fromkeys(("1a", "1c"), (12,)),
+    **dict.fromkeys(("5", "8a", "8b"), (12, 25)),
+    **dict.fromkeys(("3", "6a"), (12, 26)),
+    "4": (12, 13, 26),
+    **dict.fromkeys(("7b", "11a"), (12, 13)),
     "6b": (13, 19),
     "8c": (14,),
     "11b": (17,),
