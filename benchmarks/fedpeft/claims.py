@@ -247,7 +247,7 @@ CLAIMS = (
         "arXiv 2308.06522, abstract, of SLoRA",
         _wider("fedit", "bitfit", "bottleneck", "prefix"),
         reading="FedAvg's gain over FedIT, BitFit, the adapter and the prefix is larger at α = 0.1 than at α = 10, "
-        "over 100 clients, on every task.",
+        "over 100 clients, on every task. The published numbers are FedPETuning's, not SLoRA's.",
         otherwise={"over FedIT": _wider("fedit")},
     ),
     Claim(
