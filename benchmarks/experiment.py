@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
-from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, with_changes
+from benchmarks.overrides import ByScale, LayerUnit, expanded, is_within, options_in, with_changes
 from benchmarks.publication import LEARNING, Deviation, Elsewhere, Paper, View, Yardstick, deviations
 from benchmarks.run_config import JSON, SCALES, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
@@ -46,7 +46,7 @@ class Row:
         kept = {
             name: value
             for name, value in self.changes.items()
-            if not any(f"{name}.".startswith(f"{changed}.") for changed in changes)
+            if not any(is_within(name, changed) for changed in changes)
         }
         return replace(self, changes={**kept, **changes}, **fields)
 
@@ -62,7 +62,7 @@ class Row:
 
     def is_fixed(self, name: str) -> bool:
         """Whether --set cannot change a field."""
-        return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
+        return any(is_within(name, fixed) for fixed in self.fixed)
 
     @property
     def head(self) -> str:
@@ -251,9 +251,11 @@ class Benchmark:
         """
         search = self.search(scale)
         chosen = search.settings(column.task, row.tuned_as or row.id).items()
-        tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
         if row.tuned_as:
-            tuned = (*tuned, *search.swept.get((column.task, row.id), {}).items())
+            swept = search.swept.get((column.task, row.id), {}).items()
+            tuned = (*chosen, *row.changes.items(), *swept)
+        else:
+            tuned = (*row.changes.items(), *chosen)
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import TypeVar
 
 from benchmarks.claims import Claim
 from benchmarks.encoders.backbones import backbone_name
-from benchmarks.errors import UserError
+from benchmarks.errors import UserError, did_you_mean
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.running.included import load_folder, modules_in, reserve
 
@@ -64,7 +63,7 @@ def benchmark(benchmark_id: str) -> Benchmark:
     """The benchmark with that id; UserError if there is none."""
     tables = _INCLUDED if benchmark_id in _INCLUDED else _of_paper(_ROOT / benchmark_id.partition("-")[0])
     if benchmark_id not in tables:
-        expected = f"an id that `python -m benchmarks list` shows.{_hint(benchmark_id, benchmark_ids())}"
+        expected = f"an id that `python -m benchmarks list` shows.{did_you_mean(benchmark_id, benchmark_ids())}"
         if of_paper := ids_of(benchmark_id):
             expected = f"a table, found a paper; name one of its tables, such as {of_paper[-1]}"
         raise UserError(f"unknown benchmark {benchmark_id!r}: expected {expected}")
@@ -161,9 +160,4 @@ def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale
 
 def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
     """The error for a name outside `names`, with the closest match."""
-    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{_hint(name, names)}")
-
-
-def _hint(name: str, names: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{did_you_mean(name, names)}")

@@ -185,11 +185,6 @@ class RunResult:
         """The record's file name."""
         return f"{self.cell.label}-{self.cell_id}.json"
 
-    @property
-    def predictions_name(self) -> str:
-        """The file name of the compressed predictions next to the record."""
-        return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
-
     def held_out_counts(self, evaluation: str) -> tuple[int, ...]:
         """Each client's held-out examples for an evaluation; 0 for a central set and for measurements."""
         has_none = evaluation == ROUND or evaluation in self._central

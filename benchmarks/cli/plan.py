@@ -132,7 +132,9 @@ def _planned_row(
         busiest, sender = max(zip(wires, chain, strict=True), key=lambda pair: pair[0].up_bytes + pair[0].down_bytes)
         line |= {
             "equal_rounds": busiest.alike,
-            "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(busiest, sender),
+            "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(
+                busiest.up_bytes, busiest.down_bytes, sender
+            ),
             "up_bytes_per_round": busiest.up_bytes,
             "down_bytes_per_round": busiest.down_bytes,
             **{way: sum(sizes[way] for sizes in stages) for way in _WAYS[:2]},

@@ -24,10 +24,10 @@ from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Scale
 from benchmarks.papers import audited, judged, tables_by_paper
-from benchmarks.predictions import copy_predictions, has_predictions
+from benchmarks.predictions import copy_record, has_predictions
 from benchmarks.publication import Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import RunResult, read_folders, write_result, write_text
+from benchmarks.results import RunResult, read_folders, write_text
 from benchmarks.run_config import SCALES
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import available_cores, require_writable
@@ -187,8 +187,7 @@ def import_command(args: argparse.Namespace) -> int:
     alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
     before = {path.name for path in options.records_dir.glob("*.json")}
     for record in records:
-        copy_predictions(args.folder, record, options.records_dir)
-        write_result(options.records_dir, record)
+        copy_record(record, options.records_dir)
     new = sum(record.file_name not in before for record in records)
     print(f"{new} records imported, {len(records) - new} already present")
     if alone:

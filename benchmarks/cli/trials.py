@@ -16,6 +16,7 @@ from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
+from benchmarks.overrides import is_within
 from benchmarks.results import read_results
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
@@ -76,7 +77,7 @@ def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -
     tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), given)
     for name in (assignment.partition("=")[0] for assignment in args.set):
         for tuned in (*{field for space in tried.values() for field in space}, "holdout"):
-            if f"{tuned}.".startswith(f"{name}.") or f"{name}.".startswith(f"{tuned}."):
+            if is_within(tuned, name) or is_within(name, tuned):
                 how = "sets" if tuned == "holdout" else "tunes"
                 raise UserError(f"--set {name}: the sweep {how} {tuned} itself; leave out --set {name}")
     seeds = search.seeds or tuple(chosen.seeds)

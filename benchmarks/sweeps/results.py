@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,11 +11,10 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from benchmarks.measures import Metric
-from benchmarks.results import write_text
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.space import Tuning, scored_at, settings_of
 from benchmarks.sweeps.study import TunedStudy, mean_of
-from benchmarks.sweeps.tuning import Values, read_sweep
+from benchmarks.sweeps.tuning import Values, read_sweep, write_sweep
 from fedsim.locks import held
 
 Trial = Mapping[str, Any]  # as in the sweep's file: number, values, mean, uplink_bytes, …
@@ -101,14 +99,10 @@ def keep(
     paths: the sweep's file, which keeps earlier studies; and optionally the file for definitions, with one study per
         task and method.
     """
-    table = studies[0].tuning
+    table, scale = studies[0].tuning.benchmark.id, studies[0].tuning.scale.id
     with held(results_dir / "locks" / "sweeps.lock"):
         for place in paths:
-            entries = [*read_sweep(place), *results]
-            kept = {(e["task"], e["method"], e.get("study", "") if place == paths[0] else ""): e for e in entries}
-            value: dict[str, JSON] = {"benchmark": table.benchmark.id, "scale": table.scale.id}
-            value["tunings"] = [kept[key] for key in sorted(kept)]
-            write_text(place, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+            write_sweep(place, table, scale, [*read_sweep(place), *results], by_study=place == paths[0])
     for study, result in zip(studies, results, strict=True):
         for name in ("best_trial", "adopted_trial")[: len(paths)]:
             if result["best"] and study.study.user_attrs.get(name) != result["best"]["number"]:
