@@ -137,15 +137,6 @@ class RunResult:
         """Input -> its digest, or the id of the earlier run that produced it; see `Inputs.digests`."""
         return {name: entry.get("cell_id", entry["digest"]) for name, entry in self.inputs.items()}
 
-    @property
-    def outcome(self) -> dict[str, JSON]:
-        """The part that must be independent of machine, time and restarts."""
-        value = json.loads(json.dumps(self.to_json()))
-        for volatile in ("environment", "timing", "finished"):
-            del value[volatile]
-        del value["inputs"]["data"]["origin"], value["inputs"]["backbone"]["origin"]
-        return value
-
     def by_round(self, name: str) -> tuple[float | None, ...]:
         """A score after every round; see `RoundRecord.score`. KeyError for an unknown name."""
         return tuple(entry.score(name) for entry in self.rounds)

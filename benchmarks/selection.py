@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from benchmarks.errors import UserError
@@ -186,13 +187,11 @@ class FinishedCells:
 
     def run(self, table: Benchmark, scale: Scale, columns: Iterable[Column]) -> int:
         """The number of cells in these columns with a record of any seed."""
-        places = [(row, column) for row in table.rows_at(scale) for column in columns]
-        return sum(self._is_run(table, scale, *place) for place in places)
-
-    def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
-        # Building cells is slow, so build only those with a record of the same task and method.
-        is_likely = (column.task, row.algorithm) in self._methods
-        return is_likely and table.cell(row, column, scale, 0).place_id in self._places
+        return sum(
+            # Building cells is slow, so build only those with a record of the same task and method.
+            (column.task, row.algorithm) in self._methods and table.cell(row, column, scale, 0).place_id in self._places
+            for row, column in product(table.rows_at(scale), columns)
+        )
 
 
 def all_records(results_dir: Path, tables: Iterable[Benchmark]) -> list[RunResult]:

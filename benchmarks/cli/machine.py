@@ -61,13 +61,9 @@ def doctor_command(args: argparse.Namespace) -> int:
 
     With a backbone: print what its files contain, and check them; status 2 if a check fails.
     """
-    if args.backbone:
-        checks = list(_encoder(args))
-        _print(checks)
-        return 0 if all(good for _, good, _ in checks) else 2
-    checks = list(_checks(args))
+    checks = list(_encoder(args) if args.backbone else _checks(args))
     _print(checks)
-    return 0 if all(good for name, good, _ in checks if name == "results") else 2
+    return 0 if all(good for name, good, _ in checks if args.backbone or name == "results") else 2
 
 
 def _print(checks: Iterable[Check]) -> None:
