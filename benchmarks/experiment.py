@@ -52,7 +52,6 @@ class Row:
 
     @property
     def algorithm(self) -> str:
-        """The method's name."""
         return str(self.changes["algorithm"])
 
     @property
@@ -66,7 +65,6 @@ class Row:
 
     @property
     def head(self) -> str:
-        """The head on the encoder."""
         return str(self.changes.get("head", "pooled"))
 
 
@@ -85,12 +83,10 @@ class Scale:
 
     @property
     def label(self) -> str:
-        """The label of its results."""
         return "; ".join((self.material, *self.changes))
 
     @property
     def changed(self) -> bool:
-        """Whether a user changed it."""
         return bool(self.changes)
 
 
@@ -218,16 +214,18 @@ class Benchmark:
         """The row with that id; KeyError if there is none."""
         return {row.id: row for row in (*self.rows, *self.without_training)}[row_id]
 
+    @property
+    def scales_by_id(self) -> dict[str, Scale]:
+        return {scale.id: scale for scale in self.scales}
+
     def scale(self, scale_id: str) -> Scale:
         """The scale with that id; KeyError if there is none."""
-        return {scale.id: scale for scale in self.scales}[scale_id]
+        return self.scales_by_id[scale_id]
 
     def rows_at(self, scale: Scale) -> tuple[Row, ...]:
-        """The rows that exist at a scale."""
         return tuple(row for row in self.rows if scale.id in row.scales)
 
     def columns_at(self, scale: Scale) -> tuple[Column, ...]:
-        """The columns that exist at a scale."""
         return tuple(column for column in self.columns if scale.id in column.scales)
 
     def search(self, scale: Scale) -> Search:

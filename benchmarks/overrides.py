@@ -23,7 +23,6 @@ class ByScale:
     otherwise: JSON
 
     def of(self, scale: str) -> JSON:
-        """The value at a scale."""
         return self.at.get(scale, self.otherwise)
 
     def __str__(self) -> str:

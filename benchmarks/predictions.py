@@ -61,10 +61,7 @@ def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], 
     central test set. The answers after the last rounds are "last", "last-1" and "last-2"; those of an earlier chosen
     round are "chosen".
 
-    Args:
-        clients: The clients, in order.
-        answers: Round -> the answers after it, for the chosen round and the last rounds.
-        chosen: The number of the chosen round.
+    answers: round -> the answers after it, for the chosen round and the last rounds.
     """
     from fedsim.engine import part_name  # loads torch
 
@@ -139,12 +136,7 @@ def halved(outputs: np.ndarray) -> np.ndarray:
 def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], Predictions]:
     """(client, evaluation) -> answers; empty for a record without predictions.
 
-    Args:
-        folder: The record's folder.
-        record: The record.
-
-    Raises:
-        UserError: The file is missing, or differs from the file that the run wrote.
+    UserError if the file is missing from the folder, or differs from the file that the run wrote.
     """
     if not record.predictions:
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -33,6 +33,16 @@ def benchmark_ids() -> list[str]:
 def ids_of(paper: str) -> list[str]:
     """The sorted ids of a paper's benchmarks, without importing other papers; empty for an unknown paper."""
     return sorted({*(name for name in _INCLUDED if name.startswith(f"{paper}-")), *_of_paper(_ROOT / paper)})
+
+
+def tables_of(name: str) -> list[str]:
+    """The ids of a paper's tables, or the name itself if it is not a paper's."""
+    return ids_of(name) or [name]
+
+
+def tables_named(names: Iterable[str]) -> list[str]:
+    """The distinct ids of the named benchmarks and papers' benchmarks; no names mean all."""
+    return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
 def include(folder: Path) -> None:
@@ -111,10 +121,9 @@ def claims_of(paper_id: str) -> tuple[Claim, ...]:
 
 def scale_of(table: Benchmark, scale_id: str) -> Scale:
     """The benchmark's scale with that id; UserError if there is none."""
-    scales = {scale.id: scale for scale in table.scales}
-    if scale_id not in scales:
-        raise unknown("scale", scale_id, scales)
-    return scales[scale_id]
+    if scale_id not in table.scales_by_id:
+        raise unknown("scale", scale_id, table.scales_by_id)
+    return table.scale(scale_id)
 
 
 def with_backbone(scale: Scale, requested: str | None) -> Scale:

@@ -173,7 +173,6 @@ class RunResult:
 
     @property
     def file_name(self) -> str:
-        """The record's file name."""
         return f"{self.cell.label}-{self.cell_id}.json"
 
     def held_out_counts(self, evaluation: str) -> tuple[int, ...]:
@@ -291,14 +290,9 @@ def stage_bytes(record: RunResult) -> RunBytes:
 
 
 def all_stages(record: RunResult, find: Find) -> list[RunResult] | None:
-    """A run and all its earlier runs, in order of time.
+    """A run and all its earlier runs, in order of time; None if an earlier run has no record.
 
-    Args:
-        record: The finished run.
-        find: Returns the record of an earlier run; see `among` and `in_folder`.
-
-    Returns:
-        The records, or None if an earlier run has no record.
+    find: returns the record of an earlier run; see `among` and `in_folder`.
     """
     initial = record.cell.initial
     if initial is None and "initial" not in record.inputs:

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import read_assignment
-from benchmarks.registry import benchmark, columns_of, folder_of, ids_of, rows_of, scale_of, with_backbone
+from benchmarks.registry import benchmark, columns_of, folder_of, rows_of, scale_of, with_backbone
 from benchmarks.results import RunResult, all_stages, among, read_folders
 from benchmarks.run_config import SCALES, RunConfig
 from benchmarks.running.completed import earlier_stages
@@ -111,11 +111,6 @@ class Selection:
         return replace(self, scale=replace(self.scale, search=search, changes=changes))
 
 
-def tables_of(name: str) -> list[str]:
-    """The ids of a paper's tables, or the name itself if it is not a paper's."""
-    return ids_of(name) or [name]
-
-
 def part_of(
     table: str | Benchmark,
     scale: str = "demo",
@@ -125,16 +120,10 @@ def part_of(
     changes: Sequence[str] = (),
     backbone: str | None = None,
 ) -> Selection:
-    """Select a part of a benchmark by ids; UserError for unknown ids, with the valid ones.
+    """Select a part of a table or figure by ids; UserError for unknown ids, with the valid ones.
 
-    Args:
-        table: A table or figure, or its id.
-        scale: One of its scales.
-        methods: Ids of rows; empty for all.
-        tasks: Ids of tasks; empty for all.
-        seeds: The seeds.
-        changes: "field=value" texts, as in `--set`.
-        backbone: A folder or hub name that replaces the scale's encoder.
+    methods, tasks: empty for all. changes: "field=value" texts, as in `--set`. backbone: a folder or hub name that
+    replaces the scale's encoder.
     """
     changed = with_settings(table if isinstance(table, Benchmark) else benchmark(table), changes)
     at = with_backbone(scale_of(changed, scale), backbone)

@@ -143,10 +143,9 @@ def _dossier(
     requests = []
     for table in sorted(tables, key=_order):
         for number, scale in enumerate(standings):
-            at = next((each for each in table.scales if each.id == scale), None)
-            if at is None:
+            if scale not in table.scales_by_id:
                 continue
-            request = request_for(table, at, records)
+            request = request_for(table, table.scale(scale), records)
             is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
                 requests.append(request)

@@ -34,14 +34,8 @@ from reports.sweeps import Result, figure, trials_frame
 def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_command: str) -> None:
     """Run the remaining trials of a sweep, show the outcome and write its files.
 
-    Args:
-        chosen: The part of the benchmark.
-        options: The folders and the machine.
-        args: The arguments of the sweep.
-        next_command: How to use the outcome, printed at the end.
-
-    Raises:
-        UserError: The arguments do not fit, or a study has no best trial.
+    next_command: how to use the outcome, printed at the end. UserError if the arguments do not fit, or a study has no
+    best trial.
     """
     tunings = _planned(chosen, options, args)
     if left := [row.name for row in chosen.rows if row not in [tuning.row for tuning in tunings]]:

@@ -23,12 +23,8 @@ Trial = Mapping[str, Any]  # as in the sweep's file: number, values, mean, uplin
 def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial | None, list[Trial], str]:
     """Choose the trial with the best mean validation score.
 
-    In a tie it prefers the definition's setting, then the fewest uplink bytes among trials with communication.
-
-    Args:
-        trials: A study's trials.
-        by: The metric of the scores.
-        default: The definition's settings.
+    In a tie it prefers the definition's setting (`default`), then the fewest uplink bytes among trials with
+    communication.
 
     Returns:
         The trial, or None if no complete trial has a score; all trials that tie with it; the reason for the choice.

@@ -64,10 +64,8 @@ def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
 def best_values(entries: Sequence[Mapping[str, JSON]], labels: Mapping[str, str]) -> dict[tuple[str, str], Values]:
     """The values with the best mean score: (task, row) -> field -> value.
 
-    Args:
-        entries: Studies from `read_sweep`. If a row has several studies on a task, the best one counts, and in a tie
-            the one with fewer fields.
-        labels: task -> its scale's label; studies with other labels do not count.
+    entries: studies from `read_sweep`; if a row has several on a task, the best one counts, and in a tie the one with
+    fewer fields. labels: task -> its scale's label; studies with other labels do not count.
     """
     best: dict[tuple[str, str], Mapping[str, JSON]] = {}
     for entry in sorted(entries, key=lambda entry: len(entry["grid"])):
