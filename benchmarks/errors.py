@@ -1,8 +1,19 @@
 """Errors that a user can correct."""
 
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
 
 class UserError(ValueError):
     """Bad input: its message states what was expected and found, and what to do; the CLI prints it and exits with 2."""
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """A hint at the closest of the names, for the end of a message; "" if none is close."""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class NoDataError(UserError):

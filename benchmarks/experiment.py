@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
-from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, with_changes
+from benchmarks.overrides import ByScale, LayerUnit, expanded, is_within, options_in, with_changes
 from benchmarks.publication import LEARNING, Deviation, Elsewhere, Paper, View, Yardstick, deviations
 from benchmarks.run_config import JSON, SCALES, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
@@ -46,13 +46,12 @@ class Row:
         kept = {
             name: value
             for name, value in self.changes.items()
-            if not any(f"{name}.".startswith(f"{changed}.") for changed in changes)
+            if not any(is_within(name, changed) for changed in changes)
         }
         return replace(self, changes={**kept, **changes}, **fields)
 
     @property
     def algorithm(self) -> str:
-        """The method's name."""
         return str(self.changes["algorithm"])
 
     @property
@@ -62,11 +61,10 @@ class Row:
 
     def is_fixed(self, name: str) -> bool:
         """Whether --set cannot change a field."""
-        return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
+        return any(is_within(name, fixed) for fixed in self.fixed)
 
     @property
     def head(self) -> str:
-        """The head on the encoder."""
         return str(self.changes.get("head", "pooled"))
 
 
@@ -85,12 +83,10 @@ class Scale:
 
     @property
     def label(self) -> str:
-        """The label of its results."""
         return "; ".join((self.material, *self.changes))
 
     @property
     def changed(self) -> bool:
-        """Whether a user changed it."""
         return bool(self.changes)
 
 
@@ -218,16 +214,18 @@ class Benchmark:
         """The row with that id; KeyError if there is none."""
         return {row.id: row for row in (*self.rows, *self.without_training)}[row_id]
 
+    @property
+    def scales_by_id(self) -> dict[str, Scale]:
+        return {scale.id: scale for scale in self.scales}
+
     def scale(self, scale_id: str) -> Scale:
         """The scale with that id; KeyError if there is none."""
-        return {scale.id: scale for scale in self.scales}[scale_id]
+        return self.scales_by_id[scale_id]
 
     def rows_at(self, scale: Scale) -> tuple[Row, ...]:
-        """The rows that exist at a scale."""
         return tuple(row for row in self.rows if scale.id in row.scales)
 
     def columns_at(self, scale: Scale) -> tuple[Column, ...]:
-        """The columns that exist at a scale."""
         return tuple(column for column in self.columns if scale.id in column.scales)
 
     def search(self, scale: Scale) -> Search:
@@ -251,9 +249,11 @@ class Benchmark:
         """
         search = self.search(scale)
         chosen = search.settings(column.task, row.tuned_as or row.id).items()
-        tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
         if row.tuned_as:
-            tuned = (*tuned, *search.swept.get((column.task, row.id), {}).items())
+            swept = search.swept.get((column.task, row.id), {}).items()
+            tuned = (*chosen, *row.changes.items(), *swept)
+        else:
+            tuned = (*row.changes.items(), *chosen)
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:

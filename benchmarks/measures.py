@@ -15,7 +15,6 @@ from typing import Any, Literal
 from benchmarks.errors import UserError
 
 TRAIN_LOSS = "train_loss"  # a round's mean training loss, which needs no module
-OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "cosine_change_of_a")  # by fedsim.aggregation
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from benchmarks.errors import UserError
+from benchmarks.errors import UserError, did_you_mean
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 
 FIXED = frozenset({"scale", "task", "source", "backbone"})  # the table decides them
@@ -24,7 +23,6 @@ class ByScale:
     otherwise: JSON
 
     def of(self, scale: str) -> JSON:
-        """The value at a scale."""
         return self.at.get(scale, self.otherwise)
 
     def __str__(self) -> str:
@@ -68,6 +66,11 @@ def _listed(value: JSON) -> str:
     return ", ".join(str(each) for each in value) if isinstance(value, list | tuple) else str(value)
 
 
+def is_within(name: str, group: str) -> bool:
+    """Whether a field is another one or inside it, as "training.rounds" is within "training"."""
+    return f"{name}.".startswith(f"{group}.")
+
+
 def expanded(changes: Iterable[tuple[str, JSON]]) -> list[tuple[str, JSON]]:
     """The changes with {"options": {…}} and {"initial.options": {…}} split into one change per option."""
     single: list[tuple[str, JSON]] = []
@@ -107,9 +110,8 @@ def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunC
         return cast(RunConfig, _changed(config, [(name, value, name) for name, value in changes]))
     except KeyError as unknown:
         name, names = unknown.args[0], changeable(config)
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UserError(f"--set {name}: unknown field; expected one of {', '.join(names)}.{hint}") from None
+        expected = f"expected one of {', '.join(names)}.{did_you_mean(name, names)}"
+        raise UserError(f"--set {name}: unknown field; {expected}") from None
 
 
 def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:

@@ -12,9 +12,9 @@ from benchmarks.campaign.studies import headline_of
 from benchmarks.claims import rows_named
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
-from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
+from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of, tables_of
 from benchmarks.results import RunResult
-from benchmarks.selection import FinishedCells, tables_of
+from benchmarks.selection import FinishedCells
 from reports.audit.sources import PaperFacts
 from reports.audit.statements import Finding, findings
 from reports.claims import wording
@@ -95,8 +95,7 @@ def cells_at(
     finished, cells = FinishedCells([record.cell for record in records], scale), {}
     additions: dict[str, int] = {}
     for table in tables:
-        at = next((each for each in table.scales if each.id == scale), None)
-        if at is not None:
+        if at := table.scales_by_id.get(scale):
             cells[table.place] = finished.places(table, at)
             for column in table.columns_at(at) if table.is_printed else ():
                 if PAPER not in column.scales:
@@ -110,7 +109,7 @@ def standings_at(
     """The reproduction status at a scale of each paper that has it, with findings of its additional studies."""
     standings = []
     for paper, tables in by_paper.items():
-        at = {table.id: each for table in tables for each in table.scales if each.id == scale}
+        at = {table.id: table.scale(scale) for table in tables if scale in table.scales_by_id}
         if not at:
             continue
         studies = []

@@ -18,7 +18,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from benchmarks.errors import UserError
-from benchmarks.results import RunResult, read_result
+from benchmarks.results import RunResult, read_result, write_result
 from fedsim.files import MissingFileError, read_file, write_bytes
 
 if TYPE_CHECKING:  # reports read these files without torch
@@ -61,10 +61,7 @@ def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], 
     central test set. The answers after the last rounds are "last", "last-1" and "last-2"; those of an earlier chosen
     round are "chosen".
 
-    Args:
-        clients: The clients, in order.
-        answers: Round -> the answers after it, for the chosen round and the last rounds.
-        chosen: The number of the chosen round.
+    answers: round -> the answers after it, for the chosen round and the last rounds.
     """
     from fedsim.engine import part_name  # loads torch
 
@@ -139,12 +136,7 @@ def halved(outputs: np.ndarray) -> np.ndarray:
 def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], Predictions]:
     """(client, evaluation) -> answers; empty for a record without predictions.
 
-    Args:
-        folder: The record's folder.
-        record: The record.
-
-    Raises:
-        UserError: The file is missing, or differs from the file that the run wrote.
+    UserError if the file is missing from the folder, or differs from the file that the run wrote.
     """
     if not record.predictions:
         return {}
@@ -161,9 +153,9 @@ def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], P
 
 
 def _unpack(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, record: RunResult) -> Predictions:
-    stored = {name.rpartition("/")[2]: arrays[name] for name in arrays if name.rpartition("/")[0] == evaluation}
-    part = f"{client}/{evaluation}"
-    stored |= {name.rpartition("/")[2]: arrays[name] for name in arrays if name.rpartition("/")[0] == part}
+    stored: dict[str, np.ndarray] = {}
+    for part in (evaluation, f"{client}/{evaluation}"):
+        stored |= {name.rpartition("/")[2]: arrays[name] for name in arrays if name.rpartition("/")[0] == part}
     tokens = stored.get("tokens")
 
     def rows(what: str) -> np.ndarray:
@@ -192,16 +184,20 @@ def has_predictions(folder: Path, record: RunResult) -> bool:
         raise _damaged(folder, record, error) from None
 
 
-def copy_predictions(source: Path, record: RunResult, target: Path) -> None:
-    """Copy a record's predictions, if any, to a folder before the record itself.
+def copy_record(record: RunResult, target: Path) -> None:
+    """Copy a record from its folder to another one, after its predictions, if the folder has them.
 
-    If the folder already has another run's record for the cell, that record and its predictions stay.
+    If the target already has another run's record for the cell, that record and its predictions stay.
     """
-    existing = target / record.file_name
-    if not record.predictions or not predictions_file(source, record).exists():
-        return
-    if not existing.exists() or read_result(existing).predictions == record.predictions:
+    source, existing = record.folder, target / record.file_name
+    if (
+        source is not None
+        and record.predictions
+        and predictions_file(source, record).exists()
+        and (not existing.exists() or read_result(existing).predictions == record.predictions)
+    ):
         write_predictions(target, record, _content(source, record))
+    write_result(target, record)
 
 
 def write_predictions(folder: Path, record: RunResult, content: bytes) -> None:
@@ -211,7 +207,7 @@ def write_predictions(folder: Path, record: RunResult, content: bytes) -> None:
 
 def predictions_file(folder: Path, record: RunResult) -> Path:
     """The path of a record's predictions file."""
-    return folder / record.predictions_name
+    return folder / f"{record.cell.label}-{record.cell_id}.predictions.safetensors.xz"
 
 
 def _content(folder: Path, record: RunResult) -> bytes:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchmarks.costs import Traffic, WirePlan
 from benchmarks.overrides import LayerUnit
 from benchmarks.run_config import JSON, SCALES, RunConfig
 
@@ -24,14 +23,10 @@ class Paper:
     directions: tuple[str, ...] = ("up",)  # that this number counts
     units: Mapping[str, LayerUnit] = field(default_factory=dict)  # field of a run -> its unit in tables
 
-    def counted_over(self, cell: RunConfig) -> int:
-        """The number of clients that a cost averages over; 1 for a sum."""
-        return cell.cohort_size if self.per_client else 1
-
-    def counted_bytes(self, traffic: Traffic | WirePlan, cell: RunConfig) -> float:
-        """The bytes of a run, or of a plan's round, that the paper counts as cost."""
-        ways = {"up": traffic.up_bytes, "down": traffic.down_bytes}
-        return sum(ways[way] for way in self.directions) / self.counted_over(cell)
+    def counted_bytes(self, up: int, down: int, cell: RunConfig) -> float:
+        """The bytes of a run, or of one of its rounds, that the paper counts as cost."""
+        ways = {"up": up, "down": down}
+        return sum(ways[way] for way in self.directions) / (cell.cohort_size if self.per_client else 1)
 
 
 @dataclass(frozen=True)

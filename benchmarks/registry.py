@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TypeVar
 
 from benchmarks.claims import Claim
 from benchmarks.encoders.backbones import backbone_name
-from benchmarks.errors import UserError
+from benchmarks.errors import UserError, did_you_mean
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.running.included import load_folder, modules_in, reserve
 
@@ -34,6 +33,16 @@ def benchmark_ids() -> list[str]:
 def ids_of(paper: str) -> list[str]:
     """The sorted ids of a paper's benchmarks, without importing other papers; empty for an unknown paper."""
     return sorted({*(name for name in _INCLUDED if name.startswith(f"{paper}-")), *_of_paper(_ROOT / paper)})
+
+
+def tables_of(name: str) -> list[str]:
+    """The ids of a paper's tables, or the name itself if it is not a paper's."""
+    return ids_of(name) or [name]
+
+
+def tables_named(names: Iterable[str]) -> list[str]:
+    """The distinct ids of the named benchmarks and papers' benchmarks; no names mean all."""
+    return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
 def include(folder: Path) -> None:
@@ -64,7 +73,7 @@ def benchmark(benchmark_id: str) -> Benchmark:
     """The benchmark with that id; UserError if there is none."""
     tables = _INCLUDED if benchmark_id in _INCLUDED else _of_paper(_ROOT / benchmark_id.partition("-")[0])
     if benchmark_id not in tables:
-        expected = f"an id that `python -m benchmarks list` shows.{_hint(benchmark_id, benchmark_ids())}"
+        expected = f"an id that `python -m benchmarks list` shows.{did_you_mean(benchmark_id, benchmark_ids())}"
         if of_paper := ids_of(benchmark_id):
             expected = f"a table, found a paper; name one of its tables, such as {of_paper[-1]}"
         raise UserError(f"unknown benchmark {benchmark_id!r}: expected {expected}")
@@ -112,10 +121,9 @@ def claims_of(paper_id: str) -> tuple[Claim, ...]:
 
 def scale_of(table: Benchmark, scale_id: str) -> Scale:
     """The benchmark's scale with that id; UserError if there is none."""
-    scales = {scale.id: scale for scale in table.scales}
-    if scale_id not in scales:
-        raise unknown("scale", scale_id, scales)
-    return scales[scale_id]
+    if scale_id not in table.scales_by_id:
+        raise unknown("scale", scale_id, table.scales_by_id)
+    return table.scale(scale_id)
 
 
 def with_backbone(scale: Scale, requested: str | None) -> Scale:
@@ -161,9 +169,4 @@ def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale
 
 def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
     """The error for a name outside `names`, with the closest match."""
-    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{_hint(name, names)}")
-
-
-def _hint(name: str, names: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{did_you_mean(name, names)}")

@@ -137,15 +137,6 @@ class RunResult:
         """Input -> its digest, or the id of the earlier run that produced it; see `Inputs.digests`."""
         return {name: entry.get("cell_id", entry["digest"]) for name, entry in self.inputs.items()}
 
-    @property
-    def outcome(self) -> dict[str, JSON]:
-        """The part that must be independent of machine, time and restarts."""
-        value = json.loads(json.dumps(self.to_json()))
-        for volatile in ("environment", "timing", "finished"):
-            del value[volatile]
-        del value["inputs"]["data"]["origin"], value["inputs"]["backbone"]["origin"]
-        return value
-
     def by_round(self, name: str) -> tuple[float | None, ...]:
         """A score after every round; see `RoundRecord.score`. KeyError for an unknown name."""
         return tuple(entry.score(name) for entry in self.rounds)
@@ -182,13 +173,7 @@ class RunResult:
 
     @property
     def file_name(self) -> str:
-        """The record's file name."""
         return f"{self.cell.label}-{self.cell_id}.json"
-
-    @property
-    def predictions_name(self) -> str:
-        """The file name of the compressed predictions next to the record."""
-        return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
 
     def held_out_counts(self, evaluation: str) -> tuple[int, ...]:
         """Each client's held-out examples for an evaluation; 0 for a central set and for measurements."""
@@ -305,14 +290,9 @@ def stage_bytes(record: RunResult) -> RunBytes:
 
 
 def all_stages(record: RunResult, find: Find) -> list[RunResult] | None:
-    """A run and all its earlier runs, in order of time.
+    """A run and all its earlier runs, in order of time; None if an earlier run has no record.
 
-    Args:
-        record: The finished run.
-        find: Returns the record of an earlier run; see `among` and `in_folder`.
-
-    Returns:
-        The records, or None if an earlier run has no record.
+    find: returns the record of an earlier run; see `among` and `in_folder`.
     """
     initial = record.cell.initial
     if initial is None and "initial" not in record.inputs:

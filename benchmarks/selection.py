@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import read_assignment
-from benchmarks.registry import benchmark, columns_of, folder_of, ids_of, rows_of, scale_of, with_backbone
+from benchmarks.registry import benchmark, columns_of, folder_of, rows_of, scale_of, with_backbone
 from benchmarks.results import RunResult, all_stages, among, read_folders
 from benchmarks.run_config import SCALES, RunConfig
 from benchmarks.running.completed import earlier_stages
@@ -110,11 +111,6 @@ class Selection:
         return replace(self, scale=replace(self.scale, search=search, changes=changes))
 
 
-def tables_of(name: str) -> list[str]:
-    """The ids of a paper's tables, or the name itself if it is not a paper's."""
-    return ids_of(name) or [name]
-
-
 def part_of(
     table: str | Benchmark,
     scale: str = "demo",
@@ -124,16 +120,10 @@ def part_of(
     changes: Sequence[str] = (),
     backbone: str | None = None,
 ) -> Selection:
-    """Select a part of a benchmark by ids; UserError for unknown ids, with the valid ones.
+    """Select a part of a table or figure by ids; UserError for unknown ids, with the valid ones.
 
-    Args:
-        table: A table or figure, or its id.
-        scale: One of its scales.
-        methods: Ids of rows; empty for all.
-        tasks: Ids of tasks; empty for all.
-        seeds: The seeds.
-        changes: "field=value" texts, as in `--set`.
-        backbone: A folder or hub name that replaces the scale's encoder.
+    methods, tasks: empty for all. changes: "field=value" texts, as in `--set`. backbone: a folder or hub name that
+    replaces the scale's encoder.
     """
     changed = with_settings(table if isinstance(table, Benchmark) else benchmark(table), changes)
     at = with_backbone(scale_of(changed, scale), backbone)
@@ -186,13 +176,11 @@ class FinishedCells:
 
     def run(self, table: Benchmark, scale: Scale, columns: Iterable[Column]) -> int:
         """The number of cells in these columns with a record of any seed."""
-        places = [(row, column) for row in table.rows_at(scale) for column in columns]
-        return sum(self._is_run(table, scale, *place) for place in places)
-
-    def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
-        # Building cells is slow, so build only those with a record of the same task and method.
-        is_likely = (column.task, row.algorithm) in self._methods
-        return is_likely and table.cell(row, column, scale, 0).place_id in self._places
+        return sum(
+            # Building cells is slow, so build only those with a record of the same task and method.
+            (column.task, row.algorithm) in self._methods and table.cell(row, column, scale, 0).place_id in self._places
+            for row, column in product(table.rows_at(scale), columns)
+        )
 
 
 def all_records(results_dir: Path, tables: Iterable[Benchmark]) -> list[RunResult]:

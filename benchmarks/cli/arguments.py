@@ -129,12 +129,11 @@ slowdown = between(float, 1, 1e6, "a factor of 1 or more, such as 4")
 tflops = between(float, 1e-9, 1e9, "a rate above 0, such as 15")
 hours = between(float, 1e-9, 1e9, "a number of hours above 0, such as 2 or 0.5")
 seed = between(int, 0, MOST_SEEDS, f"a whole number from 0 to {MOST_SEEDS:,}")
-part_size = between(int, 1, math.inf, "auto, or a whole number above 0")
 
 
 def micro_batch(text: str) -> int | None:
     """A whole number above 0; None for "auto"."""
-    return None if text == "auto" else part_size(text)
+    return None if text == "auto" else between(int, 1, math.inf, "auto, or a whole number above 0")(text)
 
 
 def seeds(text: str) -> range:

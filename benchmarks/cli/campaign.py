@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import subprocess
 import sys
@@ -14,13 +13,13 @@ from pathlib import Path
 from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, TABLES, Step, campaign, steps
 from benchmarks.cli.arguments import build_parser, machine, selection
 from benchmarks.errors import UserError
-from benchmarks.predictions import copy_predictions, predictions_file
+from benchmarks.predictions import copy_record, predictions_file
 from benchmarks.registry import benchmark, include
-from benchmarks.results import RunResult, read_folders, read_results, write_result, write_text
+from benchmarks.results import RunResult, read_folders, read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.timings import Timings, taken, taken_in
-from benchmarks.sweeps.tuning import read_sweep
+from benchmarks.sweeps.tuning import read_sweep, write_sweep
 from fedsim.files import write_bytes
 
 
@@ -81,17 +80,14 @@ def _adopt(name: str) -> None:
     sweep, table = RESULTS / "sweeps" / f"{name}-{SCALE}.json", benchmark(name)
     chosen = table.search(table.scale(SCALE)).chosen
     if sweep.exists() and chosen not in (None, sweep):
-        entries = {(entry["task"], entry["method"]): entry for entry in [*read_sweep(chosen), *read_sweep(sweep)]}
-        value = {"benchmark": name, "scale": SCALE, "tunings": [entries[key] for key in sorted(entries)]}
-        write_text(chosen, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_sweep(chosen, name, SCALE, [*read_sweep(chosen), *read_sweep(sweep)], by_study=False)
 
 
 def _copy(records: Sequence[RunResult], target: Path) -> None:
     """Copy records with their predictions; existing ones stay."""
     for record in records:
         if record.folder and not (target / "records" / record.file_name).exists():
-            copy_predictions(record.folder, record, target / "records")
-            write_result(target / "records", record)
+            copy_record(record, target / "records")
 
 
 def _copy_sweeps(source: Path, target: Path) -> None:

@@ -63,6 +63,7 @@ class _Checks:
         training = replace(cell.training, rounds=ROUNDS, local_epochs=1)
         self.cell = replace(cell, algorithm=method.__name__, options={}, training=training)
         self.folder, self.options = folder, RunOptions(folder, device="cpu")
+        self.inputs = load_inputs(self.cell, self.options)
         self.all: dict[str, Callable[[], str]] = {
             "plan without training: bytes planned are bytes sent": lambda: self.bytes_planned(1.0),
             "dropped clients: two of three in a round, bytes planned are bytes sent": lambda: self.bytes_planned(0.67),
@@ -72,9 +73,8 @@ class _Checks:
 
     def run(self, cell: RunConfig, clients: int = 3, **engine: Any) -> Run:
         """Run a configuration with its first clients."""
-        inputs = load_inputs(cell, self.options)
-        federation = build_federation(cell, inputs, self.options)
-        chosen = build_clients(cell, inputs, self.options)[0][:clients]
+        federation = build_federation(cell, self.inputs, self.options)
+        chosen = build_clients(cell, self.inputs, self.options)[0][:clients]
         limits = {"rounds": cell.training.rounds, "participation": cell.training.participation, **engine}
         channel = Channel(cell.codec, seed=cell.seed)
         return run_federation(federation.algorithm, chosen, channel, lambda *_: {}, seed=cell.seed, **limits)
@@ -83,7 +83,7 @@ class _Checks:
         """Compare the ledger with a dry run."""
         cell = replace(self.cell, training=replace(self.cell.training, participation=participation))
         run = self.run(cell)
-        sizes = [len(client.train) for client in build_clients(cell, load_inputs(cell, self.options), self.options)[0]]
+        sizes = [len(client.train) for client in build_clients(cell, self.inputs, self.options)[0]]
         for number, planned in enumerate(wire_plan(cell, examples=sizes).rounds, start=1):
             sent: Counter[tuple[str, str]] = Counter()
             for row in run.channel.ledger.rows:
@@ -109,9 +109,8 @@ class _Checks:
     def one_client(self) -> str:
         """Compare a one-client round with central training of the same parameters."""
         cell = replace(self.cell, clients=1, partition={"scheme": "equal"})
-        inputs = load_inputs(cell, self.options)
-        (client,), _ = build_clients(cell, inputs, self.options)
-        federation = build_federation(cell, inputs, self.options)
+        (client,), _ = build_clients(cell, self.inputs, self.options)
+        federation = build_federation(cell, self.inputs, self.options)
         plan, work = federation.algorithm.plan, federation.workload
         names = sorted(plan(1, client.id).train if plan else work.model.trainable)
         if not names:

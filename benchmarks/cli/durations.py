@@ -14,10 +14,9 @@ from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment, preset, wir
 from benchmarks.dry_run.cache import keep_in
 from benchmarks.dry_run.shapes import derive_work
 from benchmarks.errors import UserError
-from benchmarks.experiment import Column, Row
 from benchmarks.results import RunResult, all_stages
 from benchmarks.selection import Selection, all_records, of_seeds
-from reports.evidence.records import Request, request_for
+from reports.evidence.records import request_for
 from reports.evidence.traffic import turns_of
 from reports.pages.text import human_seconds
 
@@ -38,7 +37,8 @@ def time_command(args: argparse.Namespace) -> int:
     left_out = list[str]()
     for column in chosen.columns:
         for row in chosen.rows:
-            runs = _runs(request, row, column)
+            stages = (all_stages(record, request.find) for record in request.records_of(row, column))
+            runs = [each for each in stages if each]  # without runs whose earlier runs have no record
             line = _line(runs, args) if runs else None
             if line is None:
                 left_out.append(f"{row.name} on {column.name}")
@@ -68,14 +68,8 @@ def deployment_of(args: argparse.Namespace, codec: str = "fp32") -> Deployment:
     )
 
 
-def _runs(request: Request, row: Row, column: Column) -> list[list[RunResult]]:
-    """A cell's runs, each preceded by its earlier runs; runs with unrecorded earlier runs are left out."""
-    stages = (all_stages(record, request.find) for record in request.records_of(row, column))
-    return [each for each in stages if each]
-
-
 def _line(runs: Sequence[Sequence[RunResult]], args: argparse.Namespace) -> tuple[str, ...] | None:
-    """The mean over seeds as strings; None if a method's operations are unknown."""
+    """The mean over seeds as strings; None if a method's operations are unknown. runs: each after its earlier runs."""
     seconds, transfer, rounds = list[float](), list[float](), list[int]()
     for stage in (stage for stages in runs for stage in stages):
         work, at = derive_work(stage.cell), deployment_of(args, stage.cell.codec)

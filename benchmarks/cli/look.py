@@ -25,8 +25,8 @@ def list_command(args: argparse.Namespace) -> int:
     wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDTH, 24)).columns
     print(f"Cells (method × task) with a record, of all, scale {args.scale}; –: no such scale\n")
     for table in tables:
-        at = [scale for scale in table.scales if scale.id == args.scale]
-        count = "{}/{}".format(*finished.of(table, at[0])) if at else "–"
+        at = table.scales_by_id.get(args.scale)
+        count = "{}/{}".format(*finished.of(table, at)) if at else "–"
         title = textwrap.shorten(f"{table.place}: {table.title}", max(_NARROW, across - wide - 9), placeholder="…")
         print(f"{table.id:{wide}} {count:>7} {title}")
     published = [table for table in tables if table.is_printed]

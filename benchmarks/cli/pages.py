@@ -6,7 +6,7 @@ import argparse
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def front_command(args: argparse.Namespace) -> int:
         write_bytes(args.picture, *render(figure, "png"))
         title = figure().get_suptitle().replace("\n", " ")
         picture = f"![{title}]({Path(os.path.relpath(args.picture, args.readme.parent)).as_posix()})"
-    run = coverage(standings, _at_paper(by_paper, records), args.scale, _fresh(args.scale))
+    run = _coverage(standings, by_paper, records, args.scale)
     update_readme(args.readme, front_markdown(standings, run, args.scale, picture))
     print(f"updated {args.readme}")
     for study in filter(None, map(study_of, by_paper)):
@@ -67,15 +67,16 @@ def front_command(args: argparse.Namespace) -> int:
     return 0
 
 
-def _at_paper(by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]) -> tuple[int, int]:
-    """The number of recorded cells with the papers' encoders, and of all such cells."""
+def _coverage(
+    standings: Iterable[Standing],
+    by_paper: Mapping[str, Sequence[Benchmark]],
+    records: Sequence[RunResult],
+    scale: str,
+) -> str:
+    """What has been run: at a scale, with the papers' encoders, and in the campaign without papers' tables."""
     papers = (cells_at(SCALES[-1], tables, records)[0] for tables in by_paper.values())
-    return distinct(table for paper in papers for table in paper.values())
-
-
-def _fresh(scale: str) -> tuple[int, int]:
-    """The evidence campaign's finished runs and all of its runs, without those of papers' tables."""
-    return campaign().counted if scale == SCALE else (0, 0)
+    at_paper = distinct(table for paper in papers for table in paper.values())
+    return coverage(standings, at_paper, scale, campaign().counted if scale == SCALE else (0, 0))
 
 
 def _picture(
@@ -131,7 +132,7 @@ def site_data(
         if standings:
             dossiers.append(_dossier(tables, standings, records, sweeps))
     revision = str(code_revision()["revision"] or "")
-    run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0], _fresh(scales[0]))
+    run = _coverage(by_scale[scales[0]].values(), by_paper, records, scales[0])
     return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps)
 
 
@@ -142,10 +143,9 @@ def _dossier(
     requests = []
     for table in sorted(tables, key=_order):
         for number, scale in enumerate(standings):
-            at = next((each for each in table.scales if each.id == scale), None)
-            if at is None:
+            if scale not in table.scales_by_id:
                 continue
-            request = request_for(table, at, records)
+            request = request_for(table, table.scale(scale), records)
             is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
                 requests.append(request)

@@ -25,6 +25,7 @@ from benchmarks.dry_run.shapes import derive_cell_flops, derive_plan, plan_with
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.overrides import expanded
+from benchmarks.publication import Paper
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
 from benchmarks.running.counts import Counted, counted, stand_ins
@@ -78,7 +79,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     stages: dict[tuple[str, str], list[dict[str, int]]] = {}  # method and task -> the bytes of each stage
     of_one_seed = [each for each in cells if each[-1].seed == chosen.seeds[0]]
     for row, column, cell in tracked(of_one_seed, "Bytes"):
-        line, stages[row.id, column.task] = _planned_row(chosen, cell, args)
+        line, stages[row.id, column.task] = _planned_row(chosen.benchmark.paper, cell, args)
         rows.append({"task": column.task, "method": row.id, **line})
     distinct = {row["cell"]: row for row in rows}
     sent = {  # spec_id -> bytes: an earlier run that rows or seeds share counts once
@@ -113,7 +114,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
 
 
 def _planned_row(
-    chosen: Selection, cell: RunConfig, args: argparse.Namespace
+    paper: Paper, cell: RunConfig, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[dict[str, int]]]:
     """A cell's line in the plan, and the bytes of each of its stages, in order; empty if unknown."""
     chain = [*earlier_stages(cell), cell]
@@ -132,7 +133,7 @@ def _planned_row(
         busiest, sender = max(zip(wires, chain, strict=True), key=lambda pair: pair[0].up_bytes + pair[0].down_bytes)
         line |= {
             "equal_rounds": busiest.alike,
-            "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(busiest, sender),
+            "counted_bytes_per_round": paper.counted_bytes(busiest.up_bytes, busiest.down_bytes, sender),
             "up_bytes_per_round": busiest.up_bytes,
             "down_bytes_per_round": busiest.down_bytes,
             **{way: sum(sizes[way] for sizes in stages) for way in _WAYS[:2]},

@@ -68,7 +68,6 @@ class ProgressDisplay:
             self.bars.stop()
 
     def __call__(self, event: events.Event) -> None:
-        """Show an event."""
         match event:
             case events.CellStarted(cell, cell_id, finished, examples, note):
                 if self._is_new(note):

@@ -14,10 +14,9 @@ from benchmarks.dry_run.rounds import shaped_workload
 from benchmarks.encoders.files import architecture
 from benchmarks.encoders.loading import Located, build_encoder, locate
 from benchmarks.errors import UserError
-from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.registry import benchmark, tables_named
 from benchmarks.run_config import SCALES, RunConfig, canonical_json
 from benchmarks.running.completed import earlier_stages
-from benchmarks.selection import tables_of
 from benchmarks.tasks import task
 from fedsim.algorithms import build_algorithm, trains
 from fedsim.data import Client, Examples, Subset
@@ -69,9 +68,9 @@ def distinct(ids: list[str]) -> Iterator[tuple[str, RunConfig]]:
     Options that are numbers, such as a critical layer, do not distinguish methods.
     """
     seen = set[str]()
-    for name in [table for each in ids for table in tables_of(each)] or benchmark_ids():
+    for name in tables_named(ids):
         table = benchmark(name)
-        if PAPER not in {scale.id for scale in table.scales}:
+        if PAPER not in table.scales_by_id:
             continue
         for row, _, cell in table.cells(table.scale(PAPER), [0]):
             for stage in (*earlier_stages(cell), cell):

@@ -24,14 +24,14 @@ from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Scale
 from benchmarks.papers import audited, judged, tables_by_paper
-from benchmarks.predictions import copy_predictions, has_predictions
+from benchmarks.predictions import copy_record, has_predictions
 from benchmarks.publication import Paper
-from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import RunResult, read_folders, write_result, write_text
+from benchmarks.registry import benchmark, benchmark_ids, folder_of, tables_named
+from benchmarks.results import RunResult, read_folders, write_text
 from benchmarks.run_config import SCALES
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import available_cores, require_writable
-from benchmarks.selection import Selection, of_seeds, part_of, tables_of
+from benchmarks.selection import Selection, of_seeds, part_of
 from fedsim.files import read_text
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
@@ -56,7 +56,7 @@ def report_command(args: argparse.Namespace) -> int:
         records = of_seeds(records, wanted)
     require_writable(results_dir)
     keep_in(results_dir)
-    chosen = _with_records(_ids(args.id), args.scale, records, partial(selection, args))
+    chosen = _with_records(tables_named(args.id), args.scale, records, partial(selection, args))
     if not chosen:
         at = f" at scale {args.scale}" if args.scale else ""
         at += f" with seeds {wanted[0]} to {wanted[-1]}" if wanted else ""
@@ -86,7 +86,7 @@ def report_command(args: argparse.Namespace) -> int:
         claims += [_claims(paper, scale, records, folder, args.tables) for scale in scales.values()]
         checks += _audit(paper, records, folder)
     if args.readme:
-        write_paper(args.readme, pages, pictures, claims, checks, sweep_sections(_ids(args.id), args.scale))
+        write_paper(args.readme, pages, pictures, claims, checks, sweep_sections(tables_named(args.id), args.scale))
         print(f"updated {args.readme} and {args.readme.parent / FOLDER}")
     return 0
 
@@ -114,11 +114,6 @@ def _draw(number: int) -> None:
     files.draw(*_drawings[number])
 
 
-def _ids(names: Sequence[str]) -> list[str]:
-    """The distinct benchmark ids for names of benchmarks or papers; no names mean all."""
-    return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
-
-
 def _with_records(
     ids: Sequence[str], scale: str | None, records: Sequence[RunResult], choose: Callable[[str, str], Selection]
 ) -> list[Selection]:
@@ -129,7 +124,7 @@ def _with_records(
     """
     at = {record.cell.scale for record in records}
     places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
-    existing = [place for place in places if place[1] in {scale.id for scale in benchmark(place[0]).scales}]
+    existing = [place for place in places if place[1] in benchmark(place[0]).scales_by_id]
     seeds, index = sorted({record.cell.seed for record in records}) or [0], by_place(records)
     parts = [replace(choose(*place), seeds=seeds) for place in existing or places]
 
@@ -187,8 +182,7 @@ def import_command(args: argparse.Namespace) -> int:
     alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
     before = {path.name for path in options.records_dir.glob("*.json")}
     for record in records:
-        copy_predictions(args.folder, record, options.records_dir)
-        write_result(options.records_dir, record)
+        copy_record(record, options.records_dir)
     new = sum(record.file_name not in before for record in records)
     print(f"{new} records imported, {len(records) - new} already present")
     if alone:

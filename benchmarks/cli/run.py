@@ -14,14 +14,14 @@ from benchmarks.cli.summary import show_run
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import staged_jobs
-from benchmarks.registry import benchmark, folder_of
+from benchmarks.registry import benchmark, folder_of, tables_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.running.completed import Completed
 from benchmarks.running.events import CellFinished, Event
 from benchmarks.running.requirements import require_inputs, why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken_in
-from benchmarks.selection import Selection, tables_of
+from benchmarks.selection import Selection
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def run_command(args: argparse.Namespace) -> int:
     if tables == [args.id]:
         _run_table(args)
         return 0
-    existing = [name for name in tables if args.scale in (None, *(scale.id for scale in benchmark(name).scales))]
+    existing = [name for name in tables if args.scale in (None, *benchmark(name).scales_by_id)]
     if not existing:
         raise UserError(f"--scale: expected one that a table of {args.id} has, such as lite, found {args.scale!r}")
     errors = []

@@ -16,6 +16,7 @@ from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
+from benchmarks.overrides import is_within
 from benchmarks.results import read_results
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
@@ -33,14 +34,8 @@ from reports.sweeps import Result, figure, trials_frame
 def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_command: str) -> None:
     """Run the remaining trials of a sweep, show the outcome and write its files.
 
-    Args:
-        chosen: The part of the benchmark.
-        options: The folders and the machine.
-        args: The arguments of the sweep.
-        next_command: How to use the outcome, printed at the end.
-
-    Raises:
-        UserError: The arguments do not fit, or a study has no best trial.
+    next_command: how to use the outcome, printed at the end. UserError if the arguments do not fit, or a study has no
+    best trial.
     """
     tunings = _planned(chosen, options, args)
     if left := [row.name for row in chosen.rows if row not in [tuning.row for tuning in tunings]]:
@@ -76,7 +71,7 @@ def _planned(chosen: Selection, options: RunOptions, args: argparse.Namespace) -
     tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), given)
     for name in (assignment.partition("=")[0] for assignment in args.set):
         for tuned in (*{field for space in tried.values() for field in space}, "holdout"):
-            if f"{tuned}.".startswith(f"{name}.") or f"{name}.".startswith(f"{tuned}."):
+            if is_within(tuned, name) or is_within(name, tuned):
                 how = "sets" if tuned == "holdout" else "tunes"
                 raise UserError(f"--set {name}: the sweep {how} {tuned} itself; leave out --set {name}")
     seeds = search.seeds or tuple(chosen.seeds)

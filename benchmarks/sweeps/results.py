@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,11 +11,10 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from benchmarks.measures import Metric
-from benchmarks.results import write_text
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.space import Tuning, scored_at, settings_of
 from benchmarks.sweeps.study import TunedStudy, mean_of
-from benchmarks.sweeps.tuning import Values, read_sweep
+from benchmarks.sweeps.tuning import Values, read_sweep, write_sweep
 from fedsim.locks import held
 
 Trial = Mapping[str, Any]  # as in the sweep's file: number, values, mean, uplink_bytes, …
@@ -25,12 +23,8 @@ Trial = Mapping[str, Any]  # as in the sweep's file: number, values, mean, uplin
 def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial | None, list[Trial], str]:
     """Choose the trial with the best mean validation score.
 
-    In a tie it prefers the definition's setting, then the fewest uplink bytes among trials with communication.
-
-    Args:
-        trials: A study's trials.
-        by: The metric of the scores.
-        default: The definition's settings.
+    In a tie it prefers the definition's setting (`default`), then the fewest uplink bytes among trials with
+    communication.
 
     Returns:
         The trial, or None if no complete trial has a score; all trials that tie with it; the reason for the choice.
@@ -101,14 +95,10 @@ def keep(
     paths: the sweep's file, which keeps earlier studies; and optionally the file for definitions, with one study per
         task and method.
     """
-    table = studies[0].tuning
+    table, scale = studies[0].tuning.benchmark.id, studies[0].tuning.scale.id
     with held(results_dir / "locks" / "sweeps.lock"):
         for place in paths:
-            entries = [*read_sweep(place), *results]
-            kept = {(e["task"], e["method"], e.get("study", "") if place == paths[0] else ""): e for e in entries}
-            value: dict[str, JSON] = {"benchmark": table.benchmark.id, "scale": table.scale.id}
-            value["tunings"] = [kept[key] for key in sorted(kept)]
-            write_text(place, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+            write_sweep(place, table, scale, [*read_sweep(place), *results], by_study=place == paths[0])
     for study, result in zip(studies, results, strict=True):
         for name in ("best_trial", "adopted_trial")[: len(paths)]:
             if result["best"] and study.study.user_attrs.get(name) != result["best"]["number"]:

@@ -111,16 +111,8 @@ def spaces(
 ) -> dict[tuple[str, str], Grid]:
     """The search spaces of tunable rows: (task, row id) -> fields.
 
-    Args:
-        benchmark: The table.
-        scale: Its scale.
-        rows: The rows to tune.
-        columns: The columns to tune them on.
-        named: Whether the user named the rows.
-        fields: The user's fields, for every row that has all of them; empty: the definition's.
-
-    Raises:
-        UserError: Nothing is left, or a named row has nothing to tune.
+    named: whether the user named the rows. fields: the user's fields, for every row that has all of them; empty: the
+    definition's. UserError if nothing is left, or a named row has nothing to tune.
     """
     declared = benchmark.search(scale).grids
     tried: dict[tuple[str, str], Grid] = {}
@@ -173,13 +165,8 @@ def _has(benchmark: Benchmark, row: Row, cell: RunConfig, name: str) -> bool:
 def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tuning:
     """The tuning with its study's name and its rungs in rounds.
 
-    Args:
-        tuning: The tuning.
-        rungs: Rounds after which a trial may be pruned; one below 1 is a share of the row's rounds.
-        settings: Folders and machine.
-
-    Raises:
-        UserError: The row's data are missing, or a field rejects a value.
+    rungs: rounds after which a trial may be pruned; one below 1 is a share of the row's rounds. UserError if the row's
+    data are missing, or a field rejects a value.
     """
     first = {name: values[0] for name, values in tuning.space.items()}
     for name, values in tuning.space.items():

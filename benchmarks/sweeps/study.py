@@ -206,11 +206,7 @@ class _Rungs:
 def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, names: dict[str, str]) -> None:
     """Run the remaining trials, in parallel on all workers; the studies store their scores.
 
-    Args:
-        studies: The studies.
-        settings: Folders and machine, including the executor.
-        sink: Receives each event.
-        names: Receives the names of starting cells: spec_id -> name.
+    sink: receives each event. names: receives the names of starting cells: spec_id -> name.
     """
 
     def jobs() -> Iterator[TrialJob]:

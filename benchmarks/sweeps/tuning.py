@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.measures import metric
+from benchmarks.results import write_text
 from benchmarks.run_config import JSON
 from fedsim.files import read_json
 
@@ -62,10 +64,8 @@ def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
 def best_values(entries: Sequence[Mapping[str, JSON]], labels: Mapping[str, str]) -> dict[tuple[str, str], Values]:
     """The values with the best mean score: (task, row) -> field -> value.
 
-    Args:
-        entries: Studies from `read_sweep`. If a row has several studies on a task, the best one counts, and in a tie
-            the one with fewer fields.
-        labels: task -> its scale's label; studies with other labels do not count.
+    entries: studies from `read_sweep`; if a row has several on a task, the best one counts, and in a tie the one with
+    fewer fields. labels: task -> its scale's label; studies with other labels do not count.
     """
     best: dict[tuple[str, str], Mapping[str, JSON]] = {}
     for entry in sorted(entries, key=lambda entry: len(entry["grid"])):
@@ -76,6 +76,16 @@ def best_values(entries: Sequence[Mapping[str, JSON]], labels: Mapping[str, str]
         if place not in best or gain(trial["mean"], best[place]["mean"]) > 0:
             best[place] = trial
     return {place: trial["values"] for place, trial in best.items()}
+
+
+def write_sweep(path: Path, table: str, scale: str, entries: Iterable[Mapping[str, JSON]], by_study: bool) -> None:
+    """Write studies to a sweep's file; a later study replaces an earlier one of the same task and method.
+
+    by_study: whether it replaces only a study of the same name, so that a row may have several.
+    """
+    kept = {(each["task"], each["method"], each.get("study", "") if by_study else ""): each for each in entries}
+    value = {"benchmark": table, "scale": scale, "tunings": [kept[key] for key in sorted(kept)]}
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:

@@ -127,11 +127,9 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
     runs = [stages for record in records if (stages := all_stages(record, find))]
     if not runs or len(runs) < len(records):
         return None
-    paper = benchmark.paper
 
     def counted(stage: RunResult) -> float:
-        ways = stage_bytes(stage)._asdict()
-        return sum(ways[way] for way in paper.directions) / paper.counted_over(stage.cell)
+        return benchmark.paper.counted_bytes(*stage_bytes(stage), stage.cell)
 
     def of_a_round(amount: Callable[[RunResult], float]) -> float:
         return mean([max(amount(stage) / max(len(stage.rounds), 1) for stage in stages) for stages in runs])
@@ -188,11 +186,11 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
         return None
     cell = request.benchmark.cell(row, request.columns[0], request.paper_scale, 0)
     rounds, whole = len(plan.rounds), plan.total
-    counted = request.benchmark.paper.counted_bytes(whole, cell)
     kinds: Counter[str] = Counter()
     for (_, kind), size in whole.kinds.items():
         kinds[kind] += size
     up, down = whole.up_bytes, whole.down_bytes
+    counted = request.benchmark.paper.counted_bytes(up, down, cell)
     return Cost(
         0, rounds, counted / rounds, counted, up / rounds, down / rounds, up, down, plan.setup_bytes, dict(kinds)
     )

@@ -1,5 +1,6 @@
 """Small demo cells of Table III, run through the command line in this process or by functions."""
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from benchmarks import registry
 from benchmarks.cli.main import main
 from benchmarks.encoders.encoding import TokenCache
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
-from benchmarks.results import read_results
+from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running import federation, included
 from benchmarks.running.events import Event
@@ -74,9 +75,18 @@ def run_arguments(results: Path, methods: str, *changes: str) -> list[str]:
     return ["run", TABLE, *fixed, "--methods", methods, "--results-dir", str(results), *sets]
 
 
+def outcome(record: RunResult) -> dict[str, Any]:
+    """The part of a record that must be independent of machine, time and restarts."""
+    value = json.loads(json.dumps(record.to_json()))
+    for volatile in ("environment", "timing", "finished"):
+        del value[volatile]
+    del value["inputs"]["data"]["origin"], value["inputs"]["backbone"]["origin"]
+    return value
+
+
 def outcomes(settings: RunOptions) -> dict[str, dict[str, Any]]:
     """Cell id -> outcome, of all records."""
-    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
+    return {record.cell_id: outcome(record) for record in read_results(settings.records_dir)}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

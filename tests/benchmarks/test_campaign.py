@@ -19,6 +19,7 @@ from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.campaign import campaign_command
 from benchmarks.results import read_results
 from benchmarks.sweeps.tuning import read_sweep
+from tests.benchmarks.conftest import outcome
 
 RUN = "run fedsplitbert-table3 --tasks wnli --methods fedavg,local-majority --seeds 5-6 --set training.rounds=3"
 
@@ -120,7 +121,7 @@ def test_a_stopped_campaign_resumes_to_the_same_results_and_keeps_them(tmp_path,
     assert campaign_command(parsed(tmp_path / "whole", "--keep")) == 0
     assert campaign_command(parsed(tmp_path / "taken in", "--status")) == 0
     stopped, whole, taken_in = (
-        {result.cell_id: result.outcome for result in read_results(tmp_path / name / "records")}
+        {result.cell_id: outcome(result) for result in read_results(tmp_path / name / "records")}
         for name in ("stopped", "whole", "taken in")
     )
     assert stopped == whole == taken_in

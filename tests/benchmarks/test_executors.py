@@ -21,7 +21,7 @@ from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Cel
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
-from tests.benchmarks.conftest import cells_of, outcomes
+from tests.benchmarks.conftest import cells_of, outcome, outcomes
 from tests.conftest import ROOT
 from tests.processes import wait_for
 
@@ -224,7 +224,7 @@ def test_a_lock_that_was_lost_while_the_machine_slept(cells, one_by_one, setting
             lock.unlink()  # as another machine does that has not seen it renewed
 
     record = run_cell(cells[1], settings, lose)
-    assert record.outcome == one_by_one[record.cell_id]
+    assert outcome(record) == one_by_one[record.cell_id]
     assert [len(event.finished) for event in events.of(CellStarted)] == [0, 1]
     assert_nothing_left(settings)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from benchmarks.errors import UserError
-from benchmarks.predictions import Predictions, halved, read_predictions
+from benchmarks.predictions import Predictions, halved, predictions_file, read_predictions
 from benchmarks.results import RunResult, chosen_round
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, load_inputs
@@ -193,7 +193,7 @@ def test_half_precision_keeps_the_argmax_and_finite_values(outputs):
 
 def test_a_file_with_other_content_than_the_records_is_refused(finished, tmp_path):
     folder, record = finished("shared model")
-    content = (folder / record.predictions_name).read_bytes()
+    content = predictions_file(folder, record).read_bytes()
     whole = lzma.decompress(content)
     refused = {
         "missing": None,
@@ -202,7 +202,7 @@ def test_a_file_with_other_content_than_the_records_is_refused(finished, tmp_pat
         "changed before it was compressed": lzma.compress(whole[:-1] + bytes([whole[-1] ^ 1])),
     }
     for name, damaged in refused.items():
-        path = tmp_path / name / record.predictions_name
+        path = predictions_file(tmp_path / name, record)
         path.parent.mkdir()
         if damaged is not None:
             path.write_bytes(damaged)

@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 from mlflow import MlflowClient
 
-from benchmarks.predictions import write_predictions
+from benchmarks.predictions import predictions_file, write_predictions
 from benchmarks.results import among, run_bytes, write_result
 from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.tracking.entries import clients_csv, confusion_csv
@@ -159,7 +159,7 @@ def test_each_clients_scores_and_a_confusion_matrix(tmp_path):
     record = dataclasses.replace(record_of(), predictions={"sha256": hashlib.sha256(content).hexdigest()})
     write_predictions(tmp_path, record, content)
     assert clients_csv(record) == "client,train,test,test/f1,test/pearson\n0,8,2,0.2,\n1,8,2,0.325,\n"
-    answers = tmp_path / record.predictions_name
+    answers = predictions_file(tmp_path, record)
     assert confusion_csv(record, answers).splitlines()[1:] == ["not_equivalent,2,0", "equivalent,2,2"]
 
 
