@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from benchmarks.costs import Fit, HeldBytes
@@ -19,11 +18,11 @@ from benchmarks.dry_run.cache import kept, key_of
 from benchmarks.dry_run.client_costs import MOMENTS, SPLIT
 from benchmarks.dry_run.device import CLIENT, KEPT, SERVER, GpuPrecision, LiveBytes
 from benchmarks.dry_run.rounds import SINGLE, DryRun, DryTraining, FlopMeter, architecture_of, client_of
-from benchmarks.dry_run.stand_ins import META, Features, KeptSizes, OneText, States
+from benchmarks.dry_run.stand_ins import META, Features, KeptSizes, OneText, States, text_like
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from fedsim.algorithms import Workload
-from fedsim.data import Batch, ExampleSet, Subset
+from fedsim.data import Batch, Subset
 from fedsim.engine import cohorts
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model, encoder_layers
@@ -55,7 +54,7 @@ class _Training(DryTraining):
 
     def run(self, model: Model, subset: Subset, names: list[str], *where: Any, **options: Any) -> float:
         live, before = self.live, self.live.peak
-        held, weights = live.live.total(), sum(map(_bytes, model.parameters.values()))
+        held, weights = live.live.total(), sum(tensor.nbytes for tensor in model.parameters.values())
         key = frozenset(names), isinstance(subset.examples, States), architecture_of(model)
         if key not in self.grown:
             live.peak = Counter()
@@ -66,16 +65,10 @@ class _Training(DryTraining):
 
     def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
         tokens, size = self.config.max_length, self.micro_batches.size or 1
-        text: ExampleSet = OneText(tokens, objective)
-        if isinstance(subset.examples, States):
-            text = States(subset.examples.model, text, is_counted=True)
+        text = text_like(subset.examples, tokens, objective)
         self.meter.values.targets = size * objective.targets_in(tokens)
         for count in (size,) if self.split and round == 1 else (size, self.parts * size):
             yield text.collate(np.zeros(count, dtype=np.int64))
-
-
-def _bytes(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
 
 
 def _sides(model: Model, live: LiveBytes) -> None:
@@ -104,9 +97,7 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
         config, cell.seed, micro_batches=parts, live=live, parts=1 + (texts < config.batch_size), split=split
     )
     with live:
-        run = DryRun(
-            replace(cell, clients=clients), cell.backbone, training, Features(True), precision, checkpoints, store
-        )
+        run = DryRun(replace(cell, clients=clients), training, Features(True), precision, checkpoints, store)
         model = run.workload.model
         if split:
             _sides(model, live)
@@ -123,7 +114,7 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
         one, scoring = (_scored(run, live, count) for count in (1, SCORED))
     total, client = trained.total(), trained[CLIENT]
     if split:
-        client += (1 + MOMENTS) * sum(_bytes(model.parameters[name]) for name in client_parameters)
+        client += (1 + MOMENTS) * sum(model.parameters[name].nbytes for name in client_parameters)
     host = sum(store.sizes.values()) * cell.clients // len(present)
     each = (scoring - one) / (SCORED - 1)
     return HeldBytes(client, total - client, round(one - each), round(each), host)

@@ -71,7 +71,7 @@ def plan_with(backbone: str, cell: RunConfig, examples: Sequence[int] | None = N
     """The bytes of a run's rounds with another encoder, or a folder with one; see `rounds.wire_plan`."""
     from benchmarks.dry_run.rounds import wire_plan  # loads torch
 
-    return wire_plan(cell, backbone, examples)
+    return wire_plan(replace(cell, backbone=backbone), examples)
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:

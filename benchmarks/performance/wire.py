@@ -92,7 +92,7 @@ def framing_bytes(message: list[Tensor]) -> int:
         file = io.BytesIO()
         np.save(file, array_of(tensor), allow_pickle=False)
         size = file.getbuffer().nbytes
-        added += size - tensor.numel() * tensor.element_size() + FIELD + _varint(size)
+        added += size - tensor.nbytes + FIELD + _varint(size)
     return added
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from benchmarks.encoders import fetched
-from benchmarks.encoders.backbones import BACKBONES, backbone_name, is_folder
+from benchmarks.encoders.backbones import BACKBONES, is_folder
 from benchmarks.encoders.files import find_files
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.run_config import RunConfig
@@ -69,8 +69,7 @@ def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) 
 
     local_only: do not ask the hub.
     """
-    given = options.backbone
-    requested = given if given is not None and backbone_name(given) == backbone else backbone
+    requested = options.requested(backbone)
     preset = BACKBONES.get(requested)
     if preset is None or preset.has_files or is_folder(requested):
         find_files(requested, local_only, options.data_dir)
