@@ -153,7 +153,6 @@ class Deployment:
 
     @property
     def label(self) -> str:
-        """A short description."""
         return f"{self.device.name} ({self.network.name})"
 
     def client_seconds(self, turn: Turn) -> float:

@@ -35,9 +35,6 @@ RESERVED = 0.1  # share of a GPU's memory for its context, its libraries and gap
 ROUNDS = 2  # in the second one the server has a mean and clients have their private state
 
 
-# ---- a method's rounds -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Training(DryTraining):
     """Two steps of local training: on one part of a batch, then on a batch with two parts (one if parts are batches).

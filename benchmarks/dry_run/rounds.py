@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.costs import ModelSizes, Traffic, WirePlan
 from benchmarks.dry_run.device import Values
 from benchmarks.dry_run.stand_ins import META, Features, NoStore, States, Texts, text_like
 from benchmarks.encoders.files import architecture
@@ -40,17 +40,6 @@ Amounts = Mapping[Hashable, int]  # "flops", or (direction, kind) -> FLOPs or by
 ONE = np.zeros(1, dtype=np.int64)  # the index of one text
 SINGLE = Precision(META, "fp32")
 _COUNTS: dict[Hashable, int] = {}
-
-# ---- rounds ------------------------------------------------------------------------------------------------------
-
-
-def decisive(plan: ExchangePlan) -> Hashable:
-    """The part of a plan that determines bytes and FLOPs, without the server layers that frozen layers copy."""
-    exchanged = frozenset((name, plan.view[name]) for name in plan.download | plan.upload)
-    return frozenset(plan.view), plan.train, plan.download, plan.upload, exchanged
-
-
-# ---- counting ----------------------------------------------------------------------------------------------------
 
 
 def counted_once(key: Hashable, count: Callable[[], int]) -> int:
@@ -198,6 +187,12 @@ def shaped_workload(
     return Workload(load_model, training, objective, features=features, clients=cell.clients)
 
 
+def decisive(plan: ExchangePlan) -> Hashable:
+    """The part of a plan that determines bytes and FLOPs, without the server layers that frozen layers copy."""
+    exchanged = frozenset((name, plan.view[name]) for name in plan.download | plan.upload)
+    return frozenset(plan.view), plan.train, plan.download, plan.upload, exchanged
+
+
 def client_of(number: int, size: int) -> Client:
     """A client with this many training texts."""
     return Client(number, Subset(Texts(), np.zeros(size, dtype=np.int64)), {})
@@ -287,11 +282,11 @@ def wire_plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePla
     run = DryRun(cell, training, Features(is_counted))
     for layer in encoder_layers(run.workload.model) if is_counted else ():
         layer.forward = lambda states, *_, **__: states  # payloads have the same shape before and after a layer
+    clients = [client_of(number, size) for number, size in enumerate(sizes)]
     rounds: list[Any] = [
-        {key: size for key, size in amounts.items() if key != "flops"}
-        for amounts in run.rounds([client_of(number, size) for number, size in enumerate(sizes)])
+        {key: size for key, size in amounts.items() if key != "flops"} for amounts in run.rounds(clients)
     ]
-    return WirePlan.of_rounds(rounds, run.setup.ledger.setup_bytes, _sizes(run.workload.model))
+    return WirePlan(tuple(map(Traffic, rounds)), run.setup.ledger.setup_bytes, _sizes(run.workload.model))
 
 
 def _sizes(model: Model) -> ModelSizes:

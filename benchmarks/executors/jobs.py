@@ -85,7 +85,6 @@ class Serial(Executor):
         self._settings, self._sink = settings, sink
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
-        """Compute jobs."""
         futures: list[Future[End]] = [Future() for _ in jobs]
         for job, future in zip(jobs, futures, strict=True):
             future.set_result(compute(job, self._settings, self._sink, wait))

@@ -62,7 +62,6 @@ class Bar:
 
     @property
     def met(self) -> bool:
-        """Whether the ratio reaches its bound."""
         return self.value >= self.bound
 
     def __str__(self) -> str:

@@ -63,7 +63,6 @@ class Mirror:
         self._attempt(self._open, experiment)
 
     def __call__(self, event: Event) -> None:
-        """Show an event."""
         match event:
             case CellStarted(cell, cell_id, finished):
                 self._attempt(self._start, cell, cell_id, finished)
