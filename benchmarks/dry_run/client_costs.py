@@ -66,15 +66,10 @@ class FlopRun(DryRun):
 
 
 def cell_flops(cell: RunConfig, examples: Sequence[int], scored: int) -> int:
-    """FLOPs of a run's training, and of texts' features if a method reads them, for full-length texts.
+    """FLOPs of a run's training, and of texts' features if a method reads them, for full-length texts; not of scoring.
 
-    Args:
-        cell: The run.
-        examples: Each client's number of training examples.
-        scored: The number of all evaluation texts.
-
-    Returns:
-        The FLOPs without scoring; 0 for a method that trains nothing.
+    0 for a method that trains nothing. examples: each client's number of training examples. scored: the number of all
+    evaluation texts.
     """
     if not trains(cell.algorithm):
         return 0

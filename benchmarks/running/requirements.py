@@ -16,15 +16,10 @@ from benchmarks.tasks import task
 
 
 def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished: IsFinished) -> None:
-    """Raise one UserError that lists all missing datasets and encoders of the unfinished runs.
+    """Raise one UserError that lists all missing datasets and encoders of unfinished runs and their earlier runs.
 
     It looks in folders first, then on the hub. If the hub does not answer one short request, its libraries go offline,
     so that not every run tries again.
-
-    Args:
-        cells: The runs; their earlier runs count, too.
-        options: Folders and machine.
-        is_finished: Whether a run is finished and thus needs no input.
     """
     unfinished = [cell for cell in cells if not is_finished(cell, False)]
     needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
