@@ -98,7 +98,7 @@ def step(cell: RunConfig, located: Located | None) -> float:
     build = (lambda: build_encoder(located)) if located and located.folder else None
     precision = Precision(torch.device("cpu"), "fp32")
     training = LocalTraining(config, cell.seed)
-    work = shaped_workload(replace(cell, training=config), cell.backbone, training, FeatureCache(), precision, build)
+    work = shaped_workload(replace(cell, training=config), training, FeatureCache(), precision, build)
     vocab_size, classes = int(architecture(cell.backbone).get("vocab_size", 30522)), task(cell.task).classes
     texts = Subset(random_texts(config.max_length, vocab_size, work.objective, classes), np.arange(TEXTS))
     clients = [Client(number, texts, {"test": texts}) for number in range(cell.clients)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 Parts = Mapping[str, float]  # kind of payload, as in the ledger -> bytes over all rounds, directions and clients
 Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> bytes
@@ -60,7 +60,6 @@ class ClosedForm:
     units: Mapping[str, int] = field(default_factory=dict)
 
     def cost_bytes(self, terms: Terms | SplitTerms) -> float:
-        """The cost in bytes."""
         return sum(self.parts(terms).values())
 
     def cost_gb(self, terms: Terms | SplitTerms, gigabyte: int) -> float:
@@ -94,7 +93,6 @@ class WireForm:
     down: Callable[[PeftTerms], float]
 
     def both(self, terms: PeftTerms) -> float:
-        """The bytes in both directions."""
         return self.up(terms) + self.down(terms)
 
 
@@ -167,11 +165,6 @@ class WirePlan:
     rounds: tuple[Traffic, ...]  # at least one
     setup_bytes: int
     sizes: ModelSizes
-
-    @classmethod
-    def of_rounds(cls, rounds: Sequence[Kinds], setup_bytes: int, sizes: ModelSizes) -> Self:
-        """The plan of rounds with these bytes."""
-        return cls(tuple(map(Traffic, rounds)), setup_bytes, sizes)
 
     @cached_property
     def total(self) -> Traffic:

@@ -73,7 +73,11 @@ class Wire:
     message_bytes: float = 0.0
 
 
-WIRES = ("payload", "framed", "gzip")
+WIRES = {
+    "payload": "payload bytes",
+    "framed": "framed by protobuf, gRPC and HTTP/2",
+    "gzip": "framed by protobuf, gRPC and HTTP/2, payloads by gzip",
+}
 _MEASURED = Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "wire.json"
 
 
@@ -88,8 +92,7 @@ def wire_of(name: str, codec: str) -> Wire:
     Raises:
         UserError: The name is unknown, or the codec has no measurement.
     """
-    if name not in WIRES:
-        raise UserError(f"unknown wire {name!r}: expected one of {', '.join(WIRES)}")
+    title = preset("wire", WIRES, name)
     if name == "payload":
         return Wire()
     by_codec = {row["codec"]: row for row in json.loads(_MEASURED.read_text(encoding="utf-8"))["rows"]}
@@ -99,7 +102,6 @@ def wire_of(name: str, codec: str) -> Wire:
         )
     measured = by_codec[codec]
     factor = measured["frames_factor"] * (measured["gzip_factor"] if name == "gzip" else 1.0)
-    title = "framed by protobuf, gRPC and HTTP/2" + (", payloads by gzip" if name == "gzip" else "")
     return Wire(title, factor, measured["message_bytes"])
 
 
@@ -151,33 +153,24 @@ class Deployment:
 
     @property
     def label(self) -> str:
-        """A short description."""
         return f"{self.device.name} ({self.network.name})"
 
     def client_seconds(self, turn: Turn) -> float:
         """Seconds of a client's transfers and computation; each message waits half a round trip."""
         transfer = turn.down_bytes / self.network.down + turn.up_bytes / self.network.up
+        framing = self.wire.message_bytes * (1 / self.network.down + 1 / self.network.up) / 2  # mean of both directions
         return (
             self.wire.factor * transfer
-            + turn.messages * (self.network.latency / 2 + self._framing)
+            + turn.messages * (self.network.latency / 2 + framing)
             + turn.operations / (self.utilisation * self.device.peak)
         )
-
-    @property
-    def _framing(self) -> float:
-        """Seconds of a message's framing, the mean over both directions."""
-        return self.wire.message_bytes * (1 / self.network.down + 1 / self.network.up) / 2
-
-    def server_seconds(self, turn: Turn) -> float:
-        """Seconds of the server's computation for one client."""
-        return turn.server_operations / (self.utilisation * self.server.peak)
 
     def round_seconds(self, turns: Sequence[Turn]) -> float:
         """The expected seconds of a round: the slowest client's, or the server's for all clients if longer.
 
         If clients take turns, the sum.
         """
-        served = [self.server_seconds(turn) for turn in turns]
+        served = [turn.server_operations / (self.utilisation * self.server.peak) for turn in turns]
         each = [self.client_seconds(turn) for turn in turns]
         if not self.parallel:
             return math.fsum(each) * (1 + self.stragglers * (self.slowdown - 1)) + math.fsum(served)
@@ -212,7 +205,7 @@ TYPICAL = {  # network -> a typical client
 
 
 def preset(what: str, presets: Mapping[str, Preset], name: str) -> Preset:
-    """The preset with that name; UserError for an unknown one. what: "network" or "device"."""
+    """The preset with that name; UserError for an unknown one. what: such as "network"."""
     if name not in presets:
         raise UserError(f"unknown {what} {name!r}: expected one of {', '.join(presets)}")
     return presets[name]

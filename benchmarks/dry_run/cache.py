@@ -54,12 +54,9 @@ def _keep(key: str, value: JSON) -> None:
 
 
 def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = None) -> str:
-    """The key of a run's answer; runs with equal shapes share it.
+    """The key of a run's answer with a name, such as "plan"; runs with equal shapes share it.
 
-    Args:
-        what: The name of the answer, such as "plan".
-        cell: The run.
-        examples: The number of all clients' examples, or each client's; None if unknown.
+    examples: the number of all clients' examples, or each client's; None if unknown.
     """
     of, libraries = task(cell.task), _versions()
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import IO, Any, cast
@@ -14,15 +14,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ClientCosts, Work
-from benchmarks.dry_run.rounds import (
-    ONE,
-    Amounts,
-    DryRun,
-    DryTraining,
-    architecture_of,
-    client_of,
-    counted_once,
-)
+from benchmarks.dry_run.rounds import ONE, Amounts, DryRun, DryTraining, architecture_of, client_of, counted_once
 from benchmarks.dry_run.stand_ins import Features, OneText
 from benchmarks.encoders.files import architecture
 from benchmarks.run_config import RunConfig
@@ -57,7 +49,7 @@ class FlopRun(DryRun):
         plain = TrainConfig(budget.rounds, budget.learning_rate, budget.batch_size, budget.local_epochs)
         config = replace(plain, max_length=budget.max_length, padding="fixed")
         training = DryTraining(config, cell.seed, is_counted=True, on_training=self.watch)
-        super().__init__(cell, cell.backbone, training, Features(True, self._features))
+        super().__init__(cell, training, Features(True, self._features))
         self.tokens = budget.max_length
         self.masked = self.workload.objective.targets_in(self.tokens)
         self.feature_flops = 0  # per text, once a method has read features
@@ -74,15 +66,10 @@ class FlopRun(DryRun):
 
 
 def cell_flops(cell: RunConfig, examples: Sequence[int], scored: int) -> int:
-    """FLOPs of a run's training, and of texts' features if a method reads them, for full-length texts.
+    """FLOPs of a run's training, and of texts' features if a method reads them, for full-length texts; not of scoring.
 
-    Args:
-        cell: The run.
-        examples: Each client's number of training examples.
-        scored: The number of all evaluation texts.
-
-    Returns:
-        The FLOPs without scoring; 0 for a method that trains nothing.
+    0 for a method that trains nothing. examples: each client's number of training examples. scored: the number of all
+    evaluation texts.
     """
     if not trains(cell.algorithm):
         return 0
@@ -118,16 +105,15 @@ class _ClientRun(FlopRun):
         for plan in plans:
             shapes = self.workload.client_model(plan).parameters
             uploaded = ((name, value.shape) for name, value in shapes.items() if name in plan.upload)
-            self.amounts["saved_bytes"] += saved_bytes(
-                (library_name(name, self.family), shape) for name, shape in uploaded
-            )
+            tensors = tuple((library_name(name, self.family), shape) for name, shape in uploaded)
+            self.amounts["saved_bytes"] += saved_bytes(tensors)
         return after, {**measured, **self.amounts}
 
     def watch(self, model: Model, trained: frozenset[str], texts: int, flops: int) -> None:
         parts = model.groups
         places = [place for place, layer in enumerate(parts.layers) if layer & trained]
         lowest = 0 if parts.embeddings & trained else min(places, default=parts.depth)
-        size = {name: tensor.numel() * tensor.element_size() for name, tensor in model.parameters.items()}
+        size = {name: tensor.nbytes for name, tensor in model.parameters.items()}
         gradients = sum(size[name] for name in trained)
         config: Any = model.network.encoder.config
         key = "kept", trained, self.tokens, config.to_json_string(), architecture_of(model)
@@ -175,13 +161,9 @@ def work(cell: RunConfig) -> Work | None:
     if costs is None:
         return None
     sides = (0.0, costs.flops) if cell.algorithm in AT_SERVER else (costs.flops, 0.0)
-    return Work(*sides, features=_features(FlopRun(cell)))
-
-
-def _features(run: FlopRun) -> float:
-    """Operations for one text's features; 0 for a method that reads none."""
-    run.rounds([client_of(number, 1) for number in range(run.cell.clients)])
-    return float(run.feature_flops)
+    run = FlopRun(cell)
+    run.rounds([client_of(number, 1) for number in range(cell.clients)])
+    return Work(*sides, features=float(run.feature_flops))
 
 
 def _split_flops(run: FlopRun) -> tuple[float, float]:
@@ -233,13 +215,9 @@ class _Counted(io.RawIOBase):
         return size
 
 
-def saved_bytes(tensors: Iterable[tuple[str, Sequence[int]]]) -> int:
-    """The size of the file that `torch.save` writes for a dict of fp32 tensors, given as names and shapes in order."""
-    return _saved(tuple((name, tuple(shape)) for name, shape in tensors))
-
-
 @lru_cache
-def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
+def saved_bytes(tensors: tuple[tuple[str, torch.Size], ...]) -> int:
+    """The size of the file that `torch.save` writes for a dict of fp32 tensors, given as names and shapes in order."""
     file = _Counted()
     torch.save({name: torch.zeros(shape) for name, shape in tensors}, cast("IO[bytes]", file))
     return file.count

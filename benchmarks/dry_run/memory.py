@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from benchmarks.costs import Fit, HeldBytes
@@ -19,11 +18,11 @@ from benchmarks.dry_run.cache import kept, key_of
 from benchmarks.dry_run.client_costs import MOMENTS, SPLIT
 from benchmarks.dry_run.device import CLIENT, KEPT, SERVER, GpuPrecision, LiveBytes
 from benchmarks.dry_run.rounds import SINGLE, DryRun, DryTraining, FlopMeter, architecture_of, client_of
-from benchmarks.dry_run.stand_ins import META, Features, KeptSizes, OneText, States
+from benchmarks.dry_run.stand_ins import META, Features, KeptSizes, OneText, States, text_like
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from fedsim.algorithms import Workload
-from fedsim.data import Batch, ExampleSet, Subset
+from fedsim.data import Batch, Subset
 from fedsim.engine import cohorts
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model, encoder_layers
@@ -34,9 +33,6 @@ from fedsim.training import LocalTraining
 SCORED = Workload.evaluation_batch_size
 RESERVED = 0.1  # share of a GPU's memory for its context, its libraries and gaps between tensors
 ROUNDS = 2  # in the second one the server has a mean and clients have their private state
-
-
-# ---- a method's rounds -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class _Training(DryTraining):
 
     def run(self, model: Model, subset: Subset, names: list[str], *where: Any, **options: Any) -> float:
         live, before = self.live, self.live.peak
-        held, weights = live.live.total(), sum(map(_bytes, model.parameters.values()))
+        held, weights = live.live.total(), sum(tensor.nbytes for tensor in model.parameters.values())
         key = frozenset(names), isinstance(subset.examples, States), architecture_of(model)
         if key not in self.grown:
             live.peak = Counter()
@@ -66,16 +62,10 @@ class _Training(DryTraining):
 
     def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
         tokens, size = self.config.max_length, self.micro_batches.size or 1
-        text: ExampleSet = OneText(tokens, objective)
-        if isinstance(subset.examples, States):
-            text = States(subset.examples.model, text, is_counted=True)
+        text = text_like(subset.examples, tokens, objective)
         self.meter.values.targets = size * objective.targets_in(tokens)
         for count in (size,) if self.split and round == 1 else (size, self.parts * size):
             yield text.collate(np.zeros(count, dtype=np.int64))
-
-
-def _bytes(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
 
 
 def _sides(model: Model, live: LiveBytes) -> None:
@@ -104,9 +94,7 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
         config, cell.seed, micro_batches=parts, live=live, parts=1 + (texts < config.batch_size), split=split
     )
     with live:
-        run = DryRun(
-            replace(cell, clients=clients), cell.backbone, training, Features(True), precision, checkpoints, store
-        )
+        run = DryRun(replace(cell, clients=clients), training, Features(True), precision, checkpoints, store)
         model = run.workload.model
         if split:
             _sides(model, live)
@@ -123,7 +111,7 @@ def _peak(cell: RunConfig, texts: int, precision: Precision, clients: int, check
         one, scoring = (_scored(run, live, count) for count in (1, SCORED))
     total, client = trained.total(), trained[CLIENT]
     if split:
-        client += (1 + MOMENTS) * sum(_bytes(model.parameters[name]) for name in client_parameters)
+        client += (1 + MOMENTS) * sum(model.parameters[name].nbytes for name in client_parameters)
     host = sum(store.sizes.values()) * cell.clients // len(present)
     each = (scoring - one) / (SCORED - 1)
     return HeldBytes(client, total - client, round(one - each), round(each), host)
@@ -189,14 +177,8 @@ def sized(cell: RunConfig) -> RunConfig:
 def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool = False) -> Fit:
     """The largest part of a run's batches that fits a GPU, if batches are cut into about equal parts.
 
-    Args:
-        cell: The run.
-        memory: The GPU's, in bytes; the share `RESERVED` is left free.
-        precision: Of matrix products.
-        checkpoints: Whether activations are checkpointed.
-
-    Raises:
-        UserError: Not even one text fits, or the encoder's configuration is missing.
+    UserError if not even one text fits, or the encoder's configuration is missing. memory: the GPU's, in bytes; the
+    share `RESERVED` is left free. precision, checkpoints: as in `Memory`.
     """
     room, batch, needed = (1 - RESERVED) * memory, cell.training.batch_size, Memory(cell, precision, checkpoints)
     whole = needed.of(batch)

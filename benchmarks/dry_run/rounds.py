@@ -14,15 +14,15 @@ import numpy as np
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.costs import ModelSizes, Traffic, WirePlan
 from benchmarks.dry_run.device import Values
-from benchmarks.dry_run.stand_ins import META, Features, NoStore, OneText, States, Texts
+from benchmarks.dry_run.stand_ins import META, Features, NoStore, States, Texts, text_like
 from benchmarks.encoders.files import architecture
 from benchmarks.errors import RoundRefusedError, UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from fedsim.algorithms import Workload, build_algorithm
-from fedsim.data import Batch, Client, ExampleSet, Subset
+from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState, cohorts
 from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
@@ -40,17 +40,6 @@ Amounts = Mapping[Hashable, int]  # "flops", or (direction, kind) -> FLOPs or by
 ONE = np.zeros(1, dtype=np.int64)  # the index of one text
 SINGLE = Precision(META, "fp32")
 _COUNTS: dict[Hashable, int] = {}
-
-# ---- rounds ------------------------------------------------------------------------------------------------------
-
-
-def decisive(plan: ExchangePlan) -> Hashable:
-    """The part of a plan that determines bytes and FLOPs, without the server layers that frozen layers copy."""
-    exchanged = frozenset((name, plan.view[name]) for name in plan.download | plan.upload)
-    return frozenset(plan.view), plan.train, plan.download, plan.upload, exchanged
-
-
-# ---- counting ----------------------------------------------------------------------------------------------------
 
 
 def counted_once(key: Hashable, count: Callable[[], int]) -> int:
@@ -144,9 +133,7 @@ class DryTraining(LocalTraining):
         if not self.is_counted or self.width is None:
             Texts().collate(subset.indices)
         tokens = self.width or 0
-        text: ExampleSet = OneText(tokens, objective)
-        if isinstance(subset.examples, States):
-            text = States(subset.examples.model, text, is_counted=True)
+        text = text_like(subset.examples, tokens, objective)
         whole, rest = divmod(len(subset), self.config.batch_size)
         for count, times in ((self.config.batch_size, whole), (rest, 1)):
             if count and times:
@@ -166,28 +153,18 @@ def architecture_of(model: Model) -> Hashable:
 
 def shaped_workload(
     cell: RunConfig,
-    backbone: str,
     training: LocalTraining,
     features: FeatureCache,
     precision: Precision = SINGLE,
     build: Callable[[], nn.Module] | None = None,
     checkpoints: bool = False,
 ) -> Workload:
-    """A run's workload with numbers as words.
+    """A run's workload with numbers as words; UserError if the encoder's configuration is missing.
 
-    Args:
-        cell: The run.
-        backbone: The encoder, as in `architecture`.
-        training: The clients' training.
-        features: The cache of features.
-        precision: Includes the device, by default `meta`.
-        build: Makes the encoder; by default one with random weights.
-        checkpoints: Whether activations are checkpointed.
-
-    Raises:
-        UserError: The encoder's configuration is missing.
+    precision: includes the device, by default `meta`. build: makes the encoder; by default one with random weights.
+    checkpoints: whether activations are checkpointed.
     """
-    config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
+    config = {name: value for name, value in architecture(cell.backbone).items() if not name.startswith("_")}
     of, vocab_size = task(cell.task), int(config.get("vocab_size", 30522))
     vocabulary = Vocabulary(vocab_size, np.arange(vocab_size), mask_id=0)
     objective = build_objective(of.objective, of.classes, vocabulary, of.objective_options)
@@ -202,6 +179,12 @@ def shaped_workload(
     return Workload(load_model, training, objective, features=features, clients=cell.clients)
 
 
+def decisive(plan: ExchangePlan) -> Hashable:
+    """The part of a plan that determines bytes and FLOPs, without the server layers that frozen layers copy."""
+    exchanged = frozenset((name, plan.view[name]) for name in plan.download | plan.upload)
+    return frozenset(plan.view), plan.train, plan.download, plan.upload, exchanged
+
+
 def client_of(number: int, size: int) -> Client:
     """A client with this many training texts."""
     return Client(number, Subset(Texts(), np.zeros(size, dtype=np.int64)), {})
@@ -213,7 +196,6 @@ class DryRun:
     def __init__(
         self,
         cell: RunConfig,
-        backbone: str,
         training: DryTraining,
         features: FeatureCache,
         precision: Precision = SINGLE,
@@ -221,7 +203,7 @@ class DryRun:
         store: ClientStore | None = None,
     ) -> None:
         self.cell, self.meter, self.store = cell, training.meter, store or NoStore()
-        self.workload = shaped_workload(cell, backbone, training, features, precision, checkpoints=checkpoints)
+        self.workload = shaped_workload(cell, training, features, precision, checkpoints=checkpoints)
         self.algorithm = build_algorithm(cell.algorithm, self.workload, cell.options)
         self.setup = Channel(cell.codec)
 
@@ -270,12 +252,11 @@ class DryRun:
         return after, amounts
 
 
-def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
+def wire_plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
     """Derive the bytes of a run's rounds from its encoder's configuration, without weights and data.
 
     Args:
-        cell: The run.
-        backbone: Another encoder, or a folder with one.
+        cell: The run; its backbone may be a folder.
         examples: Each client's number of training examples, for a method that sends something per example.
 
     Raises:
@@ -290,21 +271,21 @@ def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[i
     padded = replace(budget, padding="fixed" if of_one_length else "longest")
     is_counted = examples is not None
     training = DryTraining(padded, cell.seed, is_counted=is_counted, meter=FlopMeter(counts_flops=False))
-    run = DryRun(cell, backbone or cell.backbone, training, Features(is_counted))
+    run = DryRun(cell, training, Features(is_counted))
     for layer in encoder_layers(run.workload.model) if is_counted else ():
         layer.forward = lambda states, *_, **__: states  # payloads have the same shape before and after a layer
+    clients = [client_of(number, size) for number, size in enumerate(sizes)]
     rounds: list[Any] = [
-        {key: size for key, size in amounts.items() if key != "flops"}
-        for amounts in run.rounds([client_of(number, size) for number, size in enumerate(sizes)])
+        {key: size for key, size in amounts.items() if key != "flops"} for amounts in run.rounds(clients)
     ]
-    return WirePlan.of_rounds(rounds, run.setup.ledger.setup_bytes, _sizes(run.workload.model))
+    return WirePlan(tuple(map(Traffic, rounds)), run.setup.ledger.setup_bytes, _sizes(run.workload.model))
 
 
 def _sizes(model: Model) -> ModelSizes:
     parts, head = model.groups, model.network.head
 
     def size(names: Iterable[str]) -> int:
-        return sum(model.parameters[name].numel() * model.parameters[name].element_size() for name in names)
+        return sum(model.parameters[name].nbytes for name in names)
 
     return ModelSizes(
         embeddings_bytes=size(parts.embeddings),

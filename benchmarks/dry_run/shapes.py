@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from types import ModuleType
 
-from benchmarks.costs import ClientCosts, Fit, HeldBytes, Kinds, ModelSizes, WirePlan, Work
+from benchmarks.costs import ClientCosts, Fit, HeldBytes, ModelSizes, Traffic, WirePlan, Work
 from benchmarks.dry_run.cache import kept, key_of
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError, UserError
 from benchmarks.run_config import JSON, RunConfig, digest
@@ -26,9 +26,9 @@ def _plan_to_json(plan: WirePlan) -> JSON:
 
 
 def _plan_from_json(value: JSON) -> WirePlan:
-    rounds: list[Kinds] = [{(way, kind): size for way, kind, size in kinds} for kinds in value["kinds"]]
+    rounds = tuple(Traffic({(way, kind): size for way, kind, size in kinds}) for kinds in value["kinds"])
     repeated = rounds * value["rounds"] if len(rounds) == 1 else rounds
-    return WirePlan.of_rounds(repeated, value["setup_bytes"], ModelSizes(**value["sizes"]))
+    return WirePlan(repeated, value["setup_bytes"], ModelSizes(**value["sizes"]))
 
 
 def plan_of(cell: RunConfig, examples: int | Sequence[int] | None = None) -> WirePlan | None:
@@ -71,7 +71,7 @@ def plan_with(backbone: str, cell: RunConfig, examples: Sequence[int] | None = N
     """The bytes of a run's rounds with another encoder, or a folder with one; see `rounds.wire_plan`."""
     from benchmarks.dry_run.rounds import wire_plan  # loads torch
 
-    return wire_plan(cell, backbone, examples)
+    return wire_plan(replace(cell, backbone=backbone), examples)
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:

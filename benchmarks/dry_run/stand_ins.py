@@ -76,6 +76,12 @@ class States:
         }
 
 
+def text_like(examples: ExampleSet, tokens: int, objective: Objective) -> ExampleSet:
+    """A text with `tokens` tokens in the form of the examples: hidden states, or tokens."""
+    text = OneText(tokens, objective)
+    return States(examples.model, text, is_counted=True) if isinstance(examples, States) else text
+
+
 class Features(FeatureCache):
     """A cache that computes nothing. on_part: called with the model and each subset when its features are read."""
 
@@ -126,4 +132,4 @@ class KeptSizes(NoStore):
 
     def put(self, client: int, round: int, tensors: Mapping[str, Tensor]) -> None:
         for name, tensor in tensors.items():
-            self.sizes[self._prefix, client, name] = tensor.numel() * tensor.element_size()
+            self.sizes[self._prefix, client, name] = tensor.nbytes

@@ -105,13 +105,11 @@ def _packaged(preset: Backbone, local_only: bool, data_dir: Path | None) -> tupl
     return None if located is None else (located[0], {"from": located[1]})
 
 
+@cache
 def architecture(requested: str) -> Mapping[str, Any]:
     """A backbone's configuration; presets need no files."""
-    return BACKBONES[requested].config if requested in BACKBONES else _config_of(requested)
-
-
-@cache
-def _config_of(requested: str) -> Mapping[str, Any]:
+    if requested in BACKBONES:
+        return BACKBONES[requested].config
     from fedsim.models.sequence import read_config  # loads torch
 
     return read_config(find_files(requested)[0])

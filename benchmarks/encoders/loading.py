@@ -86,14 +86,10 @@ def build_encoder(located: Located) -> nn.Module:
 
 
 def drawn_parts(located: Located, head: str) -> tuple[str, ...]:
-    """The randomly initialised parts of a model that checkpoints may have.
+    """The randomly initialised parts of a model, without a task's classifier.
 
-    Args:
-        located: The encoder.
-        head: A name in `fedsim.models.heads.HEADS`.
-
-    Returns:
-        "encoder" if no weights are read; "pooler" or "masked-lm" if the head has one that is not read.
+    "encoder" if no weights are read; "pooler" or "masked-lm" if the head has one that is not read. head: a name in
+    `fedsim.models.heads.HEADS`.
     """
     kind = STORED_AS.get(head, "")
     is_read = located.folder is not None and located.heads and has_head(located.folder, located.config, kind)

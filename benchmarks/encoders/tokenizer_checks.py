@@ -24,13 +24,7 @@ class Check(NamedTuple):
 
 
 def checks(tokenizer: Any, model_type: str, vocab_size: int) -> Iterator[Check]:
-    """Check each property.
-
-    Args:
-        tokenizer: A fast tokenizer of the transformers library.
-        model_type: The encoder's, such as "bert".
-        vocab_size: Rows of the encoder's word embeddings.
-    """
+    """Check each property of a fast tokenizer. vocab_size: rows of the encoder's word embeddings."""
     yield Check("vocabulary", _vocabulary(tokenizer, vocab_size))
     yield Check("special tokens", _special_tokens(tokenizer, model_type))
     if model_type not in _WITHOUT_CLS:

@@ -83,15 +83,10 @@ def executor_for(settings: RunOptions, sink: Sink, count: int) -> Iterator[Execu
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink) -> Iterator[tuple[Job, End]]:
-    """Compute jobs; those that another invocation computes come last.
+    """Compute jobs, and yield each with its end; those that another invocation computes come last.
 
-    Args:
-        executor: Computes the jobs; jobs whose process was killed are submitted again.
-        jobs: The jobs, taken one by one when there is room.
-        sink: Receives the jobs' events, except their ends.
-
-    Yields:
-        Each job with its end.
+    Jobs are taken one by one when there is room, and submitted again if their process was killed. The sink receives
+    their events, except their ends.
     """
     taken: list[tuple[Job, CellWaits]] = []
     for job, end in _computed(executor, iter(jobs), sink, wait=False):

@@ -85,7 +85,6 @@ class Serial(Executor):
         self._settings, self._sink = settings, sink
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
-        """Compute jobs."""
         futures: list[Future[End]] = [Future() for _ in jobs]
         for job, future in zip(jobs, futures, strict=True):
             future.set_result(compute(job, self._settings, self._sink, wait))
@@ -95,11 +94,7 @@ class Serial(Executor):
 def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
     """Compute a job, or find its result; returns its end, and passes all other events to the sink.
 
-    Args:
-        job: The job.
-        settings: Folders and machine.
-        sink: Receives the job's progress.
-        wait: Whether to wait if another process computes the job; if False, return CellWaits.
+    wait: whether to wait if another process computes the job; if False, its end is CellWaits.
     """
     from partitions import PartitionError  # loads numpy
 

@@ -44,7 +44,6 @@ class RayTasks(Executor):
         self._task = ray.remote(compute_elsewhere).options(**options, num_gpus=gpus)
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
-        """Submit one task per job."""
         environment = thread_limits(self._settings.threads)
         tasks = [self._task.remote(job, self._settings, wait, environment) for job in jobs]
         futures = [task.future() for task in tasks]

@@ -48,7 +48,6 @@ class _Slot:
         self.future: Future[End] | None = None
 
     def submit(self, *arguments: Any) -> Future[End]:
-        """Submit a job to the process."""
         try:
             self.future = self.pool.submit(compute, *arguments)
         except BrokenProcessPool:

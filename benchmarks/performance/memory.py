@@ -18,7 +18,7 @@ from benchmarks.dry_run.stand_ins import OneText
 from benchmarks.performance.suite import Bar, Section
 from benchmarks.registry import benchmark
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.completed import earlier_stages
+from benchmarks.running.completed import chain_of
 from fedsim.algorithms import build_algorithm
 from fedsim.data import Client, Subset
 from fedsim.features import FeatureCache
@@ -59,7 +59,7 @@ def _row(table: str, row: str, gpu: str) -> dict[str, JSON]:
     """One row's first rounds with parts for a GPU, in which the steps are timed."""
     definition, precision = benchmark(table), GPUS[gpu].precision
     cell = definition.cell(definition.row(row), definition.columns[0], definition.scale("paper"), 0)
-    cell = next(iter((*earlier_stages(cell), cell)))  # pre-training, if there is any
+    cell = chain_of(cell)[0]  # pre-training, if there is any
     cell = replace(cell, clients=min(cell.clients, CLIENTS), training=replace(cell.training, participation=1.0))
     fitted = fit(cell, GPUS[gpu].memory, precision)
     on_gpu = Precision(torch.device("cuda"), precision)
@@ -103,7 +103,7 @@ def first_rounds(cell: RunConfig, texts: int, precision: Precision, batches: int
     seconds = [0.0]
 
     def train() -> None:
-        work = shaped_workload(replace(cell, training=config), cell.backbone, training, FeatureCache(), precision)
+        work = shaped_workload(replace(cell, training=config), training, FeatureCache(), precision)
         text = OneText(config.max_length, work.objective)
         subset = Subset(text, np.zeros(batches * config.batch_size, dtype=np.int64))
         clients = [Client(number, subset, {}) for number in range(cell.clients)]

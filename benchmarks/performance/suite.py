@@ -62,7 +62,6 @@ class Bar:
 
     @property
     def met(self) -> bool:
-        """Whether the ratio reaches its bound."""
         return self.value >= self.bound
 
     def __str__(self) -> str:
@@ -80,15 +79,9 @@ class Section:
 
 
 def run_suite(parts: Sequence[str], settings: RunOptions, repeats: int) -> int:
-    """Measure the given sections, or all; returns 1 if a bar is missed, else 0.
+    """Measure the sections with the given names, or all; returns 1 if a bar is missed, else 0.
 
-    Args:
-        parts: Names of sections.
-        settings: Folders and machine; the threads are for a single run.
-        repeats: Repetitions of each timing.
-
-    Raises:
-        UserError: A section is unknown.
+    UserError for an unknown section. settings: the threads are for a single run. repeats: of each timing.
     """
     if unknown := sorted(set(parts) - set(PARTS)):
         raise UserError(f"bench: expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
@@ -151,12 +144,7 @@ def random_clients(
 ) -> list[Client]:
     """Clients with random texts in two classes.
 
-    Args:
-        clients: The number of clients.
-        trained: Training texts per client.
-        tested: Test texts per client.
-        lengths: Quantiles of the texts' lengths, in tokens.
-        vocabulary: The number of token ids.
+    trained, tested: numbers of texts per client. lengths: quantiles of the texts' lengths, in tokens.
     """
     rng = np.random.default_rng(0)
     count = clients * (trained + tested)

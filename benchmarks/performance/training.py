@@ -131,12 +131,9 @@ def _speed(
 
 
 def training_flops(config: Mapping[str, JSON], lengths: Sequence[int], first: bool) -> int:
-    """Operations in matrix products to train a BERT on real tokens, without embeddings and head.
+    """Operations in matrix products to train a BERT on texts of these lengths in tokens, without embeddings and head.
 
-    Args:
-        config: The encoder's configuration.
-        lengths: Tokens per text.
-        first: Whether the last layer is computed only for each text's first token, which the head reads.
+    first: whether the last layer is computed only for each text's first token, which the head reads.
     """
     layers, hidden, wide = (config[name] for name in ("num_hidden_layers", "hidden_size", "intermediate_size"))
     total = 0

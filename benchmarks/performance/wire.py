@@ -53,7 +53,7 @@ def wire(repeats: int) -> Section:
     rows = []
     for codec in DTYPES:
         messages = demo_messages(codec)
-        raw = sum(len(array_of(tensor).tobytes()) for message in messages for tensor in message)
+        raw = sum(tensor.nbytes for message in messages for tensor in message)
         framed = [framing_bytes(message) for message in messages]
         packed = sum(
             len(gzip.compress(b"".join(array_of(each).tobytes() for each in message), LEVEL)) for message in messages
@@ -92,7 +92,7 @@ def framing_bytes(message: list[Tensor]) -> int:
         file = io.BytesIO()
         np.save(file, array_of(tensor), allow_pickle=False)
         size = file.getbuffer().nbytes
-        added += size - tensor.numel() * tensor.element_size() + FIELD + _varint(size)
+        added += size - tensor.nbytes + FIELD + _varint(size)
     return added
 
 

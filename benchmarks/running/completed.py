@@ -37,15 +37,15 @@ def initial_of(cell: RunConfig) -> RunConfig | None:
 
 def earlier_stages(cell: RunConfig) -> list[RunConfig]:
     """All cells that must run before this one, in order."""
-    return chain_of(cell, _never)[:-1]
+    return chain_of(cell)[:-1]
 
 
 def _never(cell: RunConfig, with_weights: bool) -> bool:
     return False
 
 
-def chain_of(cell: RunConfig, is_finished: IsFinished) -> list[RunConfig]:
-    """A cell, preceded by the cells that it still needs; empty if it is finished."""
+def chain_of(cell: RunConfig, is_finished: IsFinished = _never) -> list[RunConfig]:
+    """A cell, preceded by the cells that it still needs; only the cell if it is finished."""
     chain = [cell]
     while (before := initial_of(chain[0])) is not None and not is_finished(chain[0], len(chain) > 1):
         chain.insert(0, before)

@@ -96,10 +96,8 @@ def split_data(
         scored[name] = name, parts
     if cell.independent and cell.holdout == TEST and cell.test_share:
         kept = scored[TEST][1]
-        scored[INDEPENDENT] = (
-            POOL,
-            _dealt_evenly(np.concatenate(kept), labels, len(kept), generator(SERVER, INDEPENDENT)),
-        )
+        dealt = _dealt_evenly(np.concatenate(kept), labels, len(kept), generator(SERVER, INDEPENDENT))
+        scored[INDEPENDENT] = POOL, dealt
     evaluations = {name: examples[source].subsets(parts) for name, (source, parts) in scored.items()}
     common = {name: (source, _central_part(len(sets[source]), cell.central_share)) for name, source in central.items()}
     whole = {name: examples[f"central {source}"].subset(part) for name, (source, part) in common.items()}

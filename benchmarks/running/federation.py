@@ -11,13 +11,12 @@ import safetensors.torch
 import torch
 
 from benchmarks.dry_run.shapes import derive_fit
-from benchmarks.encoders.backbones import backbone_name
 from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, drawn_parts, locate
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, SCALES, RunConfig
-from benchmarks.running.completed import KeptWeights, earlier_stages, initial_of
+from benchmarks.running.completed import KeptWeights, chain_of, initial_of
 from benchmarks.running.data_split import split_data
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import GPU_SHARE_BYTES, RunOptions
@@ -96,13 +95,13 @@ def load_inputs(cell: RunConfig, settings: RunOptions, initial: KeptWeights | No
             f"task {cell.task}: the cell was defined for version {cell.task_version}, this checkout has "
             f"version {of.version}. Run this checkout's definition."
         )
-    backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
+    backbone = locate(settings.requested(cell.backbone), False, settings.data_dir, settings.results_dir)
     return Inputs(of, task_data(cell.task, cell.source, settings), backbone, initial)
 
 
 def stand_in_of(cell: RunConfig, settings: RunOptions) -> str:
     """The data that replace published data in a paper-scale run or its earlier runs; "" if none do."""
-    stages = (*earlier_stages(cell), cell) if cell.scale == SCALES[-1] else ()
+    stages = chain_of(cell) if cell.scale == SCALES[-1] else ()
     return "; ".join(dict.fromkeys(filter(None, (stand_in_at(stage, settings) for stage in stages))))
 
 
@@ -116,12 +115,6 @@ def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
     before = initial_of(cell)
     earlier = {"initial": cell_id_of(before, settings)} if before else {}
     return cell.cell_id(load_inputs(cell, settings).digests | earlier)
-
-
-def _requested(cell: RunConfig, settings: RunOptions) -> str:
-    """The cell's backbone as the user wrote it, such as a folder; the cell has only its name."""
-    given = settings.backbone
-    return given if given is not None and backbone_name(given) == cell.backbone else cell.backbone
 
 
 @lru_cache(maxsize=3)  # tables run by column, and cells have at most two earlier ones
@@ -157,7 +150,7 @@ def objective_of(of: Task, vocab_size: int, tokenizer: Callable[[], Any]) -> Obj
 
 def build_clients(cell: RunConfig, inputs: Inputs, settings: RunOptions) -> tuple[list[Client], PartitionReport]:
     """The cell's clients, with texts in the backbone's tokens; see `split_data`."""
-    encoded = _encoded(cell.task, cell.source, settings, _requested(cell, settings), cell.training.max_length)
+    encoded = _encoded(cell.task, cell.source, settings, settings.requested(cell.backbone), cell.training.max_length)
     return split_data(cell, inputs.task, inputs.data, encoded)
 
 

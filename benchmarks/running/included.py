@@ -19,8 +19,7 @@ _LOADED: set[Path] = set()  # folders
 def load_folder(folder: Path) -> Mapping[Path, ModuleType]:
     """Import a folder's modules and add their tasks and methods; returns the modules by file.
 
-    Raises:
-        UserError: A module cannot be imported, a value has the wrong type, or a name is taken.
+    UserError if a module cannot be imported, a value has the wrong type, or a name is taken.
     """
     _LOADED.add(folder.resolve())
     modules = modules_in(folder)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from benchmarks.encoders import fetched
-from benchmarks.encoders.backbones import BACKBONES, backbone_name, is_folder
+from benchmarks.encoders.backbones import BACKBONES, is_folder
 from benchmarks.encoders.files import find_files
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.run_config import RunConfig
@@ -16,15 +16,10 @@ from benchmarks.tasks import task
 
 
 def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished: IsFinished) -> None:
-    """Raise one UserError that lists all missing datasets and encoders of the unfinished runs.
+    """Raise one UserError that lists all missing datasets and encoders of unfinished runs and their earlier runs.
 
     It looks in folders first, then on the hub. If the hub does not answer one short request, its libraries go offline,
     so that not every run tries again.
-
-    Args:
-        cells: The runs; their earlier runs count, too.
-        options: Folders and machine.
-        is_finished: Whether a run is finished and thus needs no input.
     """
     unfinished = [cell for cell in cells if not is_finished(cell, False)]
     needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
@@ -69,8 +64,7 @@ def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) 
 
     local_only: do not ask the hub.
     """
-    given = options.backbone
-    requested = given if given is not None and backbone_name(given) == backbone else backbone
+    requested = options.requested(backbone)
     preset = BACKBONES.get(requested)
     if preset is None or preset.has_files or is_folder(requested):
         find_files(requested, local_only, options.data_dir)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from benchmarks.encoders.backbones import is_folder
+from benchmarks.encoders.backbones import backbone_name, is_folder
 from benchmarks.errors import UserError
 from fedsim.strict import strict
 
@@ -58,6 +58,11 @@ class RunOptions:
     def checkpoints_dir(self) -> Path:
         """The folder for unfinished cells' states."""
         return self.results_dir / "checkpoints"
+
+    def requested(self, backbone: str) -> str:
+        """A run's backbone as the user wrote it, such as a folder; the run has only its name."""
+        given = self.backbone
+        return given if given is not None and backbone_name(given) == backbone else backbone
 
     def checkpoint_dir(self, cell_id: str, initial: str = "") -> Path:
         """The folder for a cell's state. initial: the digest of the weights that it started from, if any."""

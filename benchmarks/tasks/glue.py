@@ -45,7 +45,6 @@ class Glue:
 
     @property
     def files(self) -> Files:
-        """The task's files."""
         codes, names = (self.codes, self.labels) if self.labels else ((), ())
         hub = (*(self.hub_texts or self.texts), "label")
         return Files(
@@ -84,7 +83,6 @@ class Glue:
 
     @property
     def task(self) -> Task:
-        """The task."""
         return Task(
             id=self.id,
             name=self.name,
@@ -115,9 +113,7 @@ MNLI_PARTS = (
 # Digests of the published tasks' examples: merged, and with a central development set (SST-2: with a subset of the
 # training set, and with all of it). Three tasks are recognised by size, as we had no complete copy.
 GENUINE: Mapping[str, Callable[[TaskData], bool]] = {
-    "cola": by_digest(
-        "b14449800f7fd418c4ae6dce10b0d49643137de5b8eb2606d215fdc9e374ba35",
-    ),
+    "cola": by_digest("b14449800f7fd418c4ae6dce10b0d49643137de5b8eb2606d215fdc9e374ba35"),
     "mrpc": by_digest(
         "9fbb44c64eca3a3f5fe57b84311b42ef537c274380f809435eee159ab5c361c7",
         "33d622cf71021cc05ecbecae2e84b579fbe626fd967559776a52e04d36b9de90",
@@ -135,9 +131,7 @@ GENUINE: Mapping[str, Callable[[TaskData], bool]] = {
         "8b31f2fb9b81d16e2e6e4d64703b282bfcff3061fc8810f119a59f44c321d95b",
         "fa11c52e5b5cd3ba01cdf7069999e3d64e3f5b79b5684307bdcbe24330ca7de6",
     ),
-    "wnli": by_digest(
-        "73964dcab12101aef58887bf0c784d0fe127957a9e67b58d7cbd245dfbd309a0",
-    ),
+    "wnli": by_digest("73964dcab12101aef58887bf0c784d0fe127957a9e67b58d7cbd245dfbd309a0"),
     "qqp": BySizes(({"pool": 363_846 + 40_430}, {"pool": 363_846, "test": 40_430})),
     "qnli": BySizes(({"pool": 104_743 + 5_463}, {"pool": 104_743, "test": 5_463})),
     "mnli": BySizes(

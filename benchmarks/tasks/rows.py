@@ -213,19 +213,18 @@ def without_runaways(records: list[RawRow]) -> list[RawRow]:
     """
     longest, following, *_ = [*sorted((record.lines for record in records), reverse=True), 1, 1]
 
-    def is_runaway(record: RawRow) -> bool:
-        return record.lines > MOST_LINES or record.lines == longest >= MOST_RATIO * following
-
-    def fault(record: RawRow) -> str:
+    def checked(record: RawRow) -> RawRow:
+        is_runaway = record.lines > MOST_LINES or record.lines == longest >= MOST_RATIO * following
+        if record.fault or not is_runaway:
+            return record
         last = record.line + record.lines - 1
-        return (
+        fault = (
             f"expected a record of at most {MOST_LINES} lines and less than {MOST_RATIO} times the next longest, found "
             f"one of {record.lines} lines, up to line {last}: a quote is not closed"
         )
+        return record._replace(fault=fault)
 
-    return [
-        record._replace(fault=record.fault or fault(record)) if is_runaway(record) else record for record in records
-    ]
+    return list(map(checked, records))
 
 
 def read_lines(file: Path, newline: str | None = None) -> Iterator[tuple[int, str, str]]:

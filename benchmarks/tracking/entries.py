@@ -159,5 +159,5 @@ def _by_name(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, floa
 
 def _at(step: int, values: Mapping[str, float | None]) -> Points:
     """A round's points, with names that MLflow allows."""
-    names = {name: re.sub(r"[^\w\-. :/]", "_", name)[:MAX_LENGTH] for name in values}
-    return {(names[name], step): float(value) for name, value in values.items() if value is not None}
+    defined = {name: float(value) for name, value in values.items() if value is not None}
+    return {(re.sub(r"[^\w\-. :/]", "_", name)[:MAX_LENGTH], step): value for name, value in defined.items()}

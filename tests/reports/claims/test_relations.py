@@ -20,7 +20,7 @@ from benchmarks.claims import (
     Sends,
     similar,
 )
-from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.costs import ModelSizes, Traffic, WirePlan
 from benchmarks.dry_run import shapes
 from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.results import RunResult
@@ -245,7 +245,8 @@ def test_the_papers_own_encoder_goes_before_ours(run_of, table3, monkeypatch):
 
     def plan_of(cell: RunConfig, texts: int | None = None) -> WirePlan:
         size = 8000 if cell.algorithm == "fedavg" else 1000 * (texts or 1)
-        return WirePlan.of_rounds([{("up", "parameters"): size}], 0, ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False))
+        sent = Traffic({("up", "parameters"): size})
+        return WirePlan((sent,), 0, ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False))
 
     monkeypatch.setattr(shapes, "plan_of", plan_of)
 
