@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.campaign.protocol import SCALE, campaign
-from benchmarks.campaign.study_text import ACCURACY, Evidence, study_blocks
+from benchmarks.campaign.study_text import ACCURACY, Evidence, pairs_of, study_blocks
 from benchmarks.claims import Study
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark
@@ -28,29 +28,24 @@ def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
 
     def exploratory(table: str, tasks: Iterable[str], title: str = "") -> Evidence:
         seeds, kind = dict.fromkeys(tasks, study.earlier_seeds), "Exploratory, decides nothing"
-        evidence = _evidence(_titled(title, kind), benchmark(table), records, seeds, "last")
-        return replace(evidence, ids=study.earlier_rows)
+        return replace(_evidence(title, kind, benchmark(table), records, seeds, "last"), ids=study.earlier_rows)
 
     main = exploratory(study.earlier, study.primary.seeds), _answering(study, records)
-    controls = [
-        (control, evidence)
-        for control in study.controls
-        for evidence in (
-            *((exploratory(control.earlier, control.seeds, control.title),) if control.earlier else ()),
-            _confirmatory(control.table, control.seeds, control.steps, records, control.title),
-        )
-    ]
+    controls = []
+    for control in study.controls:
+        if control.earlier:
+            controls.append((control, exploratory(control.earlier, control.seeds, control.title)))
+        fresh = _confirmatory(control.table, control.seeds, control.steps, records, control.title)
+        controls.append((control, fresh))
     return study_blocks(study, main, controls)
 
 
 def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
     """The study's finding for the first page; None before all runs of its primary comparison are finished."""
     evidence = _answering(study, records)
-    (relation,) = study.primary.relations
-    pair, tasks = (relation.rows[0].row, relation.than[0].row), () if evidence.missing else evidence.tasks
-    estimates = [each for task in tasks if (each := evidence.difference(pair, task)) is not None]
-    whole = average_of(estimates) if estimates else None
-    if whole is None or whole.value is None or whole.interval is None:
+    estimates = [] if evidence.missing else evidence.differences(pairs_of(study)[0])
+    whole = average_of(estimates)
+    if whole.value is None or whole.interval is None:
         return None
     text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in estimates)
     summary = study.headline.format(compared=compared(whole.value, whole.interval))
@@ -67,21 +62,16 @@ def _answering(study: Study, records: Sequence[RunResult]) -> Evidence:
 def _confirmatory(
     table: str, seeds: Mapping[str, range], steps: Sequence[int], records: Sequence[RunResult], title: str = ""
 ) -> Evidence:
-    evidence_campaign = campaign()
-    every, missing = [*records, *evidence_campaign.records], evidence_campaign.missing(steps)
-    return _evidence(
-        _titled(title, "Confirmatory"), evidence_campaign.benchmarks[table], every, seeds, PROTOCOL, missing
-    )
-
-
-def _titled(title: str, kind: str) -> str:
-    return f"{title}: {kind.lower()}" if title else kind
+    whole = campaign()
+    every, missing = [*records, *whole.records], whole.missing(steps)
+    return _evidence(title, "Confirmatory", whole.benchmarks[table], every, seeds, PROTOCOL, missing)
 
 
 _ROUNDS = {"last": "last round", PROTOCOL: "mean of the last three rounds"}
 
 
 def _evidence(
+    title: str,
     kind: str,
     table: Benchmark,
     records: Sequence[RunResult],
@@ -89,7 +79,10 @@ def _evidence(
     score_at: str,
     missing: str = "",
 ) -> Evidence:
-    """A table's runs, scored by accuracy per task; stored answers give it if a run did not record it."""
+    """A table's runs, scored by accuracy per task; stored answers give it if a run did not record it.
+
+    title: what differs from the study; "" for the study's own comparison.
+    """
     columns = (
         replace(column, scores=(ACCURACY,), averaged=ACCURACY, primary="", extra=())
         for task in seeds
@@ -100,5 +93,6 @@ def _evidence(
     gates = {} if table.gate is None else {table.gate.id: table.gate}
     runs = Runs.of_all({**gates, table.id: accurate}, table.scale(SCALE), records)
     of = next(iter(seeds.values()))
-    name = f"{kind}, seeds {of[0]} to {of[-1]}, {_ROUNDS[score_at]}"
+    name = f"{title}: {kind.lower()}" if title else kind
+    name += f", seeds {of[0]} to {of[-1]}, {_ROUNDS[score_at]}"
     return Evidence(name, replace(runs, score_at=score_at, seeds=seeds), table.id, tuple(seeds), missing=missing)

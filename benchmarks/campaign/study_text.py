@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from benchmarks.claims import At, Control, Study
-from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
 from reports.claims.judge import CONTRADICTED, SUPPORTED, UNDECIDED, Deciding, measured_word
@@ -44,10 +43,6 @@ class Evidence:
     ids: Mapping[str, str] = field(default_factory=dict)
     missing: str = ""
 
-    @property
-    def benchmark(self) -> Benchmark:
-        return self.runs.tables.benchmark(At(self.table, ""))
-
     def at(self, row: str) -> At:
         return At(self.table, self.ids.get(row, row))
 
@@ -57,16 +52,20 @@ class Evidence:
 
     def has(self, row: str) -> bool:
         """Whether the table has a row."""
-        return self.at(row).row in {each.id for each in (*self.benchmark.rows, *self.benchmark.without_training)}
+        table = self.runs.tables.benchmark(self.at(row))
+        return self.at(row).row in {each.id for each in (*table.rows, *table.without_training)}
 
     def pairs(self, pair: Pair, task: str) -> Pairs:
-        first, second = (self.records(row, task) for row in pair)
-        return paired(first, second)
+        return paired(*(self.records(row, task) for row in pair))
 
     def difference(self, pair: Pair, task: str) -> Estimate | None:
         """The first row's accuracy minus the second's, in points."""
         pairs = self.pairs(pair, task)
         return difference(pairs, ACCURACY, self.runs.score_at) if pairs else None
+
+    def differences(self, pair: Pair) -> list[Estimate]:
+        """The difference on each task with runs of both rows."""
+        return [each for task in self.tasks if (each := self.difference(pair, task)) is not None]
 
     def level(self, row: str, score: str, task: str) -> float | None:
         """A row's mean score."""
@@ -77,26 +76,27 @@ class Evidence:
 
     def worst_difference(self, reference: str, pair: Pair, task: str) -> Estimate | None:
         """The same difference at each seed's client with the lowest score under the reference."""
-        worst = {record.cell.seed: record for record in self.records(reference, task)}
-        pairs = [pair for pair in self.pairs(pair, task) if pair[0].cell.seed in worst]
-        if not pairs:
-            return None
-        triples = [(*pair, worst[pair[0].cell.seed]) for pair in pairs]
-        rule = rule_for(self.runs.score_at, [*pairs, *((last, last) for *_, last in triples)])
-        values = []
-        for triple in triples:
-            first, second, least = (client_accuracies(record, rule) for record in triple)
-            client = least.index(min(least))
-            values.append(first[client] - second[client])
-        return resampled(values, resplit_ratio([first for first, _ in pairs]))
+        pairs = self.pairs(pair, task)
+        at_worst = self._at_worst(reference, pairs, task)
+        ratio = resplit_ratio([first for first, _ in pairs if first.cell.seed in at_worst])
+        return resampled([first - second for first, second in at_worst.values()], ratio) if at_worst else None
 
     def worst_level(self, reference: str, row: str, task: str) -> float | None:
         """A row's mean accuracy at those clients."""
+        at_worst = self._at_worst(reference, [(record,) for record in self.records(row, task)], task)
+        return mean([accuracy for (accuracy,) in at_worst.values()]) if at_worst else None
+
+    def _at_worst(self, reference: str, runs: Sequence[tuple[RunResult, ...]], task: str) -> dict[int, list[float]]:
+        """Seed -> the accuracy of each of the seed's runs at that client; runs: those of one seed together."""
         worst = {record.cell.seed: record for record in self.records(reference, task)}
-        both = [(record, worst[record.cell.seed]) for record in self.records(row, task) if record.cell.seed in worst]
-        rule = rule_for(self.runs.score_at, both)
-        levels = [[client_accuracies(record, rule) for record in pair] for pair in both]
-        return mean([accuracies[least.index(min(least))] for accuracies, least in levels]) if levels else None
+        of_seeds = [(worst[each[0].cell.seed], *each) for each in runs if each[0].cell.seed in worst]
+        rule = rule_for(self.runs.score_at, [(record, record) for each in of_seeds for record in each])
+        at_worst = {}
+        for each in of_seeds:
+            least, *others = (client_accuracies(record, rule) for record in each)
+            client = least.index(min(least))
+            at_worst[each[0].cell.seed] = [accuracies[client] for accuracies in others]
+        return at_worst
 
 
 def client_accuracies(record: RunResult, rule: str) -> list[float]:
@@ -127,7 +127,7 @@ def study_blocks(
     }
 
 
-def _pairs(study: Study) -> tuple[Pair, ...]:
+def pairs_of(study: Study) -> tuple[Pair, ...]:
     """The primary comparison, then the secondary ones."""
     relation = study.primary.relations[0]
     return (relation.rows[0].row, relation.than[0].row), *study.secondary
@@ -136,7 +136,7 @@ def _pairs(study: Study) -> tuple[Pair, ...]:
 def _accuracy(study: Study, evidence: Evidence) -> Iterator[str]:
     for row, name in study.rows.items():
         yield from _levels(evidence, name, {1: partial(evidence.level, row, ACCURACY)})
-    for pair in _pairs(study):
+    for pair in pairs_of(study):
         yield from _differences(evidence, study.rows, pair, partial(evidence.difference, pair))
 
 
@@ -144,7 +144,7 @@ def _worst(study: Study, evidence: Evidence) -> Iterator[str]:
     reference = next(iter(study.rows))
     for row, name in study.rows.items():
         yield from _levels(evidence, name, {1: partial(evidence.worst_level, reference, row)})
-    for pair in _pairs(study):
+    for pair in pairs_of(study):
         yield from _differences(evidence, study.rows, pair, partial(evidence.worst_difference, reference, pair))
 
 
@@ -157,12 +157,10 @@ def _controls(control: Control, evidence: Evidence) -> Iterator[str]:
     """Each pair's differences, and whether they are equal within the margin, by task and on average."""
     for pair in (pair for pair in control.pairs if all(map(evidence.has, pair))):
         names = {row: evidence.runs.tables.row(evidence.at(row)).name for row in pair}
-        estimates = [evidence.difference(pair, task) for task in evidence.tasks]
         yield from _differences(evidence, names, pair, partial(evidence.difference, pair))
-        if run := [each for each in estimates if each is not None]:
-            verdicts = (
-                NOTHING if each is None else _equal(each, control.within) for each in (*estimates, average_of(run))
-            )
+        if run := evidence.differences(pair):
+            estimates = [*(evidence.difference(pair, task) for task in evidence.tasks), average_of(run)]
+            verdicts = (NOTHING if each is None else _equal(each, control.within) for each in estimates)
             yield table_line([f"equal within {control.within:g} point", *verdicts])
 
 
@@ -180,13 +178,13 @@ def _answer(study: Study, evidence: Evidence) -> str:
     (relation,) = study.primary.relations
     rows, than = (tuple(evidence.at(at.row) for at in side) for side in (relation.rows, relation.than))
     verdict = Deciding((replace(relation, rows=rows, than=than),), evidence.runs).verdict
-    texts = [_mean_text(evidence, study.rows, pair) for pair in _pairs(study)[:3]]
+    texts = [_mean_text(evidence, study.rows, pair) for pair in pairs_of(study)[:3]]
     word = measured_word(verdict)
     return f"**{evidence.name}**: {texts[0]}. Equal within {relation.most:g} point: **{word}**. {'; '.join(texts[1:])}."
 
 
 def _mean_text(evidence: Evidence, names: Mapping[str, str], pair: Pair) -> str:
-    estimates = [each for task in evidence.tasks if (each := evidence.difference(pair, task)) is not None]
+    estimates = evidence.differences(pair)
     n = seed_counts(each.n for each in estimates)
     return f"{_minus(names, pair)} = {_text(average_of(estimates), ' ')} points, mean of {len(estimates)} tasks{n}"
 

@@ -17,8 +17,6 @@ from reports.evidence.statistics import welch_test
 Key = tuple[str, str, str]  # table, row, place: "column" or "column/score"
 Operator = Callable[[Decimal, Decimal], Decimal]
 Aggregate = Callable[[tuple[Decimal, ...]], Decimal | int]
-
-
 Series = dict[Key, Decimal]  # several numbers, each with its table, row and place
 Value = Decimal | Series
 

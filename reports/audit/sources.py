@@ -13,6 +13,7 @@ from benchmarks.dry_run.shapes import derive_client
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.audit.arithmetic import Series, Value
+from reports.claims.cells import once
 from reports.evidence.equations import Costs
 from reports.evidence.labels import Range, label1_ranges
 from reports.evidence.published import Numbers
@@ -58,12 +59,11 @@ def _decimal(value: float) -> Decimal:
     return Decimal(str(value))
 
 
+@dataclass(frozen=True)
 class Sources:
     """The sources, one method each: an address names the method and its arguments."""
 
-    def __init__(self, facts: PaperFacts) -> None:
-        self.facts = facts
-        self._costs: dict[str, Costs] = {}
+    facts: PaperFacts
 
     def number(self, source: str, *arguments: str) -> Value:
         """The number or numbers of one of SOURCES."""
@@ -108,8 +108,9 @@ class Sources:
         table = replace(whole, rows=tuple(row for row in whole.rows if not rows or row.id in rows))
         return request_for(table, table.scale(PAPER), ())
 
+    @once
     def _derived(self, benchmark: str) -> Costs:
-        return self._costs.setdefault(benchmark, Costs(self._request(benchmark)))
+        return Costs(self._request(benchmark))
 
     def equation_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:
         """Gain by closed forms with sizes by shapes, every byte counted alike."""

@@ -270,9 +270,9 @@ class Runs:
 
     def cost(self, at: At, task: str) -> Cost | None:
         column = self.tables.column(at, task)
-        return (
-            None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task), self._find)
-        )
+        if column is None:
+            return None
+        return measured_cost(self.tables.benchmark(at), column, self.of(at, task), self._find)
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
         """The names of tasks with partly missing data."""

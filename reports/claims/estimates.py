@@ -56,7 +56,7 @@ def difference_of_gains(pairs: Pairs, before: Pairs, score: str, at: str, relati
     Returns:
         The mean over the seeds of both, in percentage points or in the score's unit; None without a shared seed.
     """
-    start, measured = {first.cell.seed: pair for pair in before for first in pair[:1]}, metric(score)
+    start, measured = {pair[0].cell.seed: pair for pair in before}, metric(score)
     values, rule = [], rule_for(at, [*pairs, *before])
     for pair in pairs:
         if (first := start.get(pair[0].cell.seed)) is None:

@@ -60,8 +60,8 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
     closed: dict[str, str] = {}
     for relation in claim.every_relation:
         is_cost = isinstance(relation, CostBound) and relation.target is None
-        is_counted = isinstance(relation, CostBound) and not is_cost
-        is_counted = is_counted or (isinstance(relation, Better) and relation.measure == "rounds")
+        is_rounds = isinstance(relation, Better) and relation.measure == "rounds"
+        is_counted = is_rounds or (isinstance(relation, CostBound) and not is_cost)
         for at, task in _rows_on_tasks(relation, runs):
             column = runs.tables.column(at, task)
             if column is None or runs.scale.id not in {*column.scales} & {*runs.tables.row(at).scales}:
@@ -123,6 +123,7 @@ def _places(relation: Relation, tables: Tables) -> list[tuple[At, str]]:
 def _missing(runs: Runs, at: At, task: str, seeds: int) -> Missing:
     table, row, column = runs.tables.benchmark(at), runs.tables.row(at), runs.tables.column(at, task)
     done = {record.cell.seed for record in runs.of(at, task)}
-    missing = [seed for seed in range(seeds) if seed not in done] if column is not None else []
-    cells = (table.cell(row, column, runs.scale, seed) for seed in missing if column is not None)
+    if column is None:
+        return Missing(at, task, (), seeds)
+    cells = (table.cell(row, column, runs.scale, seed) for seed in range(seeds) if seed not in done)
     return Missing(at, task, tuple(cells), seeds)

@@ -41,20 +41,16 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
     return f"{minuend} − {f'({subtrahend})' if ' + ' in subtrahend else subtrahend}"
 
 
-def _names(tables: Tables, row: At, before: At) -> str:
-    return f"{tables.row(row).name} over {tables.row(before).name}"
-
-
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
-    tables, unit, measure = source.tables, " %" if relation.relative else "", relation.measure
-    earlier = relation.since
+    tables, unit, measure, earlier = source.tables, " %" if relation.relative else "", relation.measure, relation.since
     criterion = Criterion(relation.by, relation.most, strict=relation.by == 0, unit=unit)
     names = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         rows = pair.row, pair.other
         gained = _difference(tables, *rows, pair.score)
         if earlier and relation.relative:
-            gained = " − ".join(f"gain of {_names(tables, *each)}" for each in zip(rows, earlier, strict=True))
+            names_by_side = [[tables.row(at).name for at in side] for side in zip(rows, earlier, strict=True)]
+            gained = " − ".join(f"gain of {after} over {before}" for after, before in names_by_side)
         elif earlier:
             place = tables.benchmark(earlier[0]).place
             where = f", {place}" if earlier[0].benchmark != pair.row.benchmark else ""

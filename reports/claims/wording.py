@@ -37,7 +37,7 @@ _IN_SHORT = {
     PAPERS_TARGET: VACUOUS,
     "not tuned": NOT_TUNED,
     "target not checked": NOT_RUN,
-    "vacuous target": "vacuous target",
+    "vacuous target": VACUOUS,
     "as tuned": "one round above the limit",
     "sends nothing": "sends nothing as tuned",
     "times": "times are not comparable",
@@ -172,12 +172,9 @@ def short_reason(verdict: Verdict) -> str:
 
 def is_vacuous(verdict: Verdict) -> bool:
     """Whether a constant answer reaches the paper's target in every comparison of the claim."""
-    reasons = [reason for one, _ in verdict.comparisons for _, reason in one.reasons]
-    return (
-        bool(reasons)
-        and all(one.reasons for one, _ in verdict.comparisons)
-        and all(reason.startswith(PAPERS_TARGET) for reason in reasons)
-    )
+    by_comparison = [[reason for _, reason in one.reasons] for one, _ in verdict.comparisons]
+    is_each = all(reasons and all(why.startswith(PAPERS_TARGET) for why in reasons) for reasons in by_comparison)
+    return bool(by_comparison) and is_each
 
 
 def is_testable(verdict: Verdict) -> bool:

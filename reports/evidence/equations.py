@@ -85,9 +85,8 @@ class Costs:
     @cached_property
     def measured(self) -> dict[str, Cost]:
         """Measured costs of all rows, as gains need baselines that are not shown."""
-        of, benchmark, column = self.request, self.request.benchmark, self.request.columns[0]
-        rows = benchmark.rows
-        costs = {row.id: measured_cost(benchmark, column, of.records_of(row, column), of.find) for row in rows}
+        of, table, column = self.request, self.request.benchmark, self.request.columns[0]
+        costs = {row.id: measured_cost(table, column, of.records_of(row, column), of.find) for row in table.rows}
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     def gains(self, costs: Mapping[str, Cost]) -> dict[str, dict[str, float]]:

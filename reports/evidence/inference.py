@@ -151,9 +151,9 @@ def average_of(estimates: Sequence[Estimate], note: str = "") -> Estimate:
     if not estimates or len(values) < len(estimates):
         return Estimate(None, None, n, note)
     each = [_components(part) for part in estimates]
-    parts = [part for components in each if components is not None for part in components]
     if None in each:
         return Estimate(mean(values), None, n, note)
+    parts = [part for components in each for part in components or ()]
     return estimate(mean(values), scaled(_sum(parts), 1 / len(estimates)), n, note)
 
 
@@ -219,13 +219,11 @@ def confidence(estimates: Sequence[Estimate], limits: Sequence[tuple[float, floa
 
 
 def _components(statistic: Estimate) -> tuple[Component, ...] | None:
-    if (
-        statistic.components is None
-        and statistic.interval is not None
-        and statistic.interval[0] == statistic.interval[1]
-    ):
-        return ()
-    return statistic.components if statistic.interval is not None else None
+    """The parts of a value's error: () for an exact number; None without an interval, or for a median."""
+    if statistic.interval is None:
+        return None
+    is_exact = statistic.components is None and statistic.interval[0] == statistic.interval[1]
+    return () if is_exact else statistic.components
 
 
 def similar(statistic: Estimate, margin: float) -> bool | None:

@@ -134,6 +134,9 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
     def of_a_round(amount: Callable[[RunResult], float]) -> float:
         return mean([max(amount(stage) / max(len(stage.rounds), 1) for stage in stages) for stages in runs])
 
+    def of_a_run(amount: Callable[[RunResult], float]) -> float:
+        return mean([sum(map(amount, stages)) for stages in runs])
+
     kinds: Counter[str] = Counter()  # of all records together
     for number, _, _, kind, _, size, _ in (entry for stages in runs for stage in stages for entry in stage.ledger):
         kinds[kind] += size if number >= 1 else 0
@@ -142,11 +145,11 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
         seeds=len(records),
         rounds=mean([len(record.rounds) for record in records]),
         round_bytes=of_a_round(counted),
-        run_bytes=mean([sum(map(counted, stages)) for stages in runs]),
+        run_bytes=of_a_run(counted),
         round_up=of_a_round(lambda stage: stage_bytes(stage).up),
         round_down=of_a_round(lambda stage: stage_bytes(stage).down),
-        up_bytes=mean([sum(stage_bytes(stage).up for stage in stages) for stages in runs]),
-        down_bytes=mean([sum(stage_bytes(stage).down for stage in stages) for stages in runs]),
+        up_bytes=of_a_run(lambda stage: stage_bytes(stage).up),
+        down_bytes=of_a_run(lambda stage: stage_bytes(stage).down),
         setup_bytes=mean([record.setup_bytes for record in records]),
         kinds={kind: size / len(records) for kind, size in kinds.items()},
         test_examples=mean([record.examples(column.evaluation) for record in records]),
