@@ -19,7 +19,7 @@ from benchmarks.measures import metric
 from benchmarks.registry import benchmark, tables_in
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import earlier_stages
+from benchmarks.running.completed import chain_of
 from benchmarks.selection import Selection, part_of
 from benchmarks.sweeps.tuning import read_sweep
 
@@ -123,7 +123,7 @@ def campaign() -> Campaign:
         published = [selection for selection in chosen if selection.benchmark.id not in defined]
         of_papers[step.number] = list(dict.fromkeys(selection.benchmark.id for selection in published))
         for selection in published:
-            every = (each for run in selection.runs() for each in (*earlier_stages(run), run))
+            every = (each for run in selection.runs() for each in chain_of(run))
             homes |= {run.spec_id: selection.benchmark.paper.id for run in every}
     tuned = {name: _tuned(table) for name, table in tables.items()}
     return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")), homes, of_papers)

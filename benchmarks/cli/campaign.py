@@ -17,7 +17,7 @@ from benchmarks.predictions import copy_record, predictions_file
 from benchmarks.registry import benchmark, include
 from benchmarks.results import RunResult, read_folders, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import earlier_stages
+from benchmarks.running.completed import chain_of
 from benchmarks.running.timings import Timings, taken, taken_in
 from benchmarks.sweeps.tuning import read_sweep, write_sweep
 from fedsim.files import write_bytes
@@ -63,7 +63,7 @@ def _keep(results_dir: Path) -> None:
     finished = (
         runs for number, runs in evidence_campaign.steps.items() if not evidence_campaign.missing([number], published)
     )
-    ids = {each.spec_id for runs in finished for run in runs for each in (*earlier_stages(run), run)}
+    ids = {each.spec_id for runs in finished for run in runs for each in chain_of(run)}
     for record in evidence_campaign.records:
         if record.cell.spec_id in ids and record.cell.spec_id in evidence_campaign.homes and record.folder:
             _copy([record], ROOT / evidence_campaign.homes[record.cell.spec_id])

@@ -24,7 +24,7 @@ from benchmarks.encoders.tokenizer_checks import checks
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.performance.suite import run_suite
 from benchmarks.registry import benchmark, benchmark_ids, tables_of
-from benchmarks.running.completed import earlier_stages
+from benchmarks.running.completed import chain_of
 from benchmarks.running.process import describe_environment, quiet_libraries
 from benchmarks.running.requirements import check_data, check_encoder, problem
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
@@ -126,7 +126,7 @@ def _scales(args: argparse.Namespace) -> Iterator[Check]:
     needs: dict[str, dict[tuple[str, str], None]] = {}  # scale -> its encoders and tasks, in order of first use
     for table in map(benchmark, benchmark_ids()):
         for scale in table.scales:
-            cells = [each for _, _, cell in table.cells(scale, [0]) for each in [*earlier_stages(cell), cell]]
+            cells = [each for _, _, cell in table.cells(scale, [0]) for each in chain_of(cell)]
             needs.setdefault(scale.id, {}).update(dict.fromkeys(("encoders", cell.backbone) for cell in cells))
             needs[scale.id] |= dict.fromkeys(("data", cell.task) for cell in cells if cell.source != "generated")
     in_folder = args.data_dir is not None  # otherwise, data come from the hub
@@ -175,7 +175,7 @@ def fetch_command(args: argparse.Namespace) -> int:
     chosen = [selection(args, each.id) for each in tables if each.id == args.id or args.scale in each.scales_by_id]
     require_writable(args.to)
     os.environ.update(places(args.to))  # before the hub's libraries are loaded
-    cells = [each for part in chosen for _, _, cell in part.cells() for each in [*earlier_stages(cell), cell]]
+    cells = [each for part in chosen for _, _, cell in part.cells() for each in chain_of(cell)]
     optional = {column.instead_of for part in chosen for column in part.columns if column.instead_of}
     fetched: dict[str, list[str]] = {"task": [], "encoder": []}
     missing = []

@@ -15,7 +15,7 @@ from benchmarks.costs import GPU_USED, GPUS, LAUNCH_S, Fit, Gpu
 from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit, derive_work
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import earlier_stages
+from benchmarks.running.completed import chain_of
 from benchmarks.running.counts import counted_or_published
 from benchmarks.running.run_options import RunOptions, gpu_memory
 from benchmarks.selection import Selection
@@ -50,7 +50,7 @@ def needs_of(cell: RunConfig, gpu: Gpu, args: argparse.Namespace) -> dict[str, A
 
     Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
-    fits = [(stage, *fit) for stage in (*earlier_stages(cell), cell) if (fit := _fit(stage, gpu))]
+    fits = [(stage, *fit) for stage in chain_of(cell) if (fit := _fit(stage, gpu))]
     needs: dict[str, Any] = dict.fromkeys(
         ("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory")
     ) | {"checkpointed": any(checkpoints for _, _, checkpoints in fits)}

@@ -27,7 +27,7 @@ from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.overrides import expanded
 from benchmarks.publication import Paper
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
+from benchmarks.running.completed import Completed, by_stage, chain_of
 from benchmarks.running.counts import Counted, counted, stand_ins
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
@@ -85,7 +85,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     sent = {  # spec_id -> bytes: an earlier run that rows or seeds share counts once
         stage.spec_id: sizes
         for row, column, cell in cells
-        for stage, sizes in zip([*earlier_stages(cell), cell], stages[row.id, column.task], strict=False)
+        for stage, sizes in zip(chain_of(cell), stages[row.id, column.task], strict=False)
     }
     hours, seconds = 0.0, list[float | None]()
     if args.tflops:
@@ -117,7 +117,7 @@ def _planned_row(
     paper: Paper, cell: RunConfig, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[dict[str, int]]]:
     """A cell's line in the plan, and the bytes of each of its stages, in order; empty if unknown."""
-    chain = [*earlier_stages(cell), cell]
+    chain = chain_of(cell)
     wires, texts, reason = list[WirePlan](), list[Counted](), None
     try:
         for stage in chain:

@@ -16,7 +16,7 @@ from benchmarks.encoders.loading import Located, build_encoder, locate
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, tables_named
 from benchmarks.run_config import SCALES, RunConfig, canonical_json
-from benchmarks.running.completed import earlier_stages
+from benchmarks.running.completed import chain_of
 from benchmarks.tasks import task
 from fedsim.algorithms import build_algorithm, trains
 from fedsim.data import Client, Examples, Subset
@@ -73,7 +73,7 @@ def distinct(ids: list[str]) -> Iterator[tuple[str, RunConfig]]:
         if PAPER not in table.scales_by_id:
             continue
         for row, _, cell in table.cells(table.scale(PAPER), [0]):
-            for stage in (*earlier_stages(cell), cell):
+            for stage in chain_of(cell):
                 choices = {name: value for name, value in stage.options.items() if isinstance(value, str | bool)}
                 model = stage.backbone, stage.head, task(stage.task).objective, stage.training.max_length
                 adapter = to_plain(stage.adapter) if stage.adapter else {}

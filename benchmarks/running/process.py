@@ -69,7 +69,8 @@ def peak_memory_bytes() -> int:
     resident = _field("/proc/self/status", "VmHWM", "")  # getrusage includes the parent process's peak
     if resident:
         return int(resident.split()[0]) * 1024 + gpu
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + gpu
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit + gpu
 
 
 def hold_freed_memory() -> None:
