@@ -142,11 +142,11 @@ class _Averaging:
     prepared: Callable[[Subset], Subset]
     personal: bool
     weights: str
-    merge: Merge | None = None
-    finish: Finish | None = None
-    ranks: Ranks | None = None
-    first: frozenset[str] = frozenset()
-    apart: Apart | None = None
+    merge: Merge | None
+    finish: Finish | None
+    ranks: Ranks | None
+    first: frozenset[str]
+    apart: Apart | None
 
     def cohorts(self, round: int) -> Hashable:
         """The clients of this round and the previous one, which determine what is sent."""
