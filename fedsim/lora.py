@@ -126,15 +126,13 @@ class Ranks:
 
     def filled(self, params: Mapping[str, Tensor]) -> Params:
         """The tensors, zero-padded from a client's rank to the server's shapes."""
-        pad = torch.nn.functional.pad
-        return {
-            name: pad(value, (0, 0, 0, self.most - len(value)))
-            if name.endswith(A)
-            else pad(value, (0, self.most - value.shape[1]))
-            if name.endswith(B)
-            else value
-            for name, value in params.items()
-        }
+        filled, pad = dict(params), torch.nn.functional.pad
+        for name, value in params.items():
+            if name.endswith(A):
+                filled[name] = pad(value, (0, 0, 0, self.most - len(value)))
+            elif name.endswith(B):
+                filled[name] = pad(value, (0, self.most - value.shape[1]))
+        return filled
 
 
 def drawn(layers: Sequence[Layer], like: Mapping[str, Tensor], seed: int, round: int, client: int) -> Params:
