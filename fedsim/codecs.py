@@ -190,15 +190,14 @@ def build_codec(text: str) -> Codec:
     name, *given = text.split(":")
     if name in DTYPES and not given:
         return Cast(DTYPES[name])
-    if name not in CODECS:
-        raise _unknown(text)
-    _, build, parameters = CODECS[name]
     try:
+        _, build, parameters = CODECS[name]
         if len(given) > len(parameters):
             raise ValueError
         return build(*(read(part) for read, part in zip(parameters, given, strict=False)))
-    except ValueError:
-        raise _unknown(text) from None
+    except (KeyError, ValueError):
+        forms = "; ".join(form for form, *_ in CODECS.values())
+        raise FederationError(f"unknown codec {text!r}: expected one of {', '.join(DTYPES)}; {forms}") from None
 
 
 def codec_dtype(name: str) -> torch.dtype:
@@ -206,8 +205,3 @@ def codec_dtype(name: str) -> torch.dtype:
     if name not in DTYPES:
         raise FederationError(f"unknown element type {name!r}: expected one of {', '.join(DTYPES)}")
     return DTYPES[name]
-
-
-def _unknown(text: str) -> FederationError:
-    forms = "; ".join(form for form, *_ in CODECS.values())
-    return FederationError(f"unknown codec {text!r}: expected one of {', '.join(DTYPES)}; {forms}")

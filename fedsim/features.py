@@ -108,10 +108,10 @@ class FeatureStore:
         features: [K, B, S, D] with masks [B, S], or one row per text without masks; or trimmed: all texts' rows
         concatenated, [K, T, D], with their number per text in masks [B].
         """
-        lengths = torch.ones(len(labels), dtype=torch.int64) if masks is None else masks
-        if features.ndim == 4:
-            padded = lengths[:, None] if masks is None else lengths
-            features, lengths = features[:, padded.bool()], padded.sum(1)
+        masks = torch.ones(len(labels), 1, dtype=torch.int64) if masks is None else masks
+        is_trimmed = features.ndim == 3
+        lengths = masks if is_trimmed else masks.sum(1)
+        features = features if is_trimmed else features[:, masks.bool()]
         self._file.write(to_bytes(features.swapaxes(0, 1), torch.float32))
         self._lengths.append(lengths.cpu().numpy().astype(np.int64))
         self._labels.append(labels.cpu().numpy())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from torch import Tensor
 from fedsim.algorithms import Workload, require_choice
 from fedsim.errors import FederationError
 from fedsim.models.adapters import holds_rows
-from fedsim.plan import ClientId
+from fedsim.plan import ClientId, ExchangePlan, identity_plan
 from fedsim.rng import torch_seeded
 from fedsim.wire import Params
 
@@ -48,11 +48,14 @@ class Lora:
 
     Args:
         layers: The adapted layers.
+        rank: r.
+        scale: s.
         names: All parameters.
         head: The head's parameters.
     """
 
     layers: tuple[Layer, ...]
+    rank: int
     scale: float
     names: frozenset[str]
     head: frozenset[str]
@@ -67,11 +70,21 @@ class Lora:
         """The names of all factors B."""
         return frozenset(layer.b for layer in self.layers)
 
-    def with_head(self, head: str, shared: frozenset[str], local: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Shared and local names, with the head's added as its role asks: "shared", "local" or "frozen"."""
+    def plan(
+        self,
+        head: str,
+        shared: frozenset[str],
+        local: frozenset[str] = frozenset(),
+        download: frozenset[str] | None = None,
+    ) -> ExchangePlan:
+        """The plan that trains `shared` and `local` factors and, unless it is "frozen", the head.
+
+        head: "shared", "local" or "frozen". download: the factors that go down; None: the shared ones.
+        """
         require_choice("head", head, HEADS)
-        none: frozenset[str] = frozenset()
-        return shared | (self.head if head == "shared" else none), local | (self.head if head == "local" else none)
+        shared_head, local_head = (self.head if head == role else frozenset[str]() for role in ("shared", "local"))
+        plan = identity_plan(self.names, shared | shared_head, local | local_head)
+        return plan if download is None else replace(plan, download=download | shared_head)
 
 
 def lora_of(workload: Workload, method: str) -> Lora:
@@ -85,7 +98,7 @@ def lora_of(workload: Workload, method: str) -> Lora:
     in_rows = holds_rows(model.network.encoder)
     stems = sorted(name.removesuffix(f".{A}") for name in model.network.adapted if name.endswith(A))
     layers = tuple(Layer(f"{stem}.weight", f"{stem}.{A}", f"{stem}.{B}", in_rows) for stem in stems)
-    return Lora(layers, config.scale, frozenset(model.parameters), model.groups.head)
+    return Lora(layers, config.r or 0, config.scale, frozenset(model.parameters), model.groups.head)
 
 
 @dataclass(frozen=True)
@@ -113,15 +126,13 @@ class Ranks:
 
     def filled(self, params: Mapping[str, Tensor]) -> Params:
         """The tensors, zero-padded from a client's rank to the server's shapes."""
-        pad = torch.nn.functional.pad
-        return {
-            name: pad(value, (0, 0, 0, self.most - len(value)))
-            if name.endswith(A)
-            else pad(value, (0, self.most - value.shape[1]))
-            if name.endswith(B)
-            else value
-            for name, value in params.items()
-        }
+        filled, pad = dict(params), torch.nn.functional.pad
+        for name, value in params.items():
+            if name.endswith(A):
+                filled[name] = pad(value, (0, 0, 0, self.most - len(value)))
+            elif name.endswith(B):
+                filled[name] = pad(value, (0, self.most - value.shape[1]))
+        return filled
 
 
 def drawn(layers: Sequence[Layer], like: Mapping[str, Tensor], seed: int, round: int, client: int) -> Params:

@@ -50,7 +50,7 @@ class ExchangePlan:
 PlanFn = Callable[[int, ClientId], ExchangePlan]  # (round, client)
 
 
-def identity_plan(names: Iterable[str], shared: frozenset[str], local: frozenset[str]) -> ExchangePlan:
+def identity_plan(names: Iterable[str], shared: frozenset[str], local: frozenset[str] = frozenset()) -> ExchangePlan:
     """The plan for a client with the whole model: shared tensors go down and up, local ones stay, both are trained."""
     return ExchangePlan(
         view={name: name for name in names}, download=shared, train=shared | local, upload=shared, local=local

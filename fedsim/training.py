@@ -250,10 +250,12 @@ class LocalTraining:
         self, model: Model, subset: Subset, names: list[str]
     ) -> AbstractContextManager[CompactVocabulary | None]:
         """The subset's vocabulary, if training only its embeddings is exact; else None."""
-        config = self.config
-        exact = model.objective.sparse_gradients and config.weight_decay == 0 and config.optimizer == "fresh"
-        trained = model.word_embeddings in names
-        return compact_embeddings(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
+        config, examples = self.config, subset.examples
+        plain = config.weight_decay == 0 and config.optimizer == "fresh" and config.clip_norm is None
+        exact = plain and model.objective.sparse_gradients
+        if not (exact and model.word_embeddings in names and isinstance(examples, Examples)):
+            return nullcontext()
+        return compact_embeddings(examples.token_ids(subset.indices), model)
 
 
 def _adjustment(
@@ -297,20 +299,15 @@ class CompactVocabulary:
 
 
 @contextmanager
-def compact_embeddings(subset: Subset, model: Model) -> Iterator[CompactVocabulary | None]:
-    """Give the model embeddings for only the subset's tokens during a `with` block; then write them back.
+def compact_embeddings(present: np.ndarray, model: Model) -> Iterator[CompactVocabulary]:
+    """Give the model embeddings for only the tokens present during a `with` block; then write them back.
 
     Other tokens get no gradient, and AdamW without weight decay leaves them unchanged: results are equal bit for bit.
-    Yields None if the examples are not token ids.
     """
     encoder: Any = model.network.encoder
     whole: nn.Embedding = encoder.get_input_embeddings()
     name = model.word_embeddings
-    if not isinstance(subset.examples, Examples):
-        yield None
-        return
     # Ids up to the padding id keep their places, because RoBERTa models count positions from there.
-    present = subset.examples.token_ids(subset.indices)
     ids = np.union1d(present, np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
     places = np.zeros(whole.num_embeddings, dtype=np.int64)
     places[ids] = np.arange(len(ids))

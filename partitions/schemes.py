@@ -17,8 +17,7 @@ from partitions.checks import (
     require_share,
 )
 from partitions.drawing import deal, deal_by_label, largest_remainder
-from partitions.drawn_shares import DrawnShares
-from partitions.label_table import LabelTable
+from partitions.label_table import DrawnShares, LabelTable
 from partitions.report import Partition, Partitioner, reported, tuples
 
 

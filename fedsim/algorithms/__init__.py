@@ -11,7 +11,6 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -140,24 +139,20 @@ def algorithm_names() -> list[str]:
     return sorted(files.union(ADDED, *SHARED_FILES.values()))
 
 
-def _file_of(name: str) -> ModuleType:
-    """The imported file of a method; raises FederationError if there is no method of that name."""
+def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
+    """The function that builds a method; raises FederationError if there is no method of that name."""
+    if name in ADDED:
+        return ADDED[name]
     if name not in algorithm_names():
         raise FederationError(f"unknown algorithm {name!r}: expected one of {', '.join(algorithm_names())}")
     file = next((file for file, names in SHARED_FILES.items() if name in names), name)
-    return importlib.import_module(f"{__name__}.{file}")
-
-
-def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
-    """The function that builds a method; raises FederationError if there is no method of that name."""
-    function: Callable[..., FederatedAlgorithm] = ADDED[name] if name in ADDED else getattr(_file_of(name), name)
+    function: Callable[..., FederatedAlgorithm] = getattr(importlib.import_module(f"{__name__}.{file}"), name)
     return function
 
 
 def trains(name: str) -> bool:
     """Whether a method trains with steps and a learning rate; files list their other methods as UNTRAINED."""
-    file = ADDED[name].__globals__ if name in ADDED else vars(_file_of(name))
-    return name not in file.get("UNTRAINED", ())
+    return name not in algorithm_function(name).__globals__.get("UNTRAINED", ())
 
 
 def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:

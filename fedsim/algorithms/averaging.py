@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -141,11 +142,11 @@ class _Averaging:
     prepared: Callable[[Subset], Subset]
     personal: bool
     weights: str
-    merge: Merge | None = None
-    finish: Finish | None = None
-    ranks: Ranks | None = None
-    first: frozenset[str] = frozenset()
-    apart: Apart | None = None
+    merge: Merge | None
+    finish: Finish | None
+    ranks: Ranks | None
+    first: frozenset[str]
+    apart: Apart | None
 
     def cohorts(self, round: int) -> Hashable:
         """The clients of this round and the previous one, which determine what is sent."""
@@ -325,17 +326,13 @@ def aggregation_weights(
     weights: N_i is the client's number of training examples ("size"), or 1 ("uniform").
     """
     sizes = {client.id: len(client.train) if weights == "size" else 1 for client in cohort}
-    totals: dict[str, int] = {}
-    for client in cohort:
-        for name in plans[client.id].upload:
-            target = plans[client.id].view[name]
-            totals[target] = totals.get(target, 0) + sizes[client.id]
+    uploaded = {client: [plans[client].view[name] for name in plans[client].upload] for client in sizes}
+    totals = Counter[str]()
+    for client, targets in uploaded.items():
+        for target in targets:
+            totals[target] += sizes[client]
     return {
-        client.id: {
-            target: sizes[client.id] / totals[target]
-            for target in (plans[client.id].view[name] for name in plans[client.id].upload)
-        }
-        for client in cohort
+        client: {target: sizes[client] / totals[target] for target in targets} for client, targets in uploaded.items()
     }
 
 

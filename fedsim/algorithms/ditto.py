@@ -24,7 +24,7 @@ def ditto(workload: Workload, pull: float = 0.1) -> FederatedAlgorithm:
     """
     model, training = workload.model, workload.training
     names = sorted(whole_model(model.groups, "frozen") & model.trainable)
-    plan = identity_plan(model.groups.names, shared=whole_model(model.groups, "frozen"), local=frozenset())
+    plan = identity_plan(model.groups.names, shared=whole_model(model.groups, "frozen"))
 
     def personal(kept: Params) -> Params:
         return same_device(

@@ -8,7 +8,6 @@ from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import Merged, Uploads, averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.lora import lora_of
-from fedsim.plan import identity_plan
 from fedsim.wire import Params
 
 
@@ -21,7 +20,7 @@ def fedex_lora(workload: Workload, residual: str = "factored", head: str = "shar
     """
     require_choice("residual", residual, ("factored", "dense", "transposed"))
     lora = lora_of(workload, "fedex_lora")
-    plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))
+    plan = lora.plan(head, lora.a | lora.b)
 
     def merge(uploads: Uploads) -> Merged:
         changed: Params = {}

@@ -26,6 +26,6 @@ def fedfreezebert(
     features in half precision.
     """
     model = workload.model.groups
-    plan = identity_plan(model.names, shared=model.head, local=frozenset())
+    plan = identity_plan(model.names, shared=model.head)
     prepared = frozen_states(workload, cached, half_features)
     return averaging(workload, lambda round, client: plan, server, proximal, prepared)

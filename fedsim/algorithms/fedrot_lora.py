@@ -10,7 +10,6 @@ from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.errors import FederationError
 from fedsim.lora import lora_of
-from fedsim.plan import identity_plan
 from fedsim.wire import Params
 
 
@@ -23,7 +22,7 @@ def fedrot_lora(workload: Workload, strength: float = 1.0, head: str = "shared")
     if not isinstance(strength, int | float) or not 0 < strength <= 1:
         raise FederationError(f"strength: expected a number above 0 and up to 1, found {strength!r}")
     lora = lora_of(workload, "fedrot_lora")
-    plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))
+    plan = lora.plan(head, lora.a | lora.b)
 
     def rotate(round: int, received: Params, trained: Params) -> Params:
         turned = dict(trained)

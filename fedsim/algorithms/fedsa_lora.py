@@ -12,7 +12,7 @@ from fedsim.algorithms.averaging import averaging
 from fedsim.data import Client
 from fedsim.engine import FederatedAlgorithm, FederationState
 from fedsim.lora import lora_of
-from fedsim.plan import ClientId, identity_plan
+from fedsim.plan import ClientId
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
@@ -27,7 +27,7 @@ def fedsa_lora(workload: Workload, head: str = "local", in_turn: bool = False) -
     fc276b5e computes this, because its settings give all clients one model object (core/fed_runner.py).
     """
     lora = lora_of(workload, "fedsa_lora")
-    plan = identity_plan(lora.names, *lora.with_head(head, lora.a, lora.b))
+    plan = lora.plan(head, lora.a, local=lora.b)
     if not in_turn:
         return averaging(workload, lambda round, client: plan)
     method = averaging(replace(workload, map_clients=map), lambda round, client: plan)  # one client after the other

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import Merged, Uploads, averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.lora import decomposed, lora_of
-from fedsim.plan import identity_plan
 from fedsim.wire import Params
 
 
@@ -18,9 +15,7 @@ def fedsvd(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
     head: "shared", "local", or "frozen" as initialised, as in the authors' code.
     """
     lora = lora_of(workload, "fedsvd")
-    shared, local = lora.with_head(head, lora.b, frozenset())
-    plan = identity_plan(lora.names, shared, local)
-    plan = replace(plan, download=shared | lora.a)
+    plan = lora.plan(head, lora.b, download=lora.a | lora.b)
 
     def merge(uploads: Uploads) -> Merged:
         factors: Params = {}

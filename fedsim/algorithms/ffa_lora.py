@@ -6,7 +6,6 @@ from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.lora import lora_of
-from fedsim.plan import identity_plan
 
 
 def ffa_lora(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
@@ -16,6 +15,5 @@ def ffa_lora(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
     rate here, so only one of them is tuned.
     """
     lora = lora_of(workload, "ffa_lora")
-    shared, local = lora.with_head(head, lora.b, frozenset())
-    plan = identity_plan(lora.names, shared, local)
+    plan = lora.plan(head, lora.b)
     return averaging(workload, lambda round, client: plan)

@@ -8,7 +8,6 @@ from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import Merged, Uploads, averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.lora import Ranks, decomposed, lora_of, stacked
-from fedsim.plan import identity_plan
 from fedsim.wire import Params
 
 
@@ -27,16 +26,16 @@ def flexlora(
     """
     require_choice("values", values, ("b", "both"))
     lora = lora_of(workload, "flexlora")
-    rank = workload.initial[lora.layers[0].a].shape[0]
-    plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))
+    plan = lora.plan(head, lora.a | lora.b)
 
     def merge(uploads: Uploads) -> Merged:
         factors: Params = {}
         for layer in lora.layers:
             u, s, vt = decomposed(*stacked(uploads.sent, uploads.weights, layer))
-            u, s, vt = u[:, :rank], s[:rank], vt[:rank]
+            u, s, vt = u[:, : lora.rank], s[: lora.rank], vt[: lora.rank]
             root = s.sqrt()
             factors[layer.b], factors[layer.a] = (u * s, vt) if values == "b" else (u * root, root[:, None] * vt)
         return Merged(uploads.at_rest(factors))
 
-    return averaging(workload, lambda round, client: plan, merge=merge, ranks=Ranks(ranks, rank) if ranks else None)
+    of_clients = Ranks(ranks, lora.rank) if ranks else None
+    return averaging(workload, lambda round, client: plan, merge=merge, ranks=of_clients)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 
@@ -11,7 +10,6 @@ from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import Merged, Uploads, averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.lora import Ranks, drawn, lora_of, stacked
-from fedsim.plan import identity_plan
 from fedsim.rng import SERVER
 from fedsim.wire import Params
 
@@ -23,10 +21,7 @@ def flora(workload: Workload, head: str = "shared", ranks: Sequence[int] | None 
     round's, and set B to 0. head: "shared", "local", or "frozen" as initialised. ranks: the clients', in turn.
     """
     lora = lora_of(workload, "flora")
-    rank = workload.initial[lora.layers[0].a].shape[0]
-    shared, local = lora.with_head(head, lora.a | lora.b, frozenset())
-    plan = identity_plan(lora.names, shared, local)
-    plan = replace(plan, download=shared - lora.a - lora.b)
+    plan = lora.plan(head, lora.a | lora.b, download=frozenset())
 
     def merge(uploads: Uploads) -> Merged:
         server: Params = {}
@@ -40,4 +35,5 @@ def flora(workload: Workload, head: str = "shared", ranks: Sequence[int] | None 
         server |= {layer.b: torch.zeros_like(uploads.server[layer.b]) for layer in lora.layers}
         return Merged(server, {"stacks": stack})
 
-    return averaging(workload, lambda round, client: plan, merge=merge, ranks=Ranks(ranks, rank) if ranks else None)
+    of_clients = Ranks(ranks, lora.rank) if ranks else None
+    return averaging(workload, lambda round, client: plan, merge=merge, ranks=of_clients)

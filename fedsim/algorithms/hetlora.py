@@ -8,7 +8,6 @@ from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.lora import Ranks, lora_of
-from fedsim.plan import identity_plan
 
 
 def hetlora(workload: Workload, ranks: Sequence[int], head: str = "shared") -> FederatedAlgorithm:
@@ -18,6 +17,5 @@ def hetlora(workload: Workload, ranks: Sequence[int], head: str = "shared") -> F
     "local", or "frozen" as initialised.
     """
     lora = lora_of(workload, "hetlora")
-    plan = identity_plan(lora.names, *lora.with_head(head, lora.a | lora.b, frozenset()))
-    rank = workload.initial[lora.layers[0].a].shape[0]
-    return averaging(workload, lambda round, client: plan, ranks=Ranks(ranks, rank))
+    plan = lora.plan(head, lora.a | lora.b)
+    return averaging(workload, lambda round, client: plan, ranks=Ranks(ranks, lora.rank))

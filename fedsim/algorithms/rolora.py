@@ -16,16 +16,13 @@ def rolora(workload: Workload, head: str = "shared") -> FederatedAlgorithm:
     "shared", "frozen" as initialised, or "local".
     """
     lora = lora_of(workload, "rolora")
-    everything = {name: name for name in lora.names}
 
     def factor(round: int) -> frozenset[str]:
         return lora.b if round % 2 else lora.a
 
     def plan(round: int, client: ClientId) -> ExchangePlan:
-        shared, local = lora.with_head(head, factor(round), frozenset())
         missed = round > 1 and client not in workload.cohort(round - 1)
         changed = lora.a | lora.b if missed else factor(max(1, round - 1))
-        download = changed | (shared - factor(round))
-        return ExchangePlan(everything, download, shared | local, shared, local)
+        return lora.plan(head, factor(round), download=changed)
 
     return averaging(workload, plan)

@@ -28,7 +28,7 @@ def scaffold(workload: Workload) -> FederatedAlgorithm:
     """
     model, training = workload.model, workload.training
     names = sorted(whole_model(model.groups, "frozen") & model.trainable)
-    plan = identity_plan(model.groups.names, shared=frozenset(names), local=frozenset())
+    plan = identity_plan(model.groups.names, shared=frozenset(names))
 
     def controls(kept: Mapping[str, Tensor]) -> Params:
         return {name: torch.zeros_like(workload.initial[name]) for name in names} | same_device(kept, model.device)

@@ -16,13 +16,10 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 HeadNames = Mapping[str, tuple[str, ...]]
 _WEIGHT_AND_BIAS = ("weight", "bias")
 _OLDER = {"weight": "gamma", "bias": "beta"}  # LayerNorm's parameters in checkpoints converted from TensorFlow
-
+_POOLER: HeadNames = {f"pooler.{part}": (f"pooler.dense.{part}",) for part in _WEIGHT_AND_BIAS}
+PADDING = 1  # the library's default id, where positions follow the padding
 
 STORED_AS = {"pooled": "pooler", "masked-lm": "masked-lm"}  # a head's name -> its kind in `Family.stored_heads`
-
-
-def _pooler(dense: str = "pooler.dense") -> HeadNames:
-    return {f"pooler.{part}": (f"{dense}.{part}",) for part in _WEIGHT_AND_BIAS}
 
 
 def _masked_lm(transform: str, norm: str, *biases: str) -> HeadNames:
@@ -57,7 +54,7 @@ class Family:
 _ROBERTA = Family(
     "roberta",
     {
-        "pooler": _pooler(),
+        "pooler": _POOLER,
         "masked-lm": _masked_lm("lm_head.dense", "lm_head.layer_norm", "lm_head.bias", "lm_head.decoder.bias"),
     },
     ("lm_head.", "classifier.", "qa_outputs.", "pooler."),
@@ -69,7 +66,7 @@ FAMILIES: Mapping[str, Family] = {
     "bert": Family(
         "bert",
         {
-            "pooler": _pooler(),
+            "pooler": _POOLER,
             "masked-lm": _masked_lm(
                 f"{_CLS}.transform.dense", f"{_CLS}.transform.LayerNorm", f"{_CLS}.bias", f"{_CLS}.decoder.bias"
             ),
@@ -97,16 +94,14 @@ FAMILIES: Mapping[str, Family] = {
     # Song et al. (2020): RoBERTa's positions, no token types, and one relative position bias for all layers.
     "mpnet": replace(_ROBERTA, prefix="mpnet", has_bert_layers=False),
 }  # fmt: skip
-PADDING = {"roberta": 1, "xlm-roberta": 1, "camembert": 1, "mpnet": 1}  # the library's default ids
 
 
 def first_position(config: Mapping[str, Any]) -> int:
     """The position of a text's first token."""
-    kind = str(config["model_type"])
-    if not FAMILIES[kind].positions_follow_padding:
+    if not FAMILIES[config["model_type"]].positions_follow_padding:
         return 0
     padding = config.get("pad_token_id")
-    return (PADDING[kind] if padding is None else int(padding)) + 1
+    return (PADDING if padding is None else int(padding)) + 1
 
 
 def longest_text(config: Mapping[str, Any]) -> int:

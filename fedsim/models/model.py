@@ -145,8 +145,7 @@ class Model:
     @property
     def trainable(self) -> frozenset[str]:
         """The names of trainable parameters: all, or the adapter's and the head's."""
-        names, adapted = frozenset(self.parameters), self.network.adapted
-        return adapted | self.groups.head if self.network.adapter else names
+        return self.network.adapted | self.groups.head if self.network.adapter else frozenset(self.parameters)
 
     @property
     def hidden(self) -> int:

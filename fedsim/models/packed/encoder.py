@@ -118,20 +118,18 @@ class PackedLayer:
         middle_RD = self._widen.back(widen_RF, residual_RD)
         residual_RD, out_RD, of_middle = self.middle.backward(middle_RD, kept.middle, trained.others)
         of_out = self._out.gradients(out_RD, kept.context_RD, trained)
-        of_projection = Gradients([None] * 6, [None] * len(self._projection.low_parameters))
+        query_RD, others_T = self.attention.backward(self._out.back(out_RD), kept.attention, packing, not first)
         hidden_TD = None
-        if below or any(trained):
-            query_RD, others_T = self.attention.backward(self._out.back(out_RD), kept.attention, packing, not first)
-            if query_RD is None:
-                of_projection = self._projection.gradients(others_T, kept.hidden_TD, trained)
-                hidden_TD = self._projection.back(others_T, residual_RD) if below else None
-            else:
-                of_query = self._query.gradients(query_RD, kept.read_RD, trained)
-                of_others = self._others.gradients(others_T, kept.hidden_TD, trained)
-                of_projection = Gradients(of_query.plain + of_others.plain, of_query.low + of_others.low)
-                if below:
-                    read_RD = self._query.back(query_RD, residual_RD)
-                    hidden_TD = self._others.back(others_T).index_add_(0, packing.first, read_RD)
+        if query_RD is None:
+            of_projection = self._projection.gradients(others_T, kept.hidden_TD, trained)
+            hidden_TD = self._projection.back(others_T, residual_RD) if below else None
+        else:
+            of_query = self._query.gradients(query_RD, kept.read_RD, trained)
+            of_others = self._others.gradients(others_T, kept.hidden_TD, trained)
+            of_projection = Gradients(of_query.plain + of_others.plain, of_query.low + of_others.low)
+            if below:
+                read_RD = self._query.back(query_RD, residual_RD)
+                hidden_TD = self._others.back(others_T).index_add_(0, packing.first, read_RD)
         linear = (of_projection, of_out, of_widen, of_narrow)
         plain, low = ([each for part in parts for each in part] for parts in zip(*linear, strict=True))
         return hidden_TD, [*plain, *of_middle, *of_end, *low]
@@ -180,11 +178,6 @@ class _Products:
         made._span = slice(start := sum(self._rows[:first]), stop := sum(self._rows[:end]))
         made._low = [low.moved(start) for low in self._low if start <= low.span.start < stop]
         return made
-
-    @property
-    def low_parameters(self) -> list[nn.Parameter]:
-        """A and B of each layer with LoRA."""
-        return [parameter for low in self._low for parameter in low.parameters]
 
     def refresh(self, dtype: torch.dtype) -> None:
         self._weights.refresh(dtype)
