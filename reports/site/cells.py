@@ -12,7 +12,7 @@ from benchmarks.results import POOLED, Find, RunResult, all_stages, run_bytes, s
 from reports.evidence.records import is_partial
 from reports.evidence.scores import scores_of
 from reports.evidence.traffic import carried
-from reports.pages.text import NOTHING, human_bytes, human_seconds, number
+from reports.pages.text import NOTHING, human_bytes, human_seconds, number, with_unit
 from reports.site import html
 from reports.site.charts import LINES, Chart, chart_of
 from reports.site.site_data import CellInTable, SiteData
@@ -99,7 +99,7 @@ def title_of(score: str) -> str:
     """A score's title, such as "F1, test", with its unit."""
     measure, evaluation = metric(score), score.rpartition("/")[0]
     where = "test, all clients' examples together" if evaluation == POOLED else evaluation
-    return ", ".join(filter(None, (measure.label, where))) + (f" ({measure.unit})" if measure.unit else "")
+    return with_unit(", ".join(filter(None, (measure.label, where))), measure.unit)
 
 
 def _by_round(record: RunResult) -> dict[str, list[float | None]]:

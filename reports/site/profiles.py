@@ -17,7 +17,7 @@ from benchmarks.measures import metric
 from reports.evidence.inference import LEVEL
 from reports.evidence.records import Request
 from reports.evidence.scores import defined, scores_of
-from reports.pages.text import NOTHING
+from reports.pages.text import NOTHING, span
 from reports.site import html
 from reports.site.charts import COLOUR, Chart, chart_of, fields
 from reports.site.site_data import SiteData
@@ -37,8 +37,7 @@ def profile_page(site: SiteData) -> Iterator[tuple[str, str]]:
         if runs := runs_of(request):
             name = f"profiles-{request.benchmark.id}-{request.scale.id}"
             data += html.script(name, _chart(runs))
-            counts = [len(scores) for tasks in runs.values() for scores in tasks.values()]
-            seeds = " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
+            seeds = span([len(scores) for tasks in runs.values() for scores in tasks.values()])
             tasks = [column.name for column in request.columns if column.task in next(iter(runs.values()))]
             sections.append((name, request, tasks, seeds, _improvements(runs)))
     if sections:

@@ -27,7 +27,7 @@ from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, defined, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
-from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, notes_under, number, over_clients
+from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, notes_under, number, over_clients, span
 
 INTERVAL = f"{CONFIDENCE} CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
@@ -141,12 +141,12 @@ class Comparison:
     def examples(self, column: Column) -> str:
         """Test examples of a column, as a range where the methods' differ."""
         cells = [cell for cell in self.cells if cell.column.task == column.task]
-        counts = sorted({round(cell.cost.test_examples) for cell in cells if cell.cost is not None})
+        counts = [round(cell.cost.test_examples) for cell in cells if cell.cost is not None]
         if not counts:
             return ""
         records = (record for cell in cells for record in self.request.records_of(cell.row, column))
         partly = ", partial" if any(map(is_partial, records)) else ""
-        return f"test: {'–'.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}{partly}"
+        return f"test: {span(counts, '–')}{partly}"
 
     @cached_property
     def bold(self) -> dict[tuple[str, str], frozenset[str]]:

@@ -34,6 +34,7 @@ from reports.pages.text import (
     number,
     row_name,
     status,
+    with_unit,
 )
 from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare, scores_shown
 
@@ -218,8 +219,7 @@ class ScoreTable(TableView):
     @property
     def axis_label(self) -> str:
         """The label of the score axis."""
-        unit = unit_of(self.comparison.columns_shown)
-        return f"score ({unit})" if unit else "score"
+        return with_unit("score", unit_of(self.comparison.columns_shown))
 
     def plot(self) -> Figure:
         """A panel for each task; the majority class as lines."""
@@ -230,14 +230,13 @@ class ScoreTable(TableView):
 
 
 def _cost_cells(costs: Sequence[Cost], sent: tuple[float, float], gigabyte: int) -> Iterator[str]:
-    def spread(values: Iterable[float]) -> str:
-        """A range from the smallest to the largest, if there are several tasks."""
-        distinct = list(dict.fromkeys(human_bytes(value, gigabyte) for value in sorted(values)))
-        return " … ".join(dict.fromkeys((distinct[0], distinct[-1])))
+    def spread(sizes: Sequence[float]) -> str:
+        """A range from the smallest to the largest, if the tasks differ."""
+        return " … ".join(dict.fromkeys(human_bytes(size, gigabyte) for size in (min(sizes), max(sizes))))
 
-    yield spread(cost.round_bytes for cost in costs)
+    yield spread([cost.round_bytes for cost in costs])
     yield from (human_bytes(size, gigabyte) for size in sent)
-    yield spread(cost.setup_bytes for cost in costs)
+    yield spread([cost.setup_bytes for cost in costs])
     seconds = [cost.train_seconds for cost in costs if cost.train_seconds is not None]
     yield human_seconds(sum(seconds)) if len(seconds) == len(costs) else NOTHING
 
