@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -164,17 +163,3 @@ def rendered(template: str, path: str, **values: object) -> str:
     """A page by its template. path: where it will lie; its links follow from it."""
     root = "../" * path.count("/")
     return environment().get_template(f"{template}.html").render(root=root, **{"here": "", **values})
-
-
-def static(name: str) -> str:
-    """A file that is the same for every site."""
-    return (files("reports.site") / "static" / name).read_text(encoding="utf-8")
-
-
-def vega_bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that needs nothing else."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # The script must not contain the end of a script element, as a page may inline it.
-    return bundle.replace("</script", "<\\/script")
