@@ -8,6 +8,7 @@ import textwrap
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -131,9 +132,9 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
             errors = [[value - low], [high - value]] if low != high else None
             colour: Any = {"color": colour_of(name.removesuffix(f" {DAGGER}"))}
             axes.errorbar(value, panel.names.index(name), xerr=errors, capsize=2, elinewidth=0.9, **(colour | style))
-    for style_of, (label, level) in zip(LEVELS * len(panel.levels), panel.levels.items(), strict=False):
-        line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
-        handles.setdefault(label, axes.axvline(level, **line))
+    for dashes, (label, level) in zip(cycle(LEVELS), panel.levels.items(), strict=False):
+        line = axes.axvline(level, color="0.25", linestyle=dashes, linewidth=1.0, label=label)
+        handles.setdefault(label, line)
     values = [value for series in panel.series for value in series.values.values()]
     log_axis(axes, "x", values)
     if not values and not panel.texts:

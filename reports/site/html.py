@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -47,7 +48,7 @@ def cell_page(cell_id: str) -> str:
 
 def anchor(identity: str) -> str:
     """The anchor of a finding or claim: letters, digits and dashes."""
-    return "-".join("".join(letter if letter.isalnum() else " " for letter in identity).split())
+    return "-".join(re.findall(r"[^\W_]+", identity))
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------
