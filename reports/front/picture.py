@@ -43,7 +43,7 @@ def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
     """A table's methods with runs on a task, without methods whose earlier runs lack a record."""
     for row in request.rows:
         records = request.records_of(row, column)
-        values = defined(scores_of(records, score).at()) if records else ()
+        values = defined(scores_of(records, score).at())
         cost = measured_cost(request.benchmark, column, records, request.find)
         if values and cost is not None:
             yield Mark(row, values, cost, records[0].cell_id)

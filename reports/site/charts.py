@@ -30,7 +30,7 @@ MEASURES = {
     "up": "uplink bytes of the whole run, all clients",
     "total": "uplink and downlink bytes of the whole run, all clients",
 }
-TIME = "time", "computed minutes of the whole run"
+TIME = ["time", "computed minutes of the whole run"]
 
 
 def fields(name: str, **more: Any) -> Any:
@@ -139,7 +139,7 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
     if not values:
         return None
     choices = [(name, name) for name in sorted(panels, key=runs.__getitem__, reverse=True)]
-    measures: JSON = list(map(list, (*MEASURES.items(), TIME)))
+    measures = [*map(list, MEASURES.items()), TIME]
     more = {"titles": titles, "exponential": exponential, "measures": measures, "presets": presets()}
     return chart_of(_spec(), values, choices, **more)
 

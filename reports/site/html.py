@@ -15,7 +15,7 @@ from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 from reports.front.state import AGAINST, FOR, MEASURED
 from reports.pages.plots import colour_of
-from reports.pages.text import DAGGER, NOTHING, human_bytes, number
+from reports.pages.text import NOTHING, human_bytes, number
 
 SITE_NAME = "Federated BERT, reproduced"
 INDEX, PROFILES, RECORDS = "index.html", "profiles.html", "records.html"
@@ -155,8 +155,8 @@ def environment() -> Environment:
     options = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     templates = Environment(loader=loader, **options)  # type: ignore[arg-type]
     templates.filters |= {"kind": _kind, "data": script_json}
-    templates.globals |= {each.__name__: each for each in (anchor, paper_page, table_page, sweep_page)}
-    templates.globals |= {"site_name": SITE_NAME, "colour_of": lambda name: colour_of(name.removesuffix(f" {DAGGER}"))}
+    templates.globals |= {each.__name__: each for each in (anchor, colour_of, paper_page, table_page, sweep_page)}
+    templates.globals["site_name"] = SITE_NAME
     return templates
 
 

@@ -225,17 +225,16 @@ def _score(
 def _average(request: Request, row: Row, cells: Sequence[CellResult], entry: Published | None) -> CellResult:
     """A row's average; a number only where every column of the table was run."""
     benchmark, published = request.benchmark, entry.value if entry else None
-    wanted = {column.task for column in benchmark.columns_at(request.scale)}
     results = [cell.headline for cell in cells if cell.row.id == row.id and cell.headline.ours is not None]
     exact = average([printed(result.ours) for result in results if result.ours is not None], benchmark.average)
     column = Column(AVERAGE, "Average", ("",), "")
-    if exact is None or len(results) < len(wanted):
+    if exact is None or len(results) < len(benchmark.columns_at(request.scale)):
         return CellResult(row, column, (ScoreResult("", published=published),))
     estimates = [result.estimate for result in results if result.estimate]
     ci = confidence(estimates, [metric(result.score).limits for result in results if result.estimate])
     is_comparable_row = all(result.difference is not None for result in results)
     gap = difference(float(exact), published) if is_comparable_row else None
-    whole = ScoreResult("", float(exact), 0, None, average_of(estimates), ci, None, published, gap)
+    whole = ScoreResult("", float(exact), estimate=average_of(estimates), ci=ci, published=published, difference=gap)
     return CellResult(row, column, (whole,))
 
 

@@ -175,9 +175,8 @@ class ScoreTable(TableView):
         for cell in comparison.averages:
             state = "run" if cell.headline.ours is not None else NOT_RUN
             about = {"column": AVERAGE, "task": "Average", "score": "", "status": state}
-            yield (
-                common | keys_of(self.request, cell.row) | about | _numbers(cell.headline, ("published", "difference"))
-            )
+            numbers = _numbers(cell.headline, ("published", "difference"))
+            yield common | keys_of(self.request, cell.row) | about | numbers
 
     def _score_line(self, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
         line = keys_of(self.request, cell.row, cell.column) | _numbers(result, ("score", "last", *_OF_SCORE))

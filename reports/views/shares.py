@@ -60,7 +60,10 @@ class Shares(TableView):
     def plot(self) -> Figure:
         """A panel for each task: a line for each client, a colour for each label or way to partition the task."""
         panels = []
-        columns, left_out = with_points(self.request.columns, lambda at: any(self._values(at, "obtained")))
+        columns, left_out = with_points(
+            self.request.columns,
+            lambda at: any(_by_client(lines, "obtained") for lines in self.series(at).values()),
+        )
         series = [self.series(column) for column in columns]
         labels = zip_longest(*series, fillvalue="")  # of one colour, such as "label 1 / entailment"
         names_at = [" / ".join(filter(None, dict.fromkeys(names))) for names in labels]
@@ -80,9 +83,6 @@ class Shares(TableView):
             panels.append(Panel(title, [f"client {client}" for client in self.clients], dots))
         caption = f"Full marks: obtained, training and held-out examples together.{left_out}"
         return dot_plot(self.request.heading, panels, "", caption)
-
-    def _values(self, column: Column, name: str) -> list[float]:
-        return [value for lines in self.series(column).values() for value in _by_client(lines, name).values()]
 
 
 def _by_client(lines: Lines, name: str) -> dict[str, float]:
