@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports.evidence.records import Request
-from reports.pages.page import Grid, long_form, one_line
+from reports.pages.page import Grid, Page, long_form, one_line
 from reports.pages.text import NOTHING, notes_under, number, row_name
 
 FrameLine = Mapping[str, JSON]  # one line of a frame: field -> value
@@ -61,6 +61,12 @@ class TableView:
     def finding(self) -> tuple[str, str] | None:
         """For the first page: the finding and its numbers."""
         return None
+
+    def page(self) -> Page:
+        """The view's page."""
+        grids, notes, conclusions = tuple(self.grids()), tuple(self.notes()), tuple(self.conclusions())
+        figure = None if type(self).plot is TableView.plot else self.plot
+        return Page(self.request, grids, notes, self.frame, figure, self.ranks, self.finding(), conclusions)
 
     def title(self, about: str) -> str:
         """A title for numbers that are the same at every scale."""

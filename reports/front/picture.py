@@ -18,6 +18,7 @@ from reports.evidence.records import Request, paired
 from reports.evidence.scores import defined, scores_of
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.plots import finish, method_mark, new_figure, tidy
+from reports.pages.text import span
 
 _TEXT = 0.052  # height of a label with its margin, as a share of the axes
 
@@ -42,7 +43,7 @@ def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
     """A table's methods with runs on a task, without methods whose earlier runs lack a record."""
     for row in request.rows:
         records = request.records_of(row, column)
-        values = defined(scores_of(records, score).at()) if records else ()
+        values = defined(scores_of(records, score).at())
         cost = measured_cost(request.benchmark, column, records, request.find)
         if values and cost is not None:
             yield Mark(row, values, cost, records[0].cell_id)
@@ -100,8 +101,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     better = sum(interval[0] > 0 for *_, interval, _ in gains)
     counted = f"{better} of {len(gains)} methods clearly beat" if better else "no method clearly beats"
     title = f"On {column.name}, {counted} each client's most frequent label"
-    counts = sorted({n for *_, n in gains}) or [0]
-    seeds = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
+    seeds = span([n for *_, n in gains] or [0])
     caption = (
         f"{request.benchmark.paper.name}, {request.benchmark.place}; {request.label}; mean differences over {seeds} "
         f"seeds, {CONFIDENCE} intervals."

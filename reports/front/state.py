@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from benchmarks.experiment import Benchmark
@@ -39,7 +39,7 @@ class Standing:
     judgements: Sequence[Judgement]
     findings: Sequence[Finding]
     studies: Sequence[Headline] = ()
-    additions: Mapping[str, int] | None = None
+    additions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def counted(self) -> tuple[int, int]:
@@ -98,20 +98,17 @@ def coverage(
     every = list(standings)
     run, of = (sum(pair) for pair in zip(*(each.counted for each in every), strict=True))
     encoders = ENCODERS.get(scale, "small encoders on real data")
-    text = f"{run} of {of} cells of the papers' tables and figures, and of our studies, are finished, with {encoders}"
+    text = f"{run} of {of} cells of the papers' tables and figures, and of our studies, are finished, with {encoders}."
     if scale != PAPER:
         runs = f"{at_paper[0]} of {at_paper[1]} cells" if at_paper[0] else "No run yet"
-        text += f". {runs} with the papers' encoders"
-    additions: Counter[str] = Counter()
-    for each in every:
-        additions.update({f"{each.paper.name} on {name}": count for name, count in (each.additions or {}).items()})
-    listed = ", ".join(f"{name} ({count})" for name, count in additions.items() if count)
-    text += (
-        f". The committed evidence campaign (docs/protocol.md) has finished {fresh[0]} of {fresh[1]} further runs"
-        if fresh[0]
-        else ""
-    )
-    return f"{text}." + (f" Columns that we added are not counted: {listed}." if listed else "")
+        text += f" {runs} with the papers' encoders."
+    if fresh[0]:
+        runs = f"{fresh[0]} of {fresh[1]} further runs"
+        text += f" The committed evidence campaign (docs/protocol.md) has finished {runs}."
+    added = [(f"{each.paper.name} on {name}", count) for each in every for name, count in each.additions.items()]
+    if listed := ", ".join(f"{place} ({count})" for place, count in added if count):
+        text += f" Columns that we added are not counted: {listed}."
+    return text
 
 
 def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:

@@ -8,6 +8,7 @@ import textwrap
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -66,11 +67,11 @@ _DECADES = 30.0  # from this ratio on, the axis is logarithmic
 
 
 def colour_of(method: str) -> str:
-    """The colour of a method by its name: the same in every table and figure."""
+    """The colour of a method by its name, with or without a dagger: the same in every table and figure."""
+    method = method.removesuffix(f" {DAGGER}")
     if method in _METHODS:
         return _METHODS[method]
-    layer = _LAYER.match(method)
-    if layer:
+    if layer := _LAYER.match(method):
         return _LAYERS[min(int(layer[1]) // 2, len(_LAYERS) - 1)]
     return _OTHERS[zlib.crc32(method.encode()) % len(_OTHERS)]
 
@@ -129,11 +130,11 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
         for name in (name for name in panel.names if name in series.values):
             value, low, high = series.values[name], *series.whiskers.get(name, (series.values[name],) * 2)
             errors = [[value - low], [high - value]] if low != high else None
-            colour: Any = {"color": colour_of(name.removesuffix(f" {DAGGER}"))}
-            axes.errorbar(value, panel.names.index(name), xerr=errors, capsize=2, elinewidth=0.9, **(colour | style))
-    for style_of, (label, level) in zip(LEVELS * len(panel.levels), panel.levels.items(), strict=False):
-        line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
-        handles.setdefault(label, axes.axvline(level, **line))
+            shown = {"color": colour_of(name)} | style
+            axes.errorbar(value, panel.names.index(name), xerr=errors, capsize=2, elinewidth=0.9, **shown)
+    for dashes, (label, level) in zip(cycle(LEVELS), panel.levels.items(), strict=False):
+        line = axes.axvline(level, color="0.25", linestyle=dashes, linewidth=1.0, label=label)
+        handles.setdefault(label, line)
     values = [value for series in panel.series for value in series.values.values()]
     log_axis(axes, "x", values)
     if not values and not panel.texts:

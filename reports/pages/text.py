@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, product
 
 from benchmarks.costs import byte_unit
@@ -111,10 +111,20 @@ def joined(texts: Iterable[str]) -> str:
     return NOTHING if set(numbers) == {NOTHING} else "/".join(numbers)
 
 
+def with_unit(name: str, unit: str) -> str:
+    """A name with its unit, if any: "Acc (%)"."""
+    return f"{name} ({unit})" if unit else name
+
+
+def span(counts: Collection[int], between: str = " to ") -> str:
+    """The smallest and the largest number: "2 to 5"; one number if they are equal."""
+    return between.join(dict.fromkeys((str(min(counts)), str(max(counts)))))
+
+
 def seed_counts(counts: Iterable[int]) -> str:
     """Numbers of seeds for a caption: " (n = 2 to 5)"; "" without runs."""
-    seeds = sorted({count for count in counts if count})
-    return f" (n = {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))})" if seeds else ""
+    seeds = [count for count in counts if count]
+    return f" (n = {span(seeds)})" if seeds else ""
 
 
 def scale_note(request: Request) -> str:

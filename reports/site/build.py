@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from itertools import chain
+from importlib.resources import files
 from pathlib import Path
 
 from reports import ReportError
@@ -59,12 +59,20 @@ def build(site: SiteData, out: Path) -> tuple[Path, int, int]:
 def _contents(site: SiteData) -> Iterator[tuple[str, bytes]]:
     """Every file by its path."""
     for name in ("site.css", "site.js", "data.js"):
-        yield f"assets/{name}", html.static(name).encode()
-    yield "assets/vega.js", html.vega_bundle().encode()
-    pages = (overview, profile_page, paper_pages, table_pages, cell_pages)
-    texts = chain.from_iterable(part(site) for part in pages)
-    yield from ((path, text.encode()) for path, text in texts)
+        yield f"assets/{name}", (files("reports.site") / "static" / name).read_bytes()
+    yield "assets/vega.js", _vega().encode()
+    for pages in (overview, profile_page, paper_pages, table_pages, cell_pages):
+        yield from ((path, text.encode()) for path, text in pages(site))
     for record in site.records:  # the file itself, because its checksum refers to it
         yield f"records/{record.file_name}", ((record.folder or Path()) / record.file_name).read_bytes()
     mark = {"records": len(site.records), "scales": site.scales, "revision": site.revision}
     yield MARK, f"{json.dumps(mark, indent=1)}\n".encode()
+
+
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that needs nothing else."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    # The script must not contain the end of a script element, as a page may inline it.
+    return bundle.replace("</script", "<\\/script")

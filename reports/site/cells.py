@@ -12,7 +12,7 @@ from benchmarks.results import POOLED, Find, RunResult, all_stages, run_bytes, s
 from reports.evidence.records import is_partial
 from reports.evidence.scores import scores_of
 from reports.evidence.traffic import carried
-from reports.pages.text import NOTHING, human_bytes, human_seconds, number
+from reports.pages.text import NOTHING, human_bytes, human_seconds, number, with_unit
 from reports.site import html
 from reports.site.charts import LINES, Chart, chart_of
 from reports.site.site_data import CellInTable, SiteData
@@ -54,7 +54,7 @@ def _page(
 ) -> str:
     place, cell = (places[0] if places else None), record.cell
     name = f"{place.row.name} on {place.column.name}" if place else f"{cell.algorithm} on {cell.task}"
-    others = {other.request.benchmark.id: other for other in reversed(places) if other.request is not places[0].request}
+    others = {at.request.benchmark.id: at.request for at in places if at.request is not places[0].request}
     unused = record.partition.get("unused_share")
     split = f"{record.partition.get('scheme', 'unknown')}, {len(record.clients)} clients"
     nearest = sorted(every, key=lambda other: abs(other.cell.seed - cell.seed))[: MOST_SEEDS + 1]
@@ -67,7 +67,7 @@ def _page(
         site=site,
         record=record,
         place=place,
-        others=list(reversed(others.values())),
+        others=list(others.values()),
         seeds=sorted((each.cell.seed, html.cell_page(each.cell_id)) for each in nearest),
         reached=list(_reached(record)),
         costs=list(_costs(record, site.find)),
@@ -99,7 +99,7 @@ def title_of(score: str) -> str:
     """A score's title, such as "F1, test", with its unit."""
     measure, evaluation = metric(score), score.rpartition("/")[0]
     where = "test, all clients' examples together" if evaluation == POOLED else evaluation
-    return ", ".join(filter(None, (measure.label, where))) + (f" ({measure.unit})" if measure.unit else "")
+    return with_unit(", ".join(filter(None, (measure.label, where))), measure.unit)
 
 
 def _by_round(record: RunResult) -> dict[str, list[float | None]]:
@@ -152,7 +152,7 @@ def _clients(record: RunResult) -> html.Sheet:
     """Each client's examples, label shares, and scores in the scored round."""
     parts = list(dict.fromkeys(key for client in record.clients for key in client if key != "client"))
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds and not record.diverged else ()
-    names = [f"{evaluation}/{name}" for evaluation in (scores[0] if scores else {}) for name in scores[0][evaluation]]
+    names = [(part, name) for part, values in (scores[0] if scores else {}).items() for name in values]
     counts, requested = (record.partition.get(name) or () for name in ("obtained_counts", "requested_shares"))
     labels = (record.partition.get("label_ids") or ()) if counts else ()
     lines = []
@@ -164,10 +164,10 @@ def _clients(record: RunResult) -> html.Sheet:
             html.Entry(f"{share:.1f} %", repr(share), note=note) for share, note in zip(shares, notes, strict=True)
         ]
         reached: Mapping[str, Any] = scores[place] if place < len(scores) else {}
-        where = ((name, *name.split("/", 1)) for name in names)
-        shown = (html.scored(name, reached.get(evaluation, {}).get(by)) for name, evaluation, by in where)
+        shown = (html.scored(f"{part}/{name}", reached.get(part, {}).get(name)) for part, name in names)
         lines.append((html.count(int(client["client"]) + 1), *sizes, *split, *shown))
-    headers = (*(f"{part} examples" for part in parts), *(f"label {label}" for label in labels), *map(title_of, names))
+    headers = [*(f"{part} examples" for part in parts), *(f"label {label}" for label in labels)]
+    headers += [title_of(f"{part}/{name}") for part, name in names]
     return html.sheet(("client", *headers), lines)
 
 

@@ -13,12 +13,12 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
 from benchmarks.run_config import JSON
 from reports.evidence.records import DEMO, Request
-from reports.evidence.scores import defined, score_label, scores_of
+from reports.evidence.scores import score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
 from reports.evidence.traffic import whole_run
 from reports.front.picture import Mark, marks_of
 from reports.pages.plots import colour_of
-from reports.pages.text import human_bytes, number
+from reports.pages.text import human_bytes, number, with_unit
 from reports.site import html
 from reports.views import view_class
 from reports.views.scores import ScoreTable
@@ -30,7 +30,7 @@ MEASURES = {
     "up": "uplink bytes of the whole run, all clients",
     "total": "uplink and downlink bytes of the whole run, all clients",
 }
-TIME = "time", "computed minutes of the whole run"
+TIME = ["time", "computed minutes of the whole run"]
 
 
 def fields(name: str, **more: Any) -> Any:
@@ -84,13 +84,9 @@ def curves_chart(request: Request) -> Chart | None:
     """Scores after every round, one line per method: mean over seeds, ± sd as a band; None without runs."""
     values: list[Chart] = []
     for row, column in product(request.rows, request.columns):
-        records = request.records_of(row, column)
-        if not records or max(len(record.rounds) for record in records) < 2:
-            continue
-        shorter = min(len(record.rounds) for record in records)
-        shown = [seed[:shorter] for seed in scores_of(records, column.averaged).shown]
-        for place, scores in enumerate(zip(*shown, strict=True), start=1):
-            if measured := defined(scores):
+        by_round = scores_of(request.records_of(row, column), column.averaged).by_round
+        for place, measured in enumerate(by_round if len(by_round) > 1 else (), start=1):
+            if measured:
                 centre, sd = mean(measured), sample_sd(measured)
                 value = {"panel": column.name, "method": row.name, "round": place, "value": centre, "ours": True}
                 band = _spread(metric(column.averaged), centre, sd)
@@ -98,10 +94,7 @@ def curves_chart(request: Request) -> Chart | None:
     if not values:
         return None
     metrics = {column.name: metric(column.averaged) for column in request.columns}
-    titles = {
-        name: f"{measure.label} ({measure.unit})" if measure.unit else measure.label
-        for name, measure in metrics.items()
-    }
+    titles = {name: with_unit(measure.label, measure.unit) for name, measure in metrics.items()}
     exponential = [name for name, measure in metrics.items() if measure.is_exponential]
     panels = [(name, name) for name in dict.fromkeys(str(value["panel"]) for value in values)]
     return chart_of(LINES, values, panels, titles=titles, exponential=exponential)
@@ -138,7 +131,7 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
             label, by = score_label(column, column.averaged), metric(column.averaged)
             name = f"{request.benchmark.paper.name}, {request.benchmark.place}: {column.name}, {label}"
             panels[name] = list(_values(name, marks, request, column))
-            titles[name] = f"{column.name}, {label}" + (f" ({by.unit})" if by.unit else "")
+            titles[name] = with_unit(f"{column.name}, {label}", by.unit)
             sending = [len(mark.scores) for mark in marks if mark.cost.round_up]
             runs[name] = min(len(sending), MANY), mean(sending)
             exponential += [name] if by.is_exponential else []
@@ -146,7 +139,7 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
     if not values:
         return None
     choices = [(name, name) for name in sorted(panels, key=runs.__getitem__, reverse=True)]
-    measures: JSON = list(map(list, (*MEASURES.items(), TIME)))
+    measures = [*map(list, MEASURES.items()), TIME]
     more = {"titles": titles, "exponential": exponential, "measures": measures, "presets": presets()}
     return chart_of(_spec(), values, choices, **more)
 

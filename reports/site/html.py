@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -15,7 +15,7 @@ from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 from reports.front.state import AGAINST, FOR, MEASURED
 from reports.pages.plots import colour_of
-from reports.pages.text import DAGGER, NOTHING, human_bytes, number
+from reports.pages.text import NOTHING, human_bytes, number
 
 SITE_NAME = "Federated BERT, reproduced"
 INDEX, PROFILES, RECORDS = "index.html", "profiles.html", "records.html"
@@ -48,7 +48,7 @@ def cell_page(cell_id: str) -> str:
 
 def anchor(identity: str) -> str:
     """The anchor of a finding or claim: letters, digits and dashes."""
-    return "-".join("".join(letter if letter.isalnum() else " " for letter in identity).split())
+    return "-".join(re.findall(r"[^\W_]+", identity))
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def environment() -> Environment:
     options = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     templates = Environment(loader=loader, **options)  # type: ignore[arg-type]
     templates.filters |= {"kind": _kind, "data": script_json}
-    templates.globals |= {each.__name__: each for each in (anchor, paper_page, table_page, sweep_page)}
-    templates.globals |= {"site_name": SITE_NAME, "colour_of": lambda name: colour_of(name.removesuffix(f" {DAGGER}"))}
+    templates.globals |= {each.__name__: each for each in (anchor, colour_of, paper_page, table_page, sweep_page)}
+    templates.globals["site_name"] = SITE_NAME
     return templates
 
 
@@ -164,17 +164,3 @@ def rendered(template: str, path: str, **values: object) -> str:
     """A page by its template. path: where it will lie; its links follow from it."""
     root = "../" * path.count("/")
     return environment().get_template(f"{template}.html").render(root=root, **{"here": "", **values})
-
-
-def static(name: str) -> str:
-    """A file that is the same for every site."""
-    return (files("reports.site") / "static" / name).read_text(encoding="utf-8")
-
-
-def vega_bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that needs nothing else."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # The script must not contain the end of a script element, as a page may inline it.
-    return bundle.replace("</script", "<\\/script")

@@ -24,14 +24,21 @@ def overview(site: SiteData) -> Iterator[tuple[str, str]]:
         for scale in site.scales
     }
     headlines = [(dossier, headline) for dossier in site.dossiers for headline in dossier.headlines]
-    values: dict[str, Any] = {"title": "State of reproduction", "site": site}
-    values |= {"papers": _papers(site)}
-    values |= {"has_front": chart is not None, "front_scale": front_scale(site.scales)}
-    values |= {"tiles": _tiles(site), "states": {scale: standings for scale, standings in states.items() if standings}}
-    values["headlines"] = sorted(headlines, key=_order)
-    yield html.INDEX, html.rendered("index", html.INDEX, **values)
-    values = {"title": "Records", "here": "records", "site": site, "records": _records(site)}
-    yield html.RECORDS, html.rendered("records", html.RECORDS, **values)
+    index = html.rendered(
+        "index",
+        html.INDEX,
+        title="State of reproduction",
+        site=site,
+        papers=_papers(site),
+        has_front=chart is not None,
+        front_scale=front_scale(site.scales),
+        tiles=_tiles(site),
+        states={scale: standings for scale, standings in states.items() if standings},
+        headlines=sorted(headlines, key=_order),
+    )
+    yield html.INDEX, index
+    records = html.rendered("records", html.RECORDS, title="Records", here="records", site=site, records=_records(site))
+    yield html.RECORDS, records
 
 
 def _order(entry: tuple[Dossier, Headline]) -> tuple[bool, bool]:

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from reports.evidence.inference import LEVEL
 from reports.evidence.records import Request
 from reports.evidence.scores import defined, scores_of
-from reports.pages.text import NOTHING
+from reports.pages.text import NOTHING, span
 from reports.site import html
 from reports.site.charts import COLOUR, Chart, chart_of, fields
 from reports.site.site_data import SiteData
@@ -37,8 +36,7 @@ def profile_page(site: SiteData) -> Iterator[tuple[str, str]]:
         if runs := runs_of(request):
             name = f"profiles-{request.benchmark.id}-{request.scale.id}"
             data += html.script(name, _chart(runs))
-            counts = [len(scores) for tasks in runs.values() for scores in tasks.values()]
-            seeds = " to ".join(dict.fromkeys((str(min(counts)), str(max(counts)))))
+            seeds = span([len(scores) for tasks in runs.values() for scores in tasks.values()])
             tasks = [column.name for column in request.columns if column.task in next(iter(runs.values()))]
             sections.append((name, request, tasks, seeds, _improvements(runs)))
     if sections:
@@ -53,20 +51,18 @@ def runs_of(request: Request) -> Runs:
     if not (issubclass(view, ScoreTable) and view.averages):
         return {}
     columns = [column for column in request.columns if metric(column.averaged).unit == "%"]
-    every = {row.name: _scores(request, row, columns) for row in request.rows}
+    every = {
+        row.name: {
+            column.task: metric(column.averaged).sign * np.array(values)
+            for column in columns
+            if (values := defined(scores_of(request.records_of(row, column), column.averaged).at()))
+        }
+        for row in request.rows
+    }
     tasks = _common([frozenset(scores) for scores in every.values()])
     if len(tasks) < FEWEST_TASKS:
         return {}
     return {name: {task: scores[task] for task in tasks} for name, scores in every.items() if tasks <= set(scores)}
-
-
-def _scores(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, np.ndarray]:
-    by_task = {}
-    for column in columns:
-        records = request.records_of(row, column)
-        if values := defined(scores_of(records, column.averaged).at()) if records else ():
-            by_task[column.task] = metric(column.averaged).sign * np.array(values)
-    return by_task
 
 
 def _common(sets: Sequence[frozenset[str]]) -> frozenset[str]:

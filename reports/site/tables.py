@@ -15,7 +15,7 @@ from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, ro
 from reports.site import html
 from reports.site.charts import curves_chart
 from reports.site.site_data import SiteData
-from reports.views import show, view_of
+from reports.views import view_of
 from reports.views.comparison import Comparison, compare
 from reports.views.curves import Curves
 from reports.views.scores import ScoreTable
@@ -31,7 +31,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
         data = f"data/{benchmark.id}-{request.scale.id}.js" if chart is not None else ""
         if chart is not None:
             yield data, html.script("curves", chart)
-        page = show(view)
+        page = view.page()
         deviations = {f"Deviation {deviation.id}: {deviation.text}" for deviation in benchmark.deviations}
         values = {
             "title": f"{benchmark.paper.name}, {benchmark.place}",

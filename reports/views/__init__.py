@@ -39,11 +39,4 @@ def has_finding(benchmark: Benchmark) -> bool:
 
 def page(request: Request) -> Page:
     """The page of a benchmark at a scale."""
-    return show(view_of(request))
-
-
-def show(view: TableView) -> Page:
-    """A view's page."""
-    grids, notes = tuple(view.grids()), tuple(view.notes())
-    figure = None if type(view).plot is TableView.plot else view.plot
-    return Page(view.request, grids, notes, view.frame, figure, view.ranks, view.finding(), tuple(view.conclusions()))
+    return view_of(request).page()

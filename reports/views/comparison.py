@@ -27,7 +27,7 @@ from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, defined, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
-from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, notes_under, number, over_clients
+from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, notes_under, number, over_clients, span
 
 INTERVAL = f"{CONFIDENCE} CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
@@ -141,12 +141,12 @@ class Comparison:
     def examples(self, column: Column) -> str:
         """Test examples of a column, as a range where the methods' differ."""
         cells = [cell for cell in self.cells if cell.column.task == column.task]
-        counts = sorted({round(cell.cost.test_examples) for cell in cells if cell.cost is not None})
+        counts = [round(cell.cost.test_examples) for cell in cells if cell.cost is not None]
         if not counts:
             return ""
         records = (record for cell in cells for record in self.request.records_of(cell.row, column))
         partly = ", partial" if any(map(is_partial, records)) else ""
-        return f"test: {'–'.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}{partly}"
+        return f"test: {span(counts, '–')}{partly}"
 
     @cached_property
     def bold(self) -> dict[tuple[str, str], frozenset[str]]:
@@ -225,17 +225,16 @@ def _score(
 def _average(request: Request, row: Row, cells: Sequence[CellResult], entry: Published | None) -> CellResult:
     """A row's average; a number only where every column of the table was run."""
     benchmark, published = request.benchmark, entry.value if entry else None
-    wanted = {column.task for column in benchmark.columns_at(request.scale)}
     results = [cell.headline for cell in cells if cell.row.id == row.id and cell.headline.ours is not None]
     exact = average([printed(result.ours) for result in results if result.ours is not None], benchmark.average)
     column = Column(AVERAGE, "Average", ("",), "")
-    if exact is None or len(results) < len(wanted):
+    if exact is None or len(results) < len(benchmark.columns_at(request.scale)):
         return CellResult(row, column, (ScoreResult("", published=published),))
     estimates = [result.estimate for result in results if result.estimate]
     ci = confidence(estimates, [metric(result.score).limits for result in results if result.estimate])
     is_comparable_row = all(result.difference is not None for result in results)
     gap = difference(float(exact), published) if is_comparable_row else None
-    whole = ScoreResult("", float(exact), 0, None, average_of(estimates), ci, None, published, gap)
+    whole = ScoreResult("", float(exact), estimate=average_of(estimates), ci=ci, published=published, difference=gap)
     return CellResult(row, column, (whole,))
 
 

@@ -39,6 +39,7 @@ from reports.pages.text import (
     over_clients,
     row_name,
     seed_counts,
+    with_unit,
 )
 
 _LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
@@ -78,7 +79,7 @@ class Curves(TableView):
     def label(self, column: Column) -> str:
         measured = metric(self.measure(column))
         name = measured.label if self.is_loss else score_label(column, column.averaged)
-        return f"{name} ({measured.unit})" if measured.unit else name
+        return with_unit(name, measured.unit)
 
     @property
     def over_decades(self) -> bool:

@@ -25,6 +25,7 @@ from benchmarks.run_config import JSON
 from reports.evidence.budgets import Curves, on_front, resampled_means, score_within, spent
 from reports.evidence.inference import CONFIDENCE, LEVEL, resampled
 from reports.evidence.paired import resplit_ratio
+from reports.evidence.published import MEGABYTE
 from reports.evidence.records import Request, paired
 from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
@@ -36,7 +37,7 @@ from reports.pages.text import NOTHING, in_units, row_name
 from reports.views.clients import bounds, gain_of, level_of, with_bounds
 
 MEAN, BYTES, FRONT = "mean", "bytes", "front"
-MEGABYTE, MINUTE = 10**6, 60
+MINUTE = 60
 BUDGETS = 40  # points of a curve
 NAMED = 4  # pairs in a sentence, at most
 FEWEST = 2  # methods that have an order

@@ -34,6 +34,7 @@ from reports.pages.text import (
     number,
     row_name,
     status,
+    with_unit,
 )
 from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare, scores_shown
 
@@ -174,9 +175,8 @@ class ScoreTable(TableView):
         for cell in comparison.averages:
             state = "run" if cell.headline.ours is not None else NOT_RUN
             about = {"column": AVERAGE, "task": "Average", "score": "", "status": state}
-            yield (
-                common | keys_of(self.request, cell.row) | about | _numbers(cell.headline, ("published", "difference"))
-            )
+            numbers = _numbers(cell.headline, ("published", "difference"))
+            yield common | keys_of(self.request, cell.row) | about | numbers
 
     def _score_line(self, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
         line = keys_of(self.request, cell.row, cell.column) | _numbers(result, ("score", "last", *_OF_SCORE))
@@ -218,8 +218,7 @@ class ScoreTable(TableView):
     @property
     def axis_label(self) -> str:
         """The label of the score axis."""
-        unit = unit_of(self.comparison.columns_shown)
-        return f"score ({unit})" if unit else "score"
+        return with_unit("score", unit_of(self.comparison.columns_shown))
 
     def plot(self) -> Figure:
         """A panel for each task; the majority class as lines."""
@@ -230,14 +229,13 @@ class ScoreTable(TableView):
 
 
 def _cost_cells(costs: Sequence[Cost], sent: tuple[float, float], gigabyte: int) -> Iterator[str]:
-    def spread(values: Iterable[float]) -> str:
-        """A range from the smallest to the largest, if there are several tasks."""
-        distinct = list(dict.fromkeys(human_bytes(value, gigabyte) for value in sorted(values)))
-        return " … ".join(dict.fromkeys((distinct[0], distinct[-1])))
+    def spread(sizes: Sequence[float]) -> str:
+        """A range from the smallest to the largest, if the tasks differ."""
+        return " … ".join(dict.fromkeys(human_bytes(size, gigabyte) for size in (min(sizes), max(sizes))))
 
-    yield spread(cost.round_bytes for cost in costs)
+    yield spread([cost.round_bytes for cost in costs])
     yield from (human_bytes(size, gigabyte) for size in sent)
-    yield spread(cost.setup_bytes for cost in costs)
+    yield spread([cost.setup_bytes for cost in costs])
     seconds = [cost.train_seconds for cost in costs if cost.train_seconds is not None]
     yield human_seconds(sum(seconds)) if len(seconds) == len(costs) else NOTHING
 

@@ -183,12 +183,8 @@ class Sent(Quantities):
         title = self.title(
             "factors that papers state, by the tensors that are counted, and the ranks at which each is reached"
         )
-        return Grid(
-            title,
-            tuple(tuple(encoder.split("-", 1)) for encoder in by_encoder),
-            tuple(groups) if by_encoder else (),
-            stub="Stated",
-        )
+        headers = tuple(tuple(encoder.split("-", 1)) for encoder in by_encoder)
+        return Grid(title, headers, tuple(groups) if by_encoder else (), "Stated")
 
     def method(self) -> Iterator[str]:
         """Terms and ways to count."""
@@ -209,9 +205,7 @@ class Sent(Quantities):
         """Both directions together, by encoder."""
         panels = []
         for encoder in self.encoders:
-            sizes = {}
-            for row in self.request.rows:
-                sizes[row_name(row)] = sum(self._both(row, encoder, SHAPES)) / 1e6
+            sizes = {row_name(row): sum(self._both(row, encoder, SHAPES)) / 1e6 for row in self.request.rows}
             panels.append(Panel(encoder, list(sizes), [Dots("by shapes", sizes)]))
         caption = "One client, one round after the first, uplink and downlink, without the one-time distribution."
         return dot_plot(self.request.heading, panels, "MB a round", caption, across=2)

@@ -60,30 +60,29 @@ class Shares(TableView):
     def plot(self) -> Figure:
         """A panel for each task: a line for each client, a colour for each label or way to partition the task."""
         panels = []
-        columns, left_out = with_points(self.request.columns, lambda at: any(self._values(at, "obtained")))
+        columns, left_out = with_points(
+            self.request.columns,
+            lambda at: any(_by_client(lines, "obtained") for lines in self.series(at).values()),
+        )
         series = [self.series(column) for column in columns]
         labels = zip_longest(*series, fillvalue="")  # of one colour, such as "label 1 / entailment"
         names_at = [" / ".join(filter(None, dict.fromkeys(names))) for names in labels]
-        for column in columns:
+        for column, by_label in zip(columns, series, strict=True):
             dots = []
-            for place, lines in enumerate(self.series(column).values()):
-                obtained, requested, reported = (
-                    _by_client(lines, name) for name in ("obtained", "requested", "published")
-                )
+            for place, lines in enumerate(by_label.values()):
                 ends = {
                     f"client {line['client']}": (line["lowest"], line["highest"]) for line in lines if "lowest" in line
                 }
-                style = mark(place)
-                dots += [Dots(names_at[place], obtained, style, ends), Dots("requested", requested, _TICK)]
-                dots += [Dots("reported", reported, HOLLOW | {"markersize": 9, "color": "black"})]
-            is_score = any("lowest" in line for lines in self.series(column).values() for line in lines)
+                dots += [
+                    Dots(names_at[place], _by_client(lines, "obtained"), mark(place), ends),
+                    Dots("requested", _by_client(lines, "requested"), _TICK),
+                    Dots("reported", _by_client(lines, "published"), HOLLOW | {"markersize": 9, "color": "black"}),
+                ]
+            is_score = any(each.whiskers for each in dots)
             title = f"{column.name}: mean score, lowest to highest" if is_score else f"{column.name}: share (%)"
             panels.append(Panel(title, [f"client {client}" for client in self.clients], dots))
         caption = f"Full marks: obtained, training and held-out examples together.{left_out}"
         return dot_plot(self.request.heading, panels, "", caption)
-
-    def _values(self, column: Column, name: str) -> list[float]:
-        return [value for lines in self.series(column).values() for value in _by_client(lines, name).values()]
 
 
 def _by_client(lines: Lines, name: str) -> dict[str, float]:
