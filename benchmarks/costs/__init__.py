@@ -346,4 +346,4 @@ class Costing:
 
     baseline: str
     forms: Mapping[str, WorkForm]
-    timed: Path | None = None
+    timed: Path
