@@ -339,4 +339,4 @@ class Costing:
 
     baseline: str
     forms: Mapping[str, WorkForm]
-    timed: Path | None = None
+    timed: Path

@@ -11,7 +11,7 @@ from benchmarks.claims import At, Better, Claim, CostBound, PublishedColumn, Rel
 _table3 = partial(At, "fedbfpt-table3")
 _skew = partial(At, "fedbfpt-table6")
 _pretraining = partial(At, "fedbfpt-pretraining")  # the cells with Tables 2, 4 and 5's costs, and every row
-
+_timed = partial(At, "fedbfpt-table2")  # one timed run of all its rows
 _sizes = partial(At, "fedbfpt-appendix5")  # the encoder before training, on uniform and on skewed datasets
 
 _COMPARABLE, _A_LITTLE, _CRUCIAL, _NOT_MUCH = 2.0, 2.0, 1.0, 1.0  # points
@@ -27,7 +27,6 @@ _BIOLOGY, _SCIENCE, _MEDICINE = "fedbfpt-appendix1", "fedbfpt-table4", "fedbfpt-
 _ABLATIONS = (_SCIENCE, _BIOLOGY, _MEDICINE)
 _DEPTHS = ("fedbfpt-table5", "fedbfpt-appendix3", "fedbfpt-appendix4")
 _CORPUS = ("corpus-computer-science",)  # as in Tables 4 and 5; cost ratios are equal in all domains
-_COLUMNS = {"flops": "computation_seconds", "round": "communication_mb"}
 _BY_SHAPES = (
     "Published values are seconds and megabytes (Tables 2, 4 and 5); ours are a client's FLOPs and bytes with the "
     "paper's encoder and texts of full length."
@@ -36,16 +35,15 @@ _BY_SHAPES = (
 
 def _cost(row: str, *than: str, of: str, table: str = "Table 2", **bounds: float) -> CostBound:
     """A row's cost of further pre-training in percent of the others'."""
-    rivals, costs = tuple(map(_pretraining, than)), PublishedColumn(table, _COLUMNS.get(of, _COLUMNS["flops"]))
-    rows = (_pretraining(row),)
-    if of == "seconds":  # Table 2 has one timed run of all its rows
-        rows, rivals = (At("fedbfpt-table2", row),), tuple(At("fedbfpt-table2", each) for each in than)
+    at = _timed if of == "seconds" else _pretraining
+    costs = PublishedColumn(table, "communication_mb" if of == "round" else "computation_seconds")
+    rows, rivals = (at(row),), tuple(map(at, than))
     return CostBound(rows, rivals, _CORPUS, of=of, share=True, costs=costs, **bounds)  # type: ignore[arg-type]
 
 
 def _costs(row: str, *than: str, table: str = "Table 2", **bounds: float) -> tuple[CostBound, ...]:
     """Computation and communication, both within the same bounds."""
-    return tuple(_cost(row, *than, of=of, table=table, **bounds) for of in _COLUMNS)
+    return tuple(_cost(row, *than, of=of, table=table, **bounds) for of in ("flops", "round"))
 
 
 def _above(tables: tuple[str, ...], *rivals: str, by: float = 0.0) -> tuple[Better, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -38,19 +37,6 @@ MEBIBYTE = 2**20
 _SAVED, _WIRE = "saved file", "wire, measured"
 _HELD = ("parameters_bytes", "gradients_bytes", "moments_bytes", "activations_bytes", "held_bytes")
 _HELD_NAMES = ("weights", "gradients", "moments", "activations", "together")
-
-
-@dataclass(frozen=True)
-class Timed:
-    """Rows trained in sequence in one timed run. percent: row id -> percent of the baseline's seconds.
-
-    noise: the most points by which less work took longer than more work.
-    """
-
-    percent: Mapping[str, float]
-    noise: float
-    machine: str
-    finished: str
 
 
 def _mebibytes(size: float) -> str:
@@ -89,9 +75,9 @@ class Resources(Quantities):
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     @cached_property
-    def timed(self) -> Timed | None:
-        """The run that timed the rows; None without one."""
-        return _timed(read_json(self.costing.timed)) if self.costing.timed else None
+    def timed(self) -> JSON:
+        """The run that timed the rows, one after the other."""
+        return read_json(self.costing.timed)
 
     def _percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
         """A row's amount in percent of the baseline's; None if not derived."""
@@ -127,8 +113,7 @@ class Resources(Quantities):
         share = float(printed(100 * printed(saved) / printed(base))) if saved is not None and base is not None else None
         quantities: dict[Place, tuple[float | None, float | None]] = {("print", SECONDS): (None, paper[SECONDS])}
         quantities |= {(name, WORK): (self._percent(row, work), paper[WORK]) for name, work in ways.items()}
-        if self.timed is not None:
-            quantities["timed", WORK] = self.timed.percent.get(row.id), paper[WORK]
+        quantities["timed", WORK] = percents(self.timed).get(row.id), paper[WORK]
         quantities |= {(_SAVED, MEGABYTES): (saved, paper[MEGABYTES]), (_SAVED, SENT): (share, paper[SENT])}
         costs = self.costs.get(row.id)
         return quantities | {("shapes", name): (value, None) for name, value in (vars(costs).items() if costs else ())}
@@ -157,11 +142,10 @@ class Resources(Quantities):
         """Rows are methods: published seconds, and ratios to the baseline's by several counts."""
         layers = (("run", "forward"), ("crossed", "backward"), ("trained", "trained"))
         forms = [Shown(("formula", f"{name}, %"), (f"formula, {name}", WORK)) for name in self.costing.forms]
-        timed = [Shown(("timed", "%"), ("timed", WORK))] if self.timed else []
         columns = [
             Shown(("printed", "s"), ("print", SECONDS), field="published"),
             Shown(("printed", "%"), ("flops", WORK), field="published"),
-            *(Shown(("FLOPs", "%"), ("flops", WORK)), *forms, *timed),
+            *(Shown(("FLOPs", "%"), ("flops", WORK)), *forms, Shown(("timed", "%"), ("timed", WORK))),
             *(Shown(("layers", name), ("shapes", quantity), "{:g}".format) for name, quantity in layers),
             Shown(("GFLOP", "per text"), ("shapes", "flops"), lambda value: number(value / 1e9)),
         ]
@@ -225,7 +209,8 @@ class Resources(Quantities):
 
     def cost_notes(self) -> Iterator[str]:
         """How computation and communication were counted."""
-        costs, timed, encoder = self.costs.get(self.baseline.id), self.timed, self.request.paper_scale.backbone
+        costs, encoder = self.costs.get(self.baseline.id), self.request.paper_scale.backbone
+        timed, host = self.timed, self.timed["environment"]
         if costs is not None:
             yield (
                 f"FLOPs: matrix products of one client's training on {encoder}'s shapes, texts of {costs.length} "
@@ -234,12 +219,12 @@ class Resources(Quantities):
                 "compared."
             )
         yield from (f"Formula, {name}: {form.text}." for name, form in self.costing.forms.items())
-        if timed is not None:
-            yield (
-                f"Timed: seconds of an epoch over {self.baseline.name}'s, all rows in turn, {timed.machine}, "
-                f"{timed.finished} (docs/performance.md). Less work took up to {number(timed.noise)} points longer "
-                "than more work: smaller differences mean nothing."
-            )
+        yield (
+            f"Timed: seconds of an epoch over {self.baseline.name}'s, all rows in turn, {host['device']}, "
+            f"{host['threads']} threads, {host['precision']}, {timed['finished'][:10]} (docs/performance.md). Less "
+            f"work took up to {number(_noise(timed['rows']))} points longer than more work: smaller differences mean "
+            "nothing."
+        )
         yield (
             "Saved: the file that torch.save writes for a client's upload, in MiB, which the paper calls MB; ratios "
             "are of rounded sizes. Tensors: the same payload on the wire, and the download. No number "
@@ -258,8 +243,7 @@ class Resources(Quantities):
 
     def plot(self) -> Figure:
         """A panel each for computation and communication, in percent of the baseline's."""
-        ways = {"FLOPs": "flops"} | {name: f"formula, {name}" for name in self.costing.forms}
-        ways |= {"timed": "timed"} if self.timed else {}
+        ways = {"FLOPs": "flops"} | {name: f"formula, {name}" for name in self.costing.forms} | {"timed": "timed"}
         work = [
             Dots(label, self.values(self.rows, (counted, WORK)), {"marker": sign})
             for sign, (label, counted) in zip(MARKS, ways.items(), strict=False)
@@ -302,12 +286,6 @@ class ScoresAndCosts(ScoreTable):
         for line in self.costs.derived:
             common = {name: line[name] for name in line if name in (*KEYS, "published")}
             yield common | about | {"score": f"{line['quantity']} ({line['counted']})", "ours": line["value"]}
-
-
-def _timed(content: JSON) -> Timed:
-    host = content["environment"]
-    machine = f"{host['device']}, {host['threads']} threads, {host['precision']}"
-    return Timed(percents(content), _noise(content["rows"]), machine, str(content["finished"])[:10])
 
 
 def _noise(lines: Sequence[Mapping[str, JSON]]) -> float:

@@ -54,9 +54,9 @@ class CrossedTable(ScoreTable):
             for name, variants in PLACED.items()
         ]
         self.methods = [method for method in methods if method.rows]
-        names = dict.fromkeys(variant for variants in PLACED.values() for variant in variants)
+        placed = {name for method in self.methods for name in method.rows}
         # A table with only references keeps all columns.
-        self.variants = [name for name in names if any(name in method.rows for method in self.methods)] or list(names)
+        self.variants = [name for name in HEADS.values() if name in placed] or list(HEADS.values())
         crossed = {row_id for variants in PLACED.values() for row_id in variants.values()}
         others = (row for row in request.rows if row.id not in crossed)
         self.references = [CrossedMethod(row.name, dict.fromkeys(self.variants, row)) for row in others]

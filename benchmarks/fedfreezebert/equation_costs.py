@@ -7,7 +7,7 @@ benchmark's first task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from decimal import Decimal
 from functools import cached_property
@@ -21,6 +21,7 @@ from reports.evidence.equations import Costs, Equation
 from reports.evidence.published import AS_PRINTED, DIFFERS, MEGABYTE, is_printed_as, places_of
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
+from reports.evidence.traffic import Cost
 from reports.frame import Place, Quantities, Shown
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot
@@ -41,22 +42,21 @@ class CostTables(Quantities):
         self.gigabyte = request.benchmark.paper.gigabyte
 
     @cached_property
-    def wires(self) -> Sequence[str]:
-        """The available counts of bytes on the wire."""
-        return (DERIVED, MEASURED) if self.costs.derived else (MEASURED,)
+    def wires(self) -> Mapping[str, Mapping[str, Cost]]:
+        """How bytes on the wire are counted -> row id -> its cost; derived ones only if there are any."""
+        derived = {DERIVED: self.costs.derived} if self.costs.derived else {}
+        return derived | {MEASURED: self.costs.measured}
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """Each row's equation, then its bytes on the wire."""
         request, equations = self.request, {equation.row.id: equation for equation in self.costs.equations}
-        gains = {DERIVED: self.costs.gains(self.costs.derived), MEASURED: self.costs.gains(self.costs.measured)}
         for row in request.rows:
             common = keys_of(request, row, request.columns[0]) | {"encoder": request.paper_scale.backbone}
             if row.id in equations:
                 yield from (common | line for line in _equation_lines(equations[row.id]))
-            for counted in self.wires:
-                base = common | {"counted": counted}
+            for counted, costs in self.wires.items():
+                cost, base = costs.get(row.id), common | {"counted": counted}
                 base |= {"encoder": request.scale.backbone} if counted == MEASURED else {}
-                cost = (self.costs.derived if counted == DERIVED else self.costs.measured).get(row.id)
                 if cost is None:
                     yield base | {"quantity": self._unknown(row, counted)}
                     continue
@@ -65,7 +65,7 @@ class CostTables(Quantities):
                 base |= {"n_seeds": cost.seeds or None}
                 for name, size in (sizes | {"setup_bytes": cost.setup_bytes}).items():
                     yield base | {"quantity": name, "value": size}
-                for over, gain in gains[counted][row.id].items():
+                for over, gain in self.costs.gains(costs)[row.id].items():
                     yield base | {"quantity": "gain", "over": over, "value": gain}
 
     def _unknown(self, row: Row, counted: str) -> str:
@@ -187,7 +187,7 @@ class CostTables(Quantities):
             over = " and ".join(f"{digits(gain)}×" for gain in gains if gain is not None)
             return ", ".join(filter(None, (human_bytes(size, self.gigabyte), over)))
 
-        drawn = [counted for counted in reversed(self.wires) if self.values(rows, (counted, "bytes"))] or [MEASURED]
+        drawn = [counted for counted in (MEASURED, DERIVED) if self.values(rows, (counted, "bytes"))] or [MEASURED]
         for counted in drawn:
             encoder = request.scale.backbone if counted == MEASURED else request.paper_scale.backbone
             equations = [dots("the paper's equation", CONSISTENT, **HOLLOW, markersize=8)] if counted == DERIVED else []

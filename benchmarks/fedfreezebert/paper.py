@@ -20,9 +20,10 @@ PAPER = Paper(
     bytes_convention="both directions, summed over clients, GB = 1024 MB of 10^6 bytes",
     gigabyte=1024 * 10**6,
     directions=("up", "down"),
-    units=fedsplitbert.UNITS,
+    units=fedsplitbert.PAPER.units,
 )
 
+FROZEN_ALGORITHMS = ("fedfreezebert", "fedfreezebert_central")  # do not train the encoder
 # For rows with a frozen encoder, evidence requires that its features suffice for the task.
 FROZEN = replace(
     LEARNING,
@@ -66,15 +67,15 @@ HEAD_RATES: Mapping[str, tuple[float, ...]] = {
 }
 
 
-def _grid(method: str, head: str) -> Grid:
+def _grid(method: Row, head: str) -> Grid:
     """The settings to tune: the rate and, for C-FedFreezeBERT, which has only one round, the epochs."""
-    is_frozen = method in ("d-fedavg", "d-fedprox", "c")
-    rate: Grid = {"training.learning_rate": HEAD_RATES[head] if is_frozen else fedsplitbert.RATES}
-    return {**rate, "training.local_epochs": (3, 5)} if method == "c" else rate
+    rates = HEAD_RATES[head] if method.algorithm in FROZEN_ALGORITHMS else fedsplitbert.RATES
+    rate: Grid = {"training.learning_rate": rates}
+    return {**rate, "training.local_epochs": (3, 5)} if method.id == "c" else rate
 
 
 MINIATURE = Search(
-    {f"{row.id}-{head}": _grid(row.id, head) for row in METHODS for head in HEAD_RATES},
+    {f"{row.id}-{head}": _grid(row, head) for row in METHODS for head in HEAD_RATES},
     trials=8,
     rungs=(2,),
     seeds=(1000,),
@@ -112,7 +113,7 @@ DATA_SEED = 0  # one partition for all training seeds, as the paper's small devi
 
 # Section "Experimental setup"; the paper tuned central training's rate and does not state it.
 FROZEN_RATE = 5e-4
-LEARNING_RATES = {"fedavg": 1e-6, "fedfreezebert": FROZEN_RATE, "fedfreezebert_central": FROZEN_RATE}  # others: 1e-5
+LEARNING_RATES = {"fedavg": 1e-6, **dict.fromkeys(FROZEN_ALGORITHMS, FROZEN_RATE)}  # others: 1e-5
 
 
 def training_of(algorithm: str, scale: Scale) -> TrainConfig:
@@ -133,13 +134,12 @@ def training_of(algorithm: str, scale: Scale) -> TrainConfig:
 
 
 REFERENCES = (fedsplitbert.OVERALL_MAJORITY, fedsplitbert.LOCAL_MAJORITY, fedsplitbert.LINEAR)
-_FROZEN = ("fedfreezebert", "fedfreezebert_central")
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """The base configuration with five clients; the official test set is central."""
     # SST-2's runs store full-precision features, like the committed records.
-    is_half = row.algorithm in _FROZEN and (row.backbone or scale.backbone) == E5
+    is_half = row.algorithm in FROZEN_ALGORITHMS and (row.backbone or scale.backbone) == E5
     return run_of(
         *(row, column, scale, seed, training_of(row.algorithm, scale)),
         options={"half_features": True} if is_half else {},

@@ -15,8 +15,6 @@ from benchmarks.fedsplitbert import tables as original_tables
 from benchmarks.publication import LEARNING, View, deviations
 from benchmarks.run_config import JSON
 
-_METHOD = {row.id: row for row in METHODS}
-
 # ---- Table 3: scores ---------------------------------------------------------------------------------------------
 
 TABLE3 = Benchmark(
@@ -111,7 +109,7 @@ _SPLIT_HALVED = ClosedForm(
 _SHARED = ClosedForm("5", "2·T·n_c·SizeOf(BERT)", lambda t: _exchanged(t, t.BERT))  # also for FedProx
 
 _COSTED = ("psum", "hsum")  # heads whose W_s follows from the paper's parameters: four layers and four classifiers
-_BASELINES = tuple(with_head(_METHOD[name], "ordinary") for name in ("fedavg", "fedprox", "fedsplitbert"))
+_BASELINES = tuple(map(TABLE3.row, ("fedavg-ordinary", "fedprox-ordinary", "fedsplitbert-ordinary")))
 _SPLIT_FP16 = _BASELINES[2].changed(
     {"codec": "fp16"},
     id="fedsplitbert-ordinary-fp16",
@@ -119,15 +117,16 @@ _SPLIT_FP16 = _BASELINES[2].changed(
     printed=False,
     note="half precision, which its authors offer; half of equation 3. Not a run of Table 3.",
 )
-_DECENTRALISED, _CENTRALISED = (
-    tuple(replace(with_head(method, head), printed=head in _COSTED) for head in HEADS)
-    for method in (replace(_METHOD["d-fedavg"], name="D-FedFreezeBERT"), _METHOD["c"])
+_DECENTRALISED = tuple(
+    replace(TABLE3.row(f"d-fedavg-{head}"), name=f"D-FedFreezeBERT · {name}", printed=head in _COSTED)
+    for head, name in HEADS.items()
 )
+_CENTRALISED = tuple(replace(TABLE3.row(f"c-{head}"), printed=head in _COSTED) for head in HEADS)
 
 
 def _variant(name: str, note: str, changes: Mapping[str, JSON]) -> Row:
     """C-FedFreezeBERT with P-SUM and another transmission."""
-    row = with_head(_METHOD["c"], "psum")
+    row = TABLE3.row("c-psum")
     return row.changed(changes, id=f"{row.id}-{name}", name=f"{row.name}, {name}", printed=False, note=note)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from benchmarks.claims import At, Better, Claim, CostBound, similar
 
@@ -24,14 +25,13 @@ _MAJORITY = "overall-majority"
 _COUNTED = "A client's bytes in a round after the first, by closed forms."
 
 
-def _cost(row: str, over: str, terms: dict[str, int] | None = None, **bounds: float) -> tuple[CostBound, ...]:
+def _cost(row: str, over: str, terms: dict[str, int] | None = None, **bounds: Any) -> tuple[CostBound, ...]:
     """A row's bytes against another's, by closed forms; terms: values that replace the encoder's."""
-    rows, than = (_bytes(row),), (_bytes(over),)
-    return (CostBound(rows, than, _TASK, of="form", terms=terms or {}, **bounds),)  # type: ignore[arg-type]
+    return (CostBound((_bytes(row),), (_bytes(over),), _TASK, of="form", terms=terms or {}, **bounds),)
 
 
 def _percent(row: str, over: str, most: float, terms: dict[str, int] | None = None) -> tuple[CostBound, ...]:
-    return tuple(replace(each, share=True) for each in _cost(row, over, terms, most=most))
+    return _cost(row, over, terms, most=most, share=True)
 
 
 def _operations(most: float) -> tuple[CostBound, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from benchmarks.experiment import Column, Row, Scale, another, run_of
-from benchmarks.fedpeft.paper import METHODS, MINIATURE, PAPER, REFERENCES, SWEEPS, drawn
+from benchmarks.fedpeft.paper import MINIATURE, PAPER, SWEEPS, drawn
 from benchmarks.fedpeft.tables import SCORES
 from benchmarks.fedsplitbert import paper as fedsplitbert
 from benchmarks.publication import View
@@ -18,14 +18,12 @@ ALPHAS = (1.0, 0.1, 10.0)  # rates are tuned at the first
 # Task -> label shares in GLUE's training set.
 LABELS = {"mrpc-central": (0.326, 0.674), "sst2-whole-central": (0.442, 0.558)}
 _IN_FIGURE = ("fedavg", "bottleneck", "fedit", "prefix", "bitfit")
-_NAMED = {row.id: row for row in (*METHODS, *REFERENCES)}
 _ALPHA_OF = {f"{name}-{alpha:g}": alpha for name, alpha in product(_IN_FIGURE, ALPHAS)}
 
 
 def _row(name: str, alpha: float) -> Row:
     """A method at one skew, with the settings tuned at the first."""
-    row, first = _NAMED[name], f"{name}-{ALPHAS[0]:g}"
-    id = f"{name}-{alpha:g}"
+    row, id, first = SCORES.row(name), f"{name}-{alpha:g}", f"{name}-{ALPHAS[0]:g}"
     return replace(row, id=id, name=f"{row.name}, α = {alpha:g}", printed=True, tuned_as="" if id == first else first)
 
 
@@ -61,7 +59,10 @@ _TABLE = another(
     "fedpetuning",
     "FedPETuning Figure 5",
     "Full fine-tuning, adapter, LoRA, prefix and BitFit over 100 clients by the skew of their labels",
-    rows=(*REFERENCES[:1], *REFERENCES[2:4], *(_row(name, alpha) for name, alpha in product(_IN_FIGURE, ALPHAS))),
+    rows=(
+        *map(SCORES.row, ("overall-majority", "linear", "central")),
+        *(_row(name, alpha) for name, alpha in product(_IN_FIGURE, ALPHAS)),
+    ),
     columns=(
         Column("sst2-whole-central", "SST-2", ("test/accuracy",), "test/accuracy"),
         # A client with six validation texts rewards constant answers by F1, so accuracy tunes.

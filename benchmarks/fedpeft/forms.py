@@ -61,8 +61,7 @@ FORMS: Mapping[str, WireForm] = {
     "scaffold-lora": _form("4n + 2h", lambda t: 4 * _a(t) + 2 * t.h, head=False),
     "scaffold": _form("2N + 2h", lambda t: 2 * t.N + 2 * t.h, head=False),
     **dict.fromkeys(("flora", "fedex-lora"), _STACK),
-    "fedex-lora-dense": _DENSE,
-    "fedex-lora-transposed": _DENSE,
+    **dict.fromkeys(("fedex-lora-dense", "fedex-lora-transposed"), _DENSE),
     "fedsvd": _form("n up, 2n down", _a, lambda t: 2 * _a(t)),
     "hetlora": _form("4Ld·mean(r_k)", lambda t: 4 * t.L * t.d * sum(RANKS) / len(RANKS)),
     "fed-sb": _form("2Lr²", lambda t: 2 * t.L * t.r**2),
@@ -73,7 +72,7 @@ FORMS: Mapping[str, WireForm] = {
 }
 
 _ALL = _form("N + E", lambda t: t.N + t.E)
-_FACTORED, _SB = _STACK, FORMS["fed-sb"]
+_SB = FORMS["fed-sb"]
 _ALONE: Mapping[str, int] = {"h": 0}  # the adapter without the head
 _THREE, _FIFTY = {**_ALONE, "K": 3}, {**_ALONE, "K": 50}
 # Row of `published/bytes.csv` with the factor, if it is a number -> its name, sentence and readings.
@@ -87,8 +86,8 @@ FACTORS: Mapping[str, tuple[str, str, tuple[Factor, ...]]] = {
         "FedEx-LoRA",
         "FedEx-LoRA: “minimal computational and communication overhead” (arXiv 2410.09432v4): its bytes over FedIT's",
         (
-            Factor("factored, K = 3", _FACTORED, _BOTH, _THREE),
-            Factor("factored, K = 50", _FACTORED, _BOTH, _FIFTY),
+            Factor("factored, K = 3", _STACK, _BOTH, _THREE),
+            Factor("factored, K = 50", _STACK, _BOTH, _FIFTY),
             Factor("dense", _DENSE, _BOTH, _ALONE),
             Factor("dense, with h", _DENSE, _BOTH),
         ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from benchmarks.experiment import Column, Row
@@ -18,15 +19,14 @@ from benchmarks.run_config import JSON
 from reports.evidence.budgets import score_within
 from reports.evidence.inference import CONFIDENCE, resampled
 from reports.evidence.paired import resplit_ratio
+from reports.evidence.published import MEGABYTE
 from reports.evidence.records import Request, request_for
 from reports.evidence.statistics import mean
 from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.text import NOTHING, in_units, number
 
-MEGABYTE = 10**6
 WAYS = ("up", "down")
-BySeed = Mapping[int, float]
 
 
 class Choice(NamedTuple):
@@ -55,29 +55,28 @@ class Guide(TableView):
         return {
             (request.benchmark.id, column.task, size): self._ranked(request, column, size)
             for request in self.settings
-            for column in request.columns_run
-            for size in self.options["megabytes"]
+            for column, size in product(request.columns_run, self.options["megabytes"])
         }
 
     def _ranked(self, request: Request, column: Column, size: float) -> Sequence[Choice]:
-        rows = {
-            row.id: row for row in request.rows if row.id not in (*self.options["without"], self.options["constant"])
-        }
+        left_out = (*self.options["without"], self.options["constant"])
+        rows = {row.id: row for row in request.rows if row.id not in left_out}
         scores = {id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, size))}
         order = sorted(scores, key=lambda id: -metric(column.averaged).sign * mean(scores[id].values()))
         if not order:
             return ()
+        best = scores[order[0]]
         ratio = resplit_ratio(request.records_of(rows[order[0]], column))
 
         def is_close(id: str) -> bool:
-            shared = scores[order[0]].keys() & scores[id].keys()
-            gaps = [metric(column.averaged).gain(scores[order[0]][seed], scores[id][seed]) for seed in sorted(shared)]
+            shared = sorted(best.keys() & scores[id].keys())
+            gaps = [metric(column.averaged).gain(best[seed], scores[id][seed]) for seed in shared]
             ends = resampled(gaps, ratio).interval
             return ends is None or ends[0] <= 0
 
         return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), is_close(id)) for id in order]
 
-    def _scores(self, request: Request, row: Row, column: Column, size: float = float("inf")) -> BySeed:
+    def _scores(self, request: Request, row: Row, column: Column, size: float = float("inf")) -> dict[int, float]:
         """The row's score by seed, without seeds whose rounds all exceed the bytes."""
         records = request.records_of(row, column)
         each = {
@@ -88,12 +87,11 @@ class Guide(TableView):
     def lines(self) -> Iterator[dict[str, JSON]]:
         """A line for each table, task, budget and method that fits."""
         for request in self.settings:
-            for column in request.columns_run:
-                for size in self.options["megabytes"]:
-                    ranked = self.choices[request.benchmark.id, column.task, size]
-                    for rank, (row, value, n, close) in enumerate(ranked, 1):
-                        numbers = {"value": value, "rank": rank, "n_seeds": n, "is_close": close}
-                        yield keys_of(request, row, column) | {"megabytes": size, "score": column.averaged} | numbers
+            for column, size in product(request.columns_run, self.options["megabytes"]):
+                ranked = self.choices[request.benchmark.id, column.task, size]
+                for rank, (row, value, n, close) in enumerate(ranked, 1):
+                    numbers = {"value": value, "rank": rank, "n_seeds": n, "is_close": close}
+                    yield keys_of(request, row, column) | {"megabytes": size, "score": column.averaged} | numbers
 
     def grids(self) -> Iterator[Grid]:
         """One table: the methods to choose from, and each client's most frequent label."""

@@ -35,7 +35,7 @@ def _row(
     id: str, name: str, algorithm: str, note: str = "", adapter: Mapping[str, JSON] | None = LORA, **options: JSON
 ) -> Row:
     changes: dict[str, JSON] = {"algorithm": algorithm}
-    changes |= {"adapter": dict(adapter)} if adapter else {}
+    changes |= {"adapter": adapter} if adapter else {}
     changes |= {f"options.{option}": value for option, value in options.items()}
     return Row(id, name, changes, printed=False, note=note)
 
@@ -103,9 +103,9 @@ METHODS = (
     ),
     _coded("int8", "int8", "int8"),
     _coded("qsgd", f"QSGD, 7 levels, buckets of {BUCKET}", f"qsgd:7:{BUCKET}"),
-    _coded("topk", f"top-k, {SHARE:.0%}".replace("%", " %"), f"topk:{SHARE}"),
-    _row("diloco-lora", "DiLoCo's outer step, LoRA", "fedavg", server=dict(DILOCO)),
-    _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=dict(DILOCO)),
+    _coded("topk", f"top-k, {100 * SHARE:.0f} %", f"topk:{SHARE}"),
+    _row("diloco-lora", "DiLoCo's outer step, LoRA", "fedavg", server=DILOCO),
+    _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=DILOCO),
     _row("fedper-lora", "FedPer, LoRA", "fedper"),
     _row("fedrep-lora", "FedRep, LoRA", "fedrep", "a round's local epochs for the head, then as many for LoRA"),
     _row("ditto-lora", "Ditto, LoRA", "ditto", "trains twice per round: the shared and the local model"),
@@ -115,16 +115,8 @@ METHODS = (
     _row("scaffold", "SCAFFOLD, full model", "scaffold", adapter=None),
 )
 LOCAL = _row("local-lora", "Local only, LoRA", "fedsplitbert", "each client trains alone", critical_layer=0)
-CENTRAL = fedsplitbert.CENTRAL
 CENTRAL_LORA = _row("central-lora", "Centralised training, LoRA", "central")
-REFERENCES = (
-    fedsplitbert.OVERALL_MAJORITY,
-    fedsplitbert.LOCAL_MAJORITY,
-    fedsplitbert.LINEAR,
-    CENTRAL,
-    CENTRAL_LORA,
-    LOCAL,
-)
+REFERENCES = (*fedsplitbert.REFERENCES[:-1], CENTRAL_LORA, LOCAL)  # LoRA replaces full local training
 
 CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row, PRIOR, STRENGTH))
 
@@ -135,9 +127,9 @@ CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
 HIGH_RATES = (1e-3, 2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2, 7e-2, 1e-1)
 FULL_RATES = (1e-5, 2.5e-5, 5e-5, 1e-4, 2e-4, 4e-4, 7e-4, 1e-3)
-_FULL_MODEL = (FULL.id, "diloco", "scaffold", CENTRAL.id)
+_FULL_MODEL = (FULL.id, "diloco", "scaffold", "central")
 _HIGH = ("ffa-lora", "ffa-lora-frozen", "ia3", "fed-sb")
-_TUNED = (*(row.id for row in METHODS if not row.tuned_as), CENTRAL.id, CENTRAL_LORA.id, LOCAL.id)
+_TUNED = (*(row.id for row in METHODS if not row.tuned_as), "central", CENTRAL_LORA.id, LOCAL.id)
 
 
 def _rates(row: str) -> Grid:
@@ -183,7 +175,6 @@ COLUMNS = tuple(
 
 
 BALANCE = 20  # points; otherwise all clients may have the same label, which a constant answer predicts
-Shares = Sequence[Sequence[float]]
 _LEARNED = round(fedsplitbert.LITE_LEARNED * 0.9)  # texts of a large task that all clients train on in a round
 
 
@@ -205,7 +196,7 @@ def one_label(clients: int) -> list[list[float]]:
     return [[100.0, 0.0] if client % 2 == 0 else [0.0, 100.0] for client in range(clients)]
 
 
-def base_over(clients: int, shares: Shares | None = None) -> BaseFn:
+def base_over(clients: int, shares: Sequence[Sequence[float]] | None = None) -> BaseFn:
     """Base runs, before row changes, over clients of equal size.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.experiment import BaseFn, Benchmark, Column, another
+from benchmarks.experiment import BaseFn, Benchmark, Column, Row, another
 from benchmarks.fedpeft import paper
 from benchmarks.fedpeft.forms import RANK
 from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
@@ -13,7 +13,6 @@ from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
 from benchmarks.publication import View
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
-_NAMED = {row.id: row for row in METHODS}
 _STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
 _TEST_COLUMNS = tuple(replace(column, evaluations={"test": ""}, extra=()) for column in SCORES.columns)
 
@@ -51,8 +50,8 @@ LOCAL_WORK = another(
     "local work",
     "Accuracy of FLoRA and FedIT by the steps between two aggregations, over 3 clients with drawn label shares",
     rows=tuple(
-        _NAMED[row].changed(changes, id=f"{row}-{id}", name=f"{_NAMED[row].name}, {name}", tuned_as=row)
-        for row in ("fedit", "flora")
+        row.changed(changes, id=f"{row.id}-{id}", name=f"{row.name}, {name}", tuned_as=row.id)
+        for row in map(SCORES.row, ("fedit", "flora"))
         for id, (name, changes) in _STEPS.items()
     ),
     columns=SCORES.columns[1:],
@@ -78,7 +77,7 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
 - parts: Label prior: FedIT + prior minus FedIT. Head: FedPer minus FedIT + prior, which the table shows with the
   opposite sign. Local B, the rest: FedSA-LoRA minus FedPer.
 """,
-        rows=tuple(_NAMED[row] for row in ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")),
+        rows=tuple(map(SCORES.row, ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b"))),
         columns=_TEST_COLUMNS,
         view=View(
             "gains",
@@ -124,7 +123,7 @@ AGGREGATION = another(
   changes them. Means weight clients by examples, over all layers together. Exact methods reach fp32's rounding: 1e-7,
   or 1e-6 if products are merged into weights, which are larger.
 """,
-    rows=tuple(_NAMED[row] for row in _LORA),
+    rows=tuple(map(SCORES.row, _LORA)),
     columns=_measured("aggregation_error"),
     view=View("curves", {"quantity": "score"}),
     average="",
@@ -136,16 +135,20 @@ AGGREGATION_ONE_LABEL = another(
     "How far a round's aggregate is from the mean of the clients' products B A, over 3 clients with one label each",
     base=ONE_LABEL.base,
 )
-_DRAWS_PER_CLIENT = tuple(
-    row.changed(
+
+
+def _with_own_draws(row: Row) -> Row:
+    """The row with another initial A for each client."""
+    return row.changed(
         {"adapter": {**paper.LORA, "draws": "own"}},
         id=f"{row.id}-own-draws",
         name=f"{row.name}, own draws of A",
         note="each client starts with an A from a different seed",
         tuned_as=row.id,
     )
-    for row in (paper.LOCAL, _NAMED["share-b"])
-)
+
+
+_SHARE_B = SCORES.row("share-b")
 SIMILARITY = another(
     _STUDY,
     "similarity",
@@ -156,12 +159,8 @@ SIMILARITY = another(
   change of A shows the similarity that comes from data alone.
 """,
     rows=(
-        paper.LOCAL,
-        _DRAWS_PER_CLIENT[0],
-        _NAMED["share-b"],
-        _DRAWS_PER_CLIENT[1],
-        _NAMED["fedsa-lora"],
-        _NAMED["fedit"],
+        *(paper.LOCAL, _with_own_draws(paper.LOCAL), _SHARE_B, _with_own_draws(_SHARE_B)),
+        *map(SCORES.row, ("fedsa-lora", "fedit")),
     ),
     columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
     average="",
@@ -169,16 +168,15 @@ SIMILARITY = another(
 
 # ---- scores against bytes ----------------------------------------------------------------------------------------
 
-_HALF = ("ffa-lora", "rolora", "fedsa-lora", "fedsa-lora-shared")  # send one of two factors
 _EQUAL_BYTES = tuple(
-    _NAMED[row].changed(
+    row.changed(
         {"adapter": {**paper.LORA, "r": 2 * RANK, "alpha": 32.0}},
-        id=f"{row}-r16",
-        name=f"{_NAMED[row].name}, r = {2 * RANK}",
+        id=f"{row.id}-r16",
+        name=f"{row.name}, r = {2 * RANK}",
         note=f"sends as many factor values as FedIT at r = {RANK}",
-        tuned_as=row,
+        tuned_as=row.id,
     )
-    for row in _HALF
+    for row in map(SCORES.row, ("ffa-lora", "rolora", "fedsa-lora", "fedsa-lora-shared"))  # send one of two factors
 )
 FRONTS = another(
     SCORES,

@@ -51,9 +51,8 @@ def _result(id: str, quotation: str, relations: tuple[Relation, ...], **fields: 
     return Claim(id, quotation, "section IV-C", relations, **fields)
 
 
-def _reaches(task: str, **limits: float | PublishedColumn | None) -> Reaches:
-    target = Target({task: _LEVELS[task]}, _BASELINES_3)
-    return Reaches((_SPLIT,), target, **limits)  # type: ignore[arg-type]
+def _reaches(task: str, **limits: Any) -> Reaches:
+    return Reaches((_SPLIT,), Target({task: _LEVELS[task]}, _BASELINES_3), **limits)
 
 
 def _average(rows: tuple[At, ...], *rivals: str) -> AverageBetter:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks.corrections import without_training
 from benchmarks.experiment import Column, Row, Scale, run_of
@@ -13,15 +12,13 @@ from benchmarks.publication import Elsewhere, Paper, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
-# The papers' critical layers refer to encoders with twelve layers.
-UNITS = {"options.critical_layer": LayerUnit("critical layer", of=12)}
 PAPER = Paper(
     id="fedsplitbert",
     name="FedSplitBERT",
     citation="Zhengyang Li, Shijing Si, Jianzong Wang, Jing Xiao: Federated Split BERT for Heterogeneous Text "
     "Classification. IJCNN 2022, arXiv:2205.13299",
     bytes_convention="one direction (uplink), summed over clients, GB = 10^9 bytes",
-    units=UNITS,
+    units={"options.critical_layer": LayerUnit("critical layer", of=12)},  # of the papers' encoders, with 12 layers
 )
 
 # ---- settings ----------------------------------------------------------------------------------------------------
@@ -180,14 +177,6 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 # ---- methods -----------------------------------------------------------------------------------------------------
 
-
-def _unprinted(
-    id: str, name: str, algorithm: str, note: str, changes: Mapping[str, JSON] | None = None, **fields: Any
-) -> Row:
-    """A row that the paper lacks."""
-    return Row(id, name, {"algorithm": algorithm, **(changes or {})}, printed=False, note=note, **fields)
-
-
 FEDAVG = Row("fedavg", "FedAvg", {"algorithm": "fedavg"})
 FEDPROX = Row("fedprox", "FedProx", {"algorithm": "fedavg", "options.proximal": 0.01})
 FEDADAM = Row("fedadam", "FedAdam", {"algorithm": "fedavg", "options.server": {"name": "adam", "learning_rate": 0.01}})
@@ -216,12 +205,12 @@ FEDAVG_FP16 = FEDAVG.changed(
     tuned_as="fedavg",
 )
 _ONE_ROUND = {"training.rounds": 1}  # further rounds would not change answers
-LOCAL_MAJORITY = _unprinted(
+LOCAL_MAJORITY = Row(
     "local-majority",
     "Majority-class baseline, by client",
-    "local_majority",
-    "answers each client's most frequent training label; a personalised method has to beat it",
-    _ONE_ROUND,
+    {"algorithm": "local_majority", **_ONE_ROUND},
+    printed=False,
+    note="answers each client's most frequent training label; a personalised method has to beat it",
 )
 OVERALL_MAJORITY = LOCAL_MAJORITY.changed(
     {"options.whose": "all"},
@@ -229,19 +218,20 @@ OVERALL_MAJORITY = LOCAL_MAJORITY.changed(
     name="Majority-class baseline, overall",
     note="answers the most frequent training label of all clients together; sends nothing",
 )
-LINEAR = _unprinted(
+LINEAR = Row(
     "linear",
     "Linear model",
-    "linear",
-    "TF-IDF of uni- and bigrams with logistic or ridge regression, on all clients' training examples in one place; "
-    "has no encoder and sends nothing",
-    _ONE_ROUND,
+    {"algorithm": "linear", **_ONE_ROUND},
+    printed=False,
+    note="TF-IDF of uni- and bigrams with logistic or ridge regression, on all clients' training examples in one "
+    "place; has no encoder and sends nothing",
 )
-CENTRAL = _unprinted(
+CENTRAL = Row(
     "central",
     "Centralised training",
-    "central",
-    "the same encoder, trained for as many epochs on all clients' training examples in one place; sends nothing",
+    {"algorithm": "central"},
+    printed=False,
+    note="the same encoder, trained for as many epochs on all clients' training examples in one place; sends nothing",
 )
 LOCAL_ONLY = FEDSPLITBERT.changed(
     {"options.critical_layer": 0},
@@ -250,22 +240,23 @@ LOCAL_ONLY = FEDSPLITBERT.changed(
     printed=False,
     note="c = 0: each client trains alone; only the pre-trained model is sent, once",
 )
-FEDPER = _unprinted(
+FEDPER = Row(
     "fedper",
     "FedPer",
-    "fedper",
-    "Arivazhagan et al. (2019): shares everything but the head, which no c of FedSplitBERT does",
+    {"algorithm": "fedper"},
+    printed=False,
+    note="Arivazhagan et al. (2019): shares everything but the head, which no c of FedSplitBERT does",
 )
-_AFTER_FEDAVG: Mapping[str, Any] = {"begins": FEDAVG.id, "tuned_as": FEDAVG.id, "fixed": ("training.rounds",)}
 FEDAVG_FINETUNED = LOCAL_ONLY.changed(
     _ONE_ROUND,
     id="fedavg-finetuned",
     name="FedAvg + local fine-tuning",
     note="each client trains FedAvg's last model alone for one more round; its bytes are FedAvg's",
-    **_AFTER_FEDAVG,
+    begins=FEDAVG.id,
+    tuned_as=FEDAVG.id,
+    fixed=("training.rounds",),
 )
 REFERENCES = (OVERALL_MAJORITY, LOCAL_MAJORITY, LINEAR, CENTRAL, LOCAL_ONLY)
-PERSONALISED = (FEDPER, FEDAVG_FINETUNED)
 FEDAVG_CORRECTED = without_training(FEDAVG)
 
 # ---- deviations --------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ TABLE3 = Benchmark(
         *paper.REFERENCES,
         *(FEDAVG, paper.FEDPROX, FEDADAM, paper.FEDAVG_FP16),
         *(FEDSPLITBERT, paper.FEDSPLITBERT_CHOSEN, paper.FEDSPLITBERT_QAT),
-        *paper.PERSONALISED,
+        *(paper.FEDPER, paper.FEDAVG_FINETUNED),
     ),
     columns=COLUMNS,
     scales=paper.SCALES,

@@ -40,10 +40,7 @@ from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_poin
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
 
 KINDS = ("baseline", "printed")
-# The verdict on a row whose published sizes follow from no reading of the method.
-NOT_DERIVABLE = {FEDADAM.id: "not derivable"}
 _SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", "stated/megabytes_below": "<"}
-_WAYS = {("up",): "uplink", ("down",): "downlink", ("up", "down"): "uplink and downlink"}
 # Published quantities, for the paper's encoder.
 _PRINTED = ("derived_size_gb", "derived_cost_gb", "gain_of_rounded_sizes")
 
@@ -53,16 +50,8 @@ def factor(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else number(value)
 
 
-def target_text(column: Column, target: float | None) -> str:
-    """The score and its target, in the metric's unit: "Acc ≥ 62.00 %", or ≤ where lower is better."""
-    measured = metric(column.averaged)
-    sign = "≥" if measured.higher_is_better else "≤"
-    threshold = NOTHING if target is None else measured.in_unit(number(target))
-    return f"{score_label(column, column.averaged)} {sign} {threshold}"
-
-
 class Targets(Quantities):
-    """Bytes in the paper's directions until each target: measured, derived for the paper's encoder, and stated.
+    """Uplink bytes until each target: measured, derived for the paper's encoder, and stated.
 
     A line's relation is "="; ">" for a method with a seed that misses the target, where all its rounds count; "≥" for a
     gain over such a baseline. ReportError for a damaged record or published value.
@@ -89,9 +78,11 @@ class Targets(Quantities):
     def stated(self) -> dict[tuple[str, str], tuple[str, float]]:
         """(row id, task) -> sign and megabytes in the text, such as "≥" and 5000; empty at the demo scale."""
         values = published_for(self.request)
-        places = product(self.request.columns, self.request.rows, _SIGNS.items())
-        entries = ((row.id, at.task, sign, values.get((row.id, at.task, score))) for at, row, (score, sign) in places)
-        return {(row, task): (sign, entry.value) for row, task, sign, entry in entries if entry is not None}
+        return {
+            (row.id, column.task): (sign, values[row.id, column.task, score].value)
+            for column, row, (score, sign) in product(self.request.columns, self.request.rows, _SIGNS.items())
+            if (row.id, column.task, score) in values
+        }
 
     # ---- the long form ---------------------------------------------------------------------------------------------
 
@@ -122,8 +113,7 @@ class Targets(Quantities):
         common |= {"target_percent": metric(score).shown(mean(list(targets.values()))) if targets else None}
 
         def attempts(records: Sequence[RunResult]) -> list[Attempt[int]]:
-            shared, ways = (one for one in records if one.cell.seed in targets), request.benchmark.paper.directions
-            return [attempt(one, score, targets[one.cell.seed], ways) for one in shared]
+            return [attempt(one, score, targets[one.cell.seed]) for one in records if one.cell.seed in targets]
 
         base = mean_attempt(attempts(request.records_of(self.baseline, column)))
         for row in request.rows:
@@ -226,9 +216,8 @@ class Targets(Quantities):
 
     def _measured_grid(self, kind: str) -> Grid:
         request = self.request
-        ways = " + ".join(f"{way}link" for way in request.benchmark.paper.directions)
         headers = (
-            *(("n", "seeds"), ("per round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
+            *(("n", "seeds"), ("per round", "MB uplink"), ("rounds", "to target"), ("to target", "MB uplink")),
             *(("gain", f"over {self.baseline.name}"), ("layers × rounds", "× precision"), (*ONE_TIME, "MB")),
         )
         columns = [column for column in self.columns if self._targets(column, kind)] or self.columns
@@ -240,8 +229,11 @@ class Targets(Quantities):
         return Grid(f"{request.heading}: bytes to {self._label(kind)}", headers, tuple(groups))
 
     def _target(self, column: Column, kind: str) -> str:
+        """The score and its target, in the metric's unit: "Acc ≥ 62.00 %"."""
         lines = (line for (_, place), line in self.by_place.items() if place[:2] == (column.task, kind))
-        return target_text(column, next((line.get("target_percent") for line in lines), None))
+        target = next((line.get("target_percent") for line in lines), None)
+        threshold = NOTHING if target is None else metric(column.averaged).in_unit(number(target))
+        return f"{score_label(column, column.averaged)} ≥ {threshold}"
 
     def _derived_group(self, row: Row) -> Group:
         task = self.request.columns[0].task
@@ -251,7 +243,8 @@ class Targets(Quantities):
         gains = number(ratio["value"], places=1), number(exact), self._product(row, (task,), "exact_gain")
         lines = [Line("derived", (number(size["value"]), whose, number(cost["value"]), *gains), is_main=True)]
         if size["published"] is not None:
-            otherwise = NOT_DERIVABLE.get(row.id, DIFFERS)
+            # FedAdam's published sizes follow from no reading of the method.
+            otherwise = "not derivable" if row.id == FEDADAM.id else DIFFERS
             pairs = [[Decimal(str(one[name])) for name in ("value", "published")] for one in (size, cost, ratio)]
             verdicts = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
             texts = [f"{published.normalize():f}" for _, published in pairs]
@@ -325,14 +318,13 @@ class Targets(Quantities):
     def plot(self) -> Figure:
         """A panel per task with a target: megabytes until it, by method."""
         request, kind = self.request, KINDS[self.is_comparable]
-        ways = _WAYS[request.benchmark.paper.directions]
         columns, left_out = with_points(
             request.columns, lambda at: any(self._line(row, at, kind, "bytes") for row in request.rows)
         )
         caption = (
-            f"{ways.capitalize()} of all clients until the first round at {self._label(kind)}; mean over seeds. "
+            f"Uplink of all clients until the first round at {self._label(kind)}; mean over seeds. "
             "Hollow: bytes of all rounds, as some seed does not reach it. Stated: in the paper's text, its MBits read "
             f"as megabytes.{dagger_note(request.rows)}{left_out}"
         )
         panels = [self._panel(kind, column) for column in columns]
-        return dot_plot(request.heading, panels, f"{ways} until the target, MB", caption, across=2)
+        return dot_plot(request.heading, panels, "uplink until the target, MB", caption, across=2)

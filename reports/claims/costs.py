@@ -87,7 +87,7 @@ class RowCosts:
         table = self.tables.benchmark(pair.row)
         if table.costing is None or table.costing.baseline != pair.other.row:
             return None
-        return percents(read_json(table.costing.timed)).get(pair.row.row) if table.costing.timed else None
+        return percents(read_json(table.costing.timed)).get(pair.row.row)
 
     def _computed(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Both rows' runs with the paper's encoder on typical networks: the largest quotient, all of them in a note."""
