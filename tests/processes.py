@@ -14,20 +14,20 @@ from tests.conftest import ROOT
 PATIENCE_SECONDS = 300  # on a machine that is busy with other work
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} seconds in vain"
+        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} seconds in vain"
         time.sleep(0.01)
 
 
 @contextmanager
-def command(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """`python -m benchmarks` with these arguments."""
+def command(*arguments: str, stdout: int = subprocess.DEVNULL) -> Iterator[subprocess.Popen[str]]:
+    """`python -m benchmarks` with these arguments, which writes each line at once."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks", *arguments],
+        [sys.executable, "-u", "-m", "benchmarks", *arguments],
         cwd=ROOT,
-        stdout=subprocess.DEVNULL,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,

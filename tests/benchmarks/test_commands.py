@@ -16,6 +16,7 @@ from benchmarks.results import read_results
 from benchmarks.tasks.generated import VOCABULARY
 from tests.benchmarks.conftest import contents, run_arguments
 from tests.conftest import ROOT
+from tests.processes import PATIENCE_SECONDS, command
 
 TABLE = "fedsplitbert-table3"
 RUN = ["run", TABLE, "--no-tracking"]
@@ -168,14 +169,11 @@ def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results
 @pytest.mark.slow
 def test_a_reader_may_stop_after_a_line():
     """A pipe to `head -1`: every further write fails."""
-    command = [sys.executable, "-u", "-m", "benchmarks", "list"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    with command("list", stdout=subprocess.PIPE) as process:
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(timeout=60) == 141
+        assert process.wait(timeout=PATIENCE_SECONDS) == 141
 
 
 @pytest.mark.parametrize(("encoding", "title"), [("ascii", b"Table III ? scale demo"), ("cp1252", b"Table III \xb7 s")])

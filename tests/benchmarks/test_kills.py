@@ -116,7 +116,7 @@ def test_sigkill_of_a_command_ends_its_workers_too(settings):
         wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers
         process.kill()
         process.wait()
-        wait_for(lambda: running(process.pid) == 0, 20)
+        wait_for(lambda: running(process.pid) == 0)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])

@@ -1,4 +1,4 @@
-"""`plan`: bytes by hand, counted examples, hours from records, and reasons for unknown bytes."""
+"""`plan`: counted examples, hours from records, reasons for unknown bytes. `rehearse`: real shapes, no records."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.cli import rehearse
 from benchmarks.cli.main import main
 from benchmarks.cli.needs import needs_of
 from benchmarks.cli.rehearse import distinct
@@ -28,6 +29,8 @@ from benchmarks.running import counting
 from benchmarks.running.counts import counted, counted_or_published
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
+from benchmarks.tasks import task
+from fedsim.errors import FederationError
 from reports.pages.text import human_bytes
 
 FROZEN, SPLIT = "fedfreezebert-table3", "fedsplitbert-table3"
@@ -184,3 +187,35 @@ def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(
     assert "│ RTE, WNLI │ FedSplitBERT │ 6 │ 63.88 MB │ 127.76 MB │ 0.77 GB │ 0.27 GB │" in out
     assert "Sends nothing: Majority-class baseline, by client; Centralised training." in out
     assert "Sends nothing but 0.27 GB one-time: Local only." in out
+
+
+# ---- rehearse ----------------------------------------------------------------------------------------------------
+
+
+def test_numbers_among_options_make_no_other_method():
+    runs = [(cell.algorithm, task(cell.task).objective) for _, cell in distinct(["fedsplitbert-table4"])]
+    assert sorted(runs) == [
+        (name, kind) for name in ("fedavg", "fedsplitbert") for kind in ("classification", "regression")
+    ]
+    assert all(cell.scale == "paper" for _, cell in distinct(["fedbert-table6"]))
+
+
+def test_a_failure_is_named_and_the_others_are_rehearsed(monkeypatch, capsys):
+    def step(cell, located):
+        if cell.algorithm == "fedavg":
+            raise FederationError("no room")
+        return 0.5
+
+    monkeypatch.setattr(rehearse, "step", step)
+    assert main(["rehearse", "fedsplitbert-table4"]) == 2
+    out, error = capsys.readouterr()
+    assert "failed: FederationError: no room" in out
+    assert "bert-base-uncased (random weights), pooled, 128 tokens: loss 0.5" in out
+    assert "rehearsals failed, of the rows fedsplitbert-table4, " in error
+
+
+@pytest.mark.slow
+def test_each_method_and_model_takes_a_step(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["rehearse"]) == 0
+    assert not list(tmp_path.iterdir())

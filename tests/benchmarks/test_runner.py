@@ -15,7 +15,7 @@ from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.results import RunResult, read_result, read_results, write_result
 from benchmarks.running.data_split import VALIDATION_SHARE
-from benchmarks.running.events import CellFinished, CellStarted
+from benchmarks.running.events import CellStarted
 from benchmarks.running.federation import micro_batches_of
 from benchmarks.running.process import PACKAGES
 from benchmarks.running.run_options import RunOptions
@@ -102,16 +102,6 @@ def test_a_record_holds_every_round(finished):
                 assert entry.scores["test"][metric] == pytest.approx(np.mean(values))
             assert len(entry.client_losses) == (0 if record.cell.algorithm == "local_majority" else 3)
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
-
-
-def test_a_finished_cell_is_found_and_not_touched(finished, module_settings, events):
-    record = finished["fedavg"]
-    path = module_settings.records_dir / record.file_name
-    assert len(list(path.parent.iterdir())) == 2 * len(METHODS)  # each with what it answered
-    before = path.stat().st_ino, path.stat().st_mtime_ns
-    assert run_cell(record.cell, module_settings, events).to_json() == record.to_json()
-    assert [(type(event), event.reused) for event in events] == [(CellFinished, True)]
-    assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
 
 
 def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(finished, settings, events):

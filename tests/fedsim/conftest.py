@@ -1,6 +1,7 @@
 """A federation that trains in milliseconds and that tests can vary."""
 
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -52,6 +53,7 @@ CAUSAL = CausalLM(VOCABULARY)
 LORA = AdapterConfig("lora", r=2, alpha=4.0)
 TRAIN_SIZES = (14, 10, 6)  # unequal, so that weights N_i / N show
 TEST_SIZE = 5
+NUMBER = re.compile(r"\.layer\.(\d+)\.")
 
 
 def _examples() -> Examples:
@@ -89,6 +91,12 @@ def local_training(seed: int = 0, epochs: int = 1, width: int | None = None, **c
     if width is not None:
         config |= {"padding": "fixed", "max_length": width}
     return LocalTraining(TrainConfig(**{"rounds": 1, "local_epochs": epochs, "max_length": WIDTH, **config}), seed)
+
+
+def layer_of(name: str) -> int | None:
+    """The number of a parameter's layer, from 0; None outside the layers."""
+    match = NUMBER.search(name)
+    return int(match[1]) if match else None
 
 
 class Small:

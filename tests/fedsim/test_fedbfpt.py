@@ -1,6 +1,5 @@
 """FedBFPT: the layers of a client's model, the trained one, and what changes and is sent."""
 
-import re
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -8,16 +7,10 @@ import pytest
 import torch
 
 from fedsim.algorithms.fedbfpt import layers_by_round
-from tests.fedsim.conftest import MASKED, Small, assert_same_tensors
+from tests.fedsim.conftest import MASKED, Small, assert_same_tensors, layer_of
 
-NUMBER = re.compile(r"\.layer\.(\d+)\.")
 DEPTH, CLIENTS, ROUNDS = 4, 3, 5
 DECODER = "encoder.embeddings.word_embeddings.weight"
-
-
-def layer_of(name: str) -> int | None:
-    match = NUMBER.search(name)
-    return int(match[1]) if match else None
 
 
 def standing(plan) -> tuple[int, ...]:
@@ -31,15 +24,11 @@ def workload_of(deep, **changes):
     return deep.workload(**{"head": "masked-lm", "objective": MASKED, "rounds": ROUNDS, "batch_size": 8, **changes})
 
 
-def run(deep, algorithm, rounds=ROUNDS, **engine):
-    return deep.run(algorithm, rounds=rounds, **engine)
-
-
 def test_a_round_is_that_of_the_hand_built_model(deep):
     """One client in two rounds, compared with a model of two layers with weights copied by hand."""
     workload, client = workload_of(deep, clients=1), deep.clients[0]
     algorithm = deep.algorithm("fedbfpt", workload, local_layers=2)
-    outcome = run(deep, algorithm, 2, clients=[client])
+    outcome = deep.run(algorithm, clients=[client])
     server, losses = dict(workload.initial), []
     for number in (1, 2):
         (_, above) = standing(algorithm.plan(number, 0))
@@ -72,7 +61,7 @@ def test_only_what_is_scheduled_changes_on_the_server(deep, options, expected):
     workload = workload_of(deep)
     algorithm, parts = deep.algorithm("fedbfpt", workload, local_layers=2, **options), workload.model.groups
     states = [dict(workload.initial)]
-    run(deep, algorithm, on_round=lambda outcome: states.append(algorithm.server(outcome.state)))
+    deep.run(algorithm, rounds=ROUNDS, on_round=lambda outcome: states.append(algorithm.server(outcome.state)))
     for number, (before, after) in enumerate(pairwise(states), start=1):
         moved = {name for name in before if not torch.equal(before[name], after[name])}
         views = [standing(algorithm.plan(number, client)) for client in range(CLIENTS)]
@@ -87,7 +76,7 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep):
     changes = {"rounds": 3, "batch_size": 4}
     whole = deep.algorithm("fedbfpt", workload_of(deep, **changes), local_layers=DEPTH, trained="all", weights="size")
     fedavg = deep.algorithm("fedavg", workload_of(deep, **changes), embeddings="global")
-    one, other = (run(deep, algorithm, 3) for algorithm in (whole, fedavg))
+    one, other = (deep.run(algorithm, rounds=3) for algorithm in (whole, fedavg))
     assert_same_tensors(whole.server(one.state), fedavg.server(other.state))
     assert one.results == other.results
     up, down, *rest = (
@@ -119,7 +108,7 @@ def test_a_client_trains_on_what_it_was_given_before(deep, options, participatio
     workload = replace(workload_of(deep, participation=participation), map_clients=watched)
     algorithm = deep.algorithm("fedbfpt", workload, **{"local_layers": 2, **options})
     pools = {client: dict(workload.initial) for client in range(CLIENTS)}
-    run(deep, algorithm, participation=participation)
+    deep.run(algorithm, rounds=ROUNDS, participation=participation)
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
 
 

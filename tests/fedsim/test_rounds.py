@@ -1,7 +1,6 @@
 """One round: rejected plans, cohorts, the weighted mean, server optimisers, and local tensors."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +16,7 @@ from fedsim.engine import draw_cohort
 from fedsim.errors import DivergedError, FederationError
 from fedsim.plan import ExchangePlan
 from fedsim.server import ServerOptimizer
+from tests.fedsim.conftest import NUMBER, layer_of
 
 VIEW = {"a": "A", "b": "B", "c": "C"}
 VALID = {"download": "a", "train": "ab", "upload": "a", "local": "b"}
@@ -61,27 +61,18 @@ def test_bad_options_are_refused(small, name, options, message):
         build_algorithm(name, small.workload(), options)
 
 
-def bare_clients(sizes):
-    return [Client(number, Subset(None, np.arange(size)), {}) for number, size in enumerate(sizes)]
-
-
 @pytest.mark.parametrize(
     ("participation", "clients", "size"),
     [(1.0, 7, 7), (0.5, 10, 5), (0.25, 10, 3), (0.24, 10, 2), (0.01, 10, 1)],
 )
 def test_a_cohort_is_the_rounded_share_in_client_order(participation, clients, size):
-    ids = [client.id for client in draw_cohort(bare_clients([1] * clients), participation, seed=0, round=1)]
+    everyone = [Client(number, Subset(None, np.arange(1)), {}) for number in range(clients)]
+    ids = [client.id for client in draw_cohort(everyone, participation, seed=0, round=1)]
     assert len(ids) == size
     assert ids == sorted(set(ids))
 
 
-NUMBER = re.compile(r"\.layer\.(\d+)\.")
 DEPTHS = {0: (0, 1, 2), 1: (2, 0), 2: (1,)}  # client -> the server's layers in its model, from the bottom
-
-
-def layer_of(name):
-    match = NUMBER.search(name)
-    return int(match[1]) if match else None
 
 
 def plan_of(names, layers) -> ExchangePlan:

@@ -11,15 +11,14 @@ import pytest
 from rich.console import Console
 
 from benchmarks.api import page as page_of
-from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import RunResult, read_folders
+from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.selection import part_of
 from reports.pages.latex import latex
 from reports.pages.page import Page
 from reports.pages.plots import render
 from reports.pages.render import markdown, print_page
+from tests.contract.project import committed_records
 
-PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 IDS = benchmark_ids()
 WITH_DEMO = [name for name in IDS if "demo" in {scale.id for scale in benchmark(name).scales}]
 SLOW = {"fedbert-table2": [pytest.mark.slow], "fedpeft-bytes": [pytest.mark.slow]}  # traces of many models
@@ -30,14 +29,10 @@ PLACES = [
 
 
 @cache
-def committed() -> tuple[RunResult, ...]:
-    return tuple(read_folders(folder_of(paper) / "records" for paper in PAPERS))
-
-
-@cache
 def page(name: str, scale: str) -> Page:
     """A page of the committed records; the demo scale has none."""
-    return page_of(part_of(name, scale, [], [], 1, [], None), committed() if scale == "lite" else ())
+    records = tuple(committed_records().values()) if scale == "lite" else ()
+    return page_of(part_of(name, scale), records)
 
 
 def separators(line: str, sign: str) -> int:

@@ -228,15 +228,12 @@ def test_a_training_set_in_two_files_is_read_whole(tmp_path):
     assert len(data.files) == 3
 
 
-def test_a_missing_file_of_two_is_refused_even_with_leniency(tmp_path):
-    folder = shards(tmp_path, "train-00000-of-00002", "validation-00000-of-00001")
+def test_a_training_set_may_be_absent_with_leniency_but_only_as_a_whole(tmp_path):
+    half = shards(tmp_path / "half", "train-00000-of-00002", "validation-00000-of-00001")
     with pytest.raises(UserError, match=r"add train-00001-of-00002\.parquet"):
-        load("rte", folder, lenient=True)
-
-
-def test_a_training_set_that_is_absent_as_a_whole_is_accepted_leniently_and_noted(tmp_path):
-    folder = shards(tmp_path, "validation-00000-of-00001")
+        load("rte", half, lenient=True)
+    none = shards(tmp_path / "none", "validation-00000-of-00001")
     with pytest.raises(UserError, match=r"RTE lacks train-00000-of-00001\.parquet; add it, or accept"):
-        load("rte", folder)
-    data = load("rte", folder, lenient=True)
+        load("rte", none)
+    data = load("rte", none, lenient=True)
     assert (len(data.pool), data.notes) == (4, ("partial: train.tsv not found",))

@@ -10,24 +10,18 @@ import pytest
 from mlflow.entities import Experiment, Run
 
 from benchmarks.results import LedgerEntry, RoundRecord, RunResult
-from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.events import CellFinished, CellStarted, RoundFinished
 from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.store import connect, default_tracking_uri
 from benchmarks.tracking.table import Table, TableCell
+from tests.benchmarks.conftest import DEMO
 
-CELL = RunConfig(
-    scale="lite",
-    task="mrpc",
-    task_version=1,
-    source="glue",
-    backbone="minilm",
+CELL = dataclasses.replace(
+    DEMO,
     clients=2,
     partition={"scheme": "label-table", "shares": [[0.9, 0.1], [0.5, 0.5]], "size": None},
     algorithm="fedsplitbert",
     options={"critical_layer": 3, "server": {"name": "adam", "tau": 0.001}},
-    training=TrainConfig(rounds=2, learning_rate=5e-5, batch_size=16),
-    seed=0,
     codec="fp16",
 )
 

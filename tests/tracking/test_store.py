@@ -13,6 +13,7 @@ import pytest
 from benchmarks.errors import UserError
 from benchmarks.tracking.store import RUNNING, default_tracking_uri, serve
 from tests.conftest import ROOT
+from tests.processes import PATIENCE_SECONDS, command
 from tests.tracking.conftest import Store, record_of
 
 PROGRAM = (
@@ -55,7 +56,7 @@ def test_two_processes_create_one_database_quietly(tmp_path):
     environment = {**os.environ, "PATH": ""}  # nothing complains about git, which is missing
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     processes = [subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **pipes) for _ in range(2)]
-    assert [process.communicate(timeout=100) for process in processes] == [("1\n", ""), ("1\n", "")]
+    assert [process.communicate(timeout=PATIENCE_SECONDS) for process in processes] == [("1\n", ""), ("1\n", "")]
 
 
 @pytest.fixture
@@ -86,20 +87,16 @@ def test_an_interface_that_cannot_be_served_is_refused(tmp_path, port, capsys):
 def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port, tmp_path):
     store, record, uri = Store(tmp_path, "paper"), record_of(), f"http://127.0.0.1:{port}"
     store.sync(record)
-    args = [sys.executable, "-m", "benchmarks", "ui", "--port", str(port), "--results-dir", str(store.folder)]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(args, cwd=ROOT, **pipes)
-    try:
+    arguments = ["ui", "--port", str(port), "--results-dir", str(store.folder)]
+    with command(*arguments, stdout=subprocess.PIPE) as process:
         page = f"  {uri}/#/experiments/{store.experiment.experiment_id}/runs?viewStateShareKey=all-runs"
         expected = f"MLflow (Ctrl-C ends it): {uri}\n", "paper:\n", f"{page}&workflowType=machine_learning\n"
-        assert process.stdout is not None
         assert tuple(process.stdout.readline() for _ in range(3)) == expected
         with store.mirror(record, id="other", uri=uri) as mirror:
             mirror.sync([record])
             assert mirror.links[0].startswith(f"{uri}/#/experiments/")
-    finally:
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     first, second = store.runs()
     assert store.points(first) == store.points(second)
     assert (process.returncode, errors) == (0, "")

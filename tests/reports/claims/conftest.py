@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.claims import Claim, Relation
+from benchmarks.claims import At, Claim, Relation
 from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark
 from benchmarks.results import LedgerEntry, RunResult
 from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers
-from tests.reports.claims.rows import ACC
 
+ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
+SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
 RunOf = Callable[..., RunResult]
 JudgeOf = Callable[..., Judgement]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.campaign.protocol import campaign, decisive_of, study_of
-from benchmarks.claims import At, AverageBetter, Better, rows_named
+from benchmarks.claims import AverageBetter, Better, rows_named
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark_ids
 from benchmarks.results import RunResult
@@ -17,11 +17,10 @@ from reports.claims.judge import Deciding
 from reports.claims.wording import numbers, short_reason
 from reports.evidence.paired import rule_for
 from reports.evidence.scores import PROTOCOL
+from tests.reports.claims.conftest import FEDAVG, SPLIT, RunOf
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "protocol.md"
-SPLIT, FEDAVG = At("fedsplitbert-table3", "fedsplitbert"), At("fedsplitbert-table3", "fedavg")
 LONG = (40.0, 40.0, 40.0)  # before the last three rounds
-RunOf = Callable[..., RunResult]
 
 
 @pytest.fixture

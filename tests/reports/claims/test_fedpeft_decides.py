@@ -1,11 +1,9 @@
 """Federated PEFT's decisive comparisons on made-up records of a finished campaign: every verdict can go both ways."""
 
-import json
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +12,13 @@ from benchmarks import papers
 from benchmarks.campaign import protocol
 from benchmarks.campaign.protocol import Campaign, decisive_of
 from benchmarks.claims import rows_named
-from benchmarks.experiment import Benchmark
-from benchmarks.registry import benchmark
 from benchmarks.results import RoundRecord, RunResult
 from benchmarks.run_config import RunConfig
+from benchmarks.sweeps.tuning import Search
 from reports.claims import wording
 from reports.claims.judge import CONTRADICTED, PARTLY, SUPPORTED, UNDECIDED, measured_word
 
-SCORES, ONE_LABEL, WORK, SKEWED = (f"fedpeft-{name}" for name in ("scores", "onelabel", "localwork", "fedpetuning"))
+SCORES, ONE_LABEL, WORK = (f"fedpeft-{name}" for name in ("scores", "onelabel", "localwork"))
 REFERENCES = {"overall-majority": 55.0, "local-majority": 75.0, "linear": 62.0, "central": 90.0}
 METHODS = 80.0
 NOTHING: Mapping[Any, Any] = {}
@@ -30,35 +27,11 @@ Levels = Mapping[str | tuple[str, str], float]
 Measured = Mapping[str, Mapping[str, float]]
 
 
-def write_sweep(folder: Path, table: Benchmark) -> None:
-    """A sweep that chose the middle of each grid, for every row."""
-    scale, grids = table.scale("lite"), table.search(table.scale("lite")).grids
-    middle = {row: {name: values[len(values) // 2] for name, values in grid.items()} for row, grid in grids.items()}
-    tunings = [
-        {
-            "task": column.task,
-            "method": row,
-            "scale": table.label(scale, [column]),
-            "score": "accuracy on validation data after the best round",
-            "best": {"number": 0, "values": middle[row], "mean": 1},
-            "grid": {name: list(values) for name, values in grids[row].items()},
-            "trials": [],
-        }
-        for column, row in product(table.columns_at(scale), grids)
-    ]
-    (folder / "sweeps").mkdir(exist_ok=True)
-    sweep = {"benchmark": table.id, "scale": "lite", "tunings": tunings}
-    (folder / "sweeps" / f"{table.id}-lite.json").write_text(json.dumps(sweep))
-
-
 @pytest.fixture(scope="module")
-def tuned_campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
-    """The campaign with tuned settings for every row, and with nothing left to run."""
-    folder = tmp_path_factory.mktemp("campaign")
-    for name in (SCORES, SKEWED):
-        write_sweep(folder, benchmark(name))
+def tuned_campaign() -> Iterator[Campaign]:
+    """The campaign with rows that count as tuned, and with nothing left to run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "RESULTS", folder)
+        patch.setattr(Search, "is_open", lambda *_: False)
         whole = protocol.campaign.__wrapped__()
         relations = [relation for each in decisive_of("fedpeft") for relation in each.relations]
         names = {at.benchmark for relation in relations for at in rows_named(relation)}

@@ -12,7 +12,7 @@ from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.sweeps.tuning import Search
 from reports.claims.judge import Judgement
-from tests.reports.claims.rows import FEDAVG, QAT, SPLIT
+from tests.reports.claims.conftest import FEDAVG, QAT, SPLIT
 
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 DECIDED = ("supported", "contradicted")

@@ -11,7 +11,7 @@ from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
 from reports.claims.needs import Needs, needs
-from tests.reports.claims.rows import FEDAVG, FEDPROX, SPLIT
+from tests.reports.claims.conftest import FEDAVG, FEDPROX, SPLIT
 
 Opened = Callable[..., tuple[Benchmark, list[RunResult]]]
 JUDGING = {"central", "linear", "overall-majority"}

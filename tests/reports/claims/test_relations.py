@@ -29,7 +29,7 @@ from reports.claims.judge import Judgement, counted, judge, judge_published, pub
 from reports.claims.tables import summary
 from reports.evidence.published import Numbers
 from tests.contract.project import committed_records
-from tests.reports.claims.rows import ACC, FEDAVG, FEDPROX, QAT, SPLIT, TABLE
+from tests.reports.claims.conftest import ACC, FEDAVG, FEDPROX, QAT, SPLIT, TABLE
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
 HALF = CostBound((SPLIT,), (FEDAVG,), ("qqp",), share=True, most=50.0, places=2, costs=PublishedColumn("Costs", "mb"))

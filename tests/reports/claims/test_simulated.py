@@ -17,7 +17,7 @@ from reports.claims.hypothesis import State, decide
 from reports.claims.relations import hypotheses_of
 from reports.evidence.inference import LEVEL, average_of, resampled
 from tests.conftest import ROOT
-from tests.reports.claims.rows import FEDAVG, FEDPROX, QAT, SPLIT, TABLE
+from tests.reports.claims.conftest import FEDAVG, FEDPROX, QAT, SPLIT, TABLE
 
 TASKS = ("qqp", "qnli", "rte", "wnli")
 REPLICATES = 300

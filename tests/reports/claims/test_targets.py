@@ -12,7 +12,7 @@ from benchmarks.claims import Better, CostBound, PublishedColumn, Reaches, Targe
 from reports.evidence.published import Numbers
 from reports.evidence.scores import round_reaching
 from reports.evidence.targets import Attempt, attempt, gain_over
-from tests.reports.claims.rows import ACC, FEDAVG, FEDPROX, SPLIT
+from tests.reports.claims.conftest import ACC, FEDAVG, FEDPROX, SPLIT
 
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 ROUNDS = Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="rounds")

@@ -1,4 +1,4 @@
-"""Micro-batches: gradients of parts add up to those of the whole batch, and bytes are those of the whole batch."""
+"""Less memory, the same gradients: parts of a batch add up to it, and layers that run twice keep less."""
 
 from dataclasses import replace
 
@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.dry_run.memory import LiveBytes
 from fedsim.data import IGNORED, Client, Subset
 from fedsim.errors import FederationError
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model
+from fedsim.models.packed.encoder import PackedLayer
 from fedsim.objectives import Regression, TokenClassification
 from fedsim.training import Optimizer
-from tests.fedsim.conftest import CAUSAL, CLASSES, GPT2, MASKED, Small
+from tests.fedsim.conftest import CAUSAL, CLASSES, GPT2, MASKED, Small, assert_same_run
 
 DEEP, OF_GPT2 = Small(num_hidden_layers=4), Small(**GPT2)
 TEXTS, BATCH = 16, 10  # a batch of ten, and one of six
@@ -162,3 +164,65 @@ def test_scored_batches_go_through_in_parts_and_are_halved_once(full_above, case
     full_above(1)
     with pytest.raises(FederationError, match=r"score \d texts at once; share each GPU"):
         model.predict(subset, BATCH, None, halved)
+
+
+# ---- activation checkpointing --------------------------------------------------------------------------------------
+
+CHECKPOINTED = {
+    "classification": (CLASSES, "pooled", "fedavg", {"proximal": 0.1}),
+    "four paths": (CLASSES, "psum", "fedavg", {"embeddings": "global"}),
+    "sub-models": (MASKED, "masked-lm", "fedbfpt", {"local_layers": 2}),
+    "split masked LM": (MASKED, "masked-lm", "fedbert_parallel", {"averaged": "embeddings"}),
+}
+
+
+@pytest.mark.parametrize("kernels", ["packed", "reference"])
+@pytest.mark.parametrize("case", CHECKPOINTED)
+def test_a_run_is_the_same_to_the_bit(deep, case, kernels):
+    objective, head, name, options = CHECKPOINTED[case]
+
+    def run(checkpoints):
+        workload = deep.workload(
+            lambda: deep.load(objective, head, kernels=kernels, checkpoints=checkpoints), objective, rounds=2
+        )
+        return deep.run(deep.algorithm(name, workload, **options))
+
+    assert_same_run(run(True), run(False))
+
+
+def gradients(model, batch):
+    model.set_trained(model.parameters)
+    model.network.train()
+    torch.manual_seed(1)
+    model.loss(batch).backward()
+    return {name: parameter.grad for name, parameter in model.parameters.items()}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("kernels", ["packed", "reference"])
+def test_layers_run_twice_and_keep_less(deep, monkeypatch, kernels, precision):
+    calls, forward = [], PackedLayer.forward
+    monkeypatch.setattr(PackedLayer, "forward", lambda *given: calls.append(1) or forward(*given))
+    batch = deep.examples.collate(np.arange(400) % len(deep.examples))
+
+    def measured(checkpoints):
+        model = deep.load(head="average", kernels=kernels, checkpoints=checkpoints, precision=precision)
+        for layer in model.network.encoder.encoder.layer:
+            layer.intermediate.register_forward_hook(lambda *given: calls.append(1))
+        calls.clear()
+        with LiveBytes() as live:
+            tensors = gradients(model, batch)
+        return tensors, len(calls), live.peak.total()
+
+    (kept, once, most), (again, twice, less) = measured(False), measured(True)
+    assert (once, twice) == (4, 8)
+    assert less < 0.5 * most
+    assert all(torch.equal(again[name], gradient) for name, gradient in kept.items())
+
+
+def test_gpt2_has_the_same_gradients_but_for_rounding(deep):
+    """Without the cache of keys and values, which a second pass would fill again, sums have another order."""
+    batch = CAUSAL.prepare(deep.examples.collate(deep.clients[0].train.indices), None)
+    kept, again = (gradients(OF_GPT2.load(CAUSAL, "causal-lm", checkpoints=way), batch) for way in (False, True))
+    for name, gradient in kept.items():
+        torch.testing.assert_close(again[name], gradient, rtol=1e-4, atol=1e-7)
