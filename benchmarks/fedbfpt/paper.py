@@ -168,10 +168,7 @@ def _skewed_sizes(task: str) -> list[float]:
     return [size / sum(sizes) for size in sizes]
 
 
-SKEWED_PARTITION: Mapping[str, JSON] = {
-    "partition.scheme": "sizes",
-    "partition.sizes": _skewed_sizes,
-}
+SKEWED_PARTITION: Mapping[str, JSON] = {"partition.scheme": "sizes", "partition.sizes": _skewed_sizes}
 SKEWED = _variant(
     "fedbfpt-skewed",
     "FEDBFPT, skewed datasets",
