@@ -101,7 +101,7 @@ def _places(relation: Relation, tables: Tables) -> list[tuple[At, str]]:
     """The rows on tasks that a relation names; () if shapes decide it."""
     places: list[tuple[At, str]] = []
     match relation:
-        case Sends() | CostBound(of="round" | "run" | "flops" | "time", target=None):
+        case Sends() | CostBound(of="round" | "run" | "flops" | "time" | "form", target=None):
             pass
         case Reaches(rows=rows):
             places = list(product(rows, relation.target.percent))

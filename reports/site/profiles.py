@@ -62,7 +62,8 @@ def runs_of(request: Request) -> Runs:
     tasks = _common([frozenset(scores) for scores in every.values()])
     if len(tasks) < FEWEST_TASKS:
         return {}
-    return {name: {task: scores[task] for task in tasks} for name, scores in every.items() if tasks <= set(scores)}
+    kept = {name: scores for name, scores in every.items() if tasks <= set(scores)}
+    return {name: {task: scores[task] for task in scores if task in tasks} for name, scores in kept.items()}
 
 
 def _common(sets: Sequence[frozenset[str]]) -> frozenset[str]:
