@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from benchmarks.measures import Metric
 from benchmarks.run_config import JSON
-from benchmarks.sweeps.space import Tuning, scored_at, settings_of
+from benchmarks.sweeps.space import Tuning, settings_of
 from benchmarks.sweeps.study import TunedStudy, mean_of
 from benchmarks.sweeps.tuning import Values, read_sweep, write_sweep
 from fedsim.locks import held
@@ -43,6 +43,13 @@ def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial 
     return ties[0], ties, "the first, as none exchanges anything"
 
 
+def _rounds(last: int) -> str:
+    """The rounds that score a trial, in words."""
+    if last > 1:
+        return f"in the mean of the last {last} rounds"
+    return "after the last round" if last else "after the best round"
+
+
 def result_of(study: TunedStudy) -> dict[str, JSON]:
     """A study for the sweep's file: this sweep's trials, and those that earlier sweeps finished."""
     tuning, frozen, numbers = study.tuning, study.frozen(), study.trials()
@@ -57,7 +64,7 @@ def result_of(study: TunedStudy) -> dict[str, JSON]:
         "method": tuning.row.id,
         "scale": tuning.benchmark.label(tuning.scale, [tuning.column]),
         "seeds": list(tuning.seeds),
-        "score": f"{score} on validation data after the {scored_at(default)} round",
+        "score": f"{score} on validation data {_rounds(tuning.last_rounds)}",
         "metric": score,
         "study": tuning.study,
         "grid": dict(tuning.space),

@@ -55,6 +55,13 @@ class Tuning:
         """The metric that decides between trials: the column's averaged one."""
         return metric(self.column.averaged)
 
+    @property
+    def last_rounds(self) -> int:
+        """A trial's score is the mean of this many last rounds; 0: that of the best one."""
+        first = self.cells({})[0]
+        chosen = first.validation_share or VALIDATION in task(first.task).evaluations
+        return self.benchmark.search(self.scale).last_rounds or (0 if chosen else 1)
+
     def cells(self, values: Values) -> tuple[RunConfig, ...]:
         """A trial's cells: the row's cells with the search's changes and these values, scored on validation data."""
         search = self.benchmark.search(self.scale)
@@ -70,11 +77,6 @@ class Tuning:
         written = ", ".join(f"{name.partition('.')[2] or name}={value}" for name, value in values.items())
         shown = ", ".join(self.benchmark.shown(*value, self.scale) for value in values.items())
         return self.row.changed(values, id=f"{self.row.id}[{written}]", name=f"{self.row.name} {shown}")
-
-
-def scored_at(cell: RunConfig) -> str:
-    """The round that scores a trial's cell, as in tables: "best" or "last"."""
-    return "best" if cell.validation_share or VALIDATION in task(cell.task).evaluations else "last"
 
 
 def settings_of(cell: RunConfig, names: Iterable[str]) -> Values:
@@ -184,6 +186,7 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
         "inputs": dict(load_inputs(cells[0], settings).digests),
         "objectives": ["score"],  # as earlier versions name their studies
         "rungs": whole,
+        **({"last_rounds": tuning.last_rounds} if tuning.last_rounds > 1 else {}),
     }
     study = f"{tuning.benchmark.id}/{tuning.scale.id}/{tuning.column.task}/{tuning.row.id}/{digest(decides, 8)}"
     return replace(tuning, study=study, rungs=tuple(rung for rung in whole if rung < rounds))

@@ -28,7 +28,7 @@ from benchmarks.results import RoundRecord, stage_bytes
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellPruned, CellStarted, Event, RoundFinished, Sink
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.space import Tuning, scored_at
+from benchmarks.sweeps.space import Tuning
 from benchmarks.sweeps.tuning import KEPT, Grid, Values
 from fedsim.locks import held
 
@@ -124,7 +124,8 @@ class _PrunedError(Exception):
 class TrialJob(Job):
     """A trial: one cell per seed; the first cell decides whether the trial is pruned.
 
-    score: the optimised metric, "test/f1". rungs: rounds after which the trial may be pruned.
+    score: the optimised metric, "test/f1". rungs: rounds after which the trial may be pruned. last_rounds: how many
+    rounds the score averages; 0: the best round counts.
     """
 
     cells: tuple[RunConfig, ...] = ()
@@ -132,6 +133,7 @@ class TrialJob(Job):
     number: int = 0
     score: str = ""
     rungs: tuple[int, ...] = ()
+    last_rounds: int = 1
 
     def run(self, settings: RunOptions, sink: Sink, wait: bool) -> None:
         """Compute the trial, or find its records, and report its scores to Optuna. A failed trial stays open."""
@@ -147,12 +149,17 @@ class TrialJob(Job):
                 sink(CellPruned(cell, rounds))
             return
         records = [first, *(self.record(cell, settings, sink, wait) for cell in self.cells[1:])]
-        scores = [record.score(self.score, scored_at(record.cell)) for record in records]
+        scores = [None if record.diverged else self.of_rounds(record.rounds) for record in records]
         uplinks, mean = [stage_bytes(record).up for record in records], mean_of(scores)
         with suppress(UpdateFinishedTrialError):  # by another invocation, while this one waited for its records
             rungs.report(first.rounds)
             rungs.keep([record.cell_id for record in records], scores, uplinks)
             study.tell(self.number, mean, TrialState.FAIL if mean is None else None)  # undefined, or diverged
+
+    def of_rounds(self, rounds: Sequence[RoundRecord]) -> float | None:
+        """The score of a cell that stops after these rounds; None if it is undefined."""
+        values = [entry.score(self.score) for entry in rounds]
+        return mean_of(values[-self.last_rounds :]) if self.last_rounds else metric(self.score).best(values)
 
 
 class _Rungs:
@@ -177,7 +184,7 @@ class _Rungs:
                 return
         if rung := self.report(self._rounds):
             sent = sum(entry.up_bytes for entry in self._rounds[:rung])
-            self.keep([self._cell_id], [self._score(self._rounds[:rung])], [sent])
+            self.keep([self._cell_id], [self._job.of_rounds(self._rounds[:rung])], [sent])
             raise _PrunedError(rung)
 
     def keep(self, cells: Sequence[str], scores: Sequence[float | None], uplinks: Sequence[int]) -> None:
@@ -190,17 +197,12 @@ class _Rungs:
         for place, rung in enumerate(self._job.rungs):
             if self._passed <= place and len(rounds) >= rung:
                 self._passed += 1
-                score = self._score(rounds[:rung])
+                score = self._job.of_rounds(rounds[:rung])
                 step = self._job.rungs[0] * KEPT**place  # the rungs of Optuna's successive halving
                 self._trial.report(float("nan") if score is None else score, step)
                 if self._trial.should_prune():
                     return rung
         return 0
-
-    def _score(self, rounds: Sequence[RoundRecord]) -> float | None:
-        """The score that a record of a cell stopped after these rounds would have."""
-        values = [entry.score(self._job.score) for entry in rounds]
-        return values[-1] if scored_at(self._job.cell) == "last" else metric(self._job.score).best(values)
 
 
 def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, names: dict[str, str]) -> None:
@@ -220,7 +222,17 @@ def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, 
         cells, name = tuning.cells(values), f"{tuning.column.name} · {tuning.named(values).name}"
         names.update({cell.spec_id: f"{name} · seed {cell.seed}" for cell in cells})
         keeps = tuning.benchmark.keeps_weights
-        return TrialJob(cells[0], keeps, False, cells, tuning.study, number, tuning.column.averaged, tuning.rungs)
+        return TrialJob(
+            cells[0],
+            keeps,
+            False,
+            cells,
+            tuning.study,
+            number,
+            tuning.column.averaged,
+            tuning.rungs,
+            tuning.last_rounds,
+        )
 
     with executor_for(settings, sink, sum(len(study.left()) for study in studies)) as executor:
         for _, end in run_jobs(executor, jobs(), sink):

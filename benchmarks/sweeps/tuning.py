@@ -29,6 +29,7 @@ class Search:
         rungs: Rounds, or below 1 shares of a row's rounds. After each, a trial outside the best quarter so far is
             pruned (asynchronous successive halving, Li et al. 2020). Learning-rate schedules are those of whole runs.
         seeds: For data and training, unused by tables; empty for the table's.
+        last_rounds: A trial's score is the mean of this many last rounds; 0: the best round's on validation texts.
         changes: Fields in which trials differ from the table's cells, such as fewer epochs.
         chosen: The file with the choices for definitions, written by a sweep.
         swept: (Task, row) -> the best of a user's sweep (--from-sweep), with priority over `chosen`.
@@ -38,6 +39,7 @@ class Search:
     trials: int | None = None
     rungs: tuple[float, ...] = ()
     seeds: tuple[int, ...] = ()
+    last_rounds: int = 0
     changes: Values = field(default_factory=dict)
     chosen: Path | None = None
     swept: Mapping[tuple[str, str], Values] = field(default_factory=dict)

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column
+from benchmarks.fedpeft.tables import SCORES
 from benchmarks.fedsplitbert import tables
 from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
@@ -22,6 +23,7 @@ from benchmarks.sweeps.results import choose, keep, result_of
 from benchmarks.sweeps.space import Tuning
 from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study, run_trials
 from benchmarks.sweeps.tuning import Grid, read_sweep
+from reports.evidence.scores import LATE_ROUNDS
 
 TABLE = tables.TABLE3
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
@@ -58,9 +60,7 @@ class Runs:
         return record
 
     def record(self, cell: RunConfig, rounds: Sequence[Any]) -> Any:
-        record = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
-        record.score = lambda *_: rounds[-1].scores["test"]["f1"]
-        return record
+        return SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds), diverged=False)
 
 
 @pytest.fixture
@@ -113,6 +113,24 @@ def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_as
     tuning = tuned({RATE: (0.1, 0.2, 0.3)}, rungs=(1, 2))
     sweep(tmp_path, tuning)
     assert [trial.get("given_up_after") for trial in ended(tmp_path, tuning)] == [None, 2, 1]
+
+
+def test_a_search_scores_trials_by_their_last_rounds(tmp_path, runs, monkeypatch):
+    """One round of an oscillating curve says little: 0.9 at the end counts less than 0.6 three times."""
+    assert tuned({RATE: (0.1,)}).last_rounds == 1  # without validation texts the last round counts
+    search = SCORES.search(SCORES.scale("lite"))
+    assert search.last_rounds == LATE_ROUNDS
+    monkeypatch.setattr(Tuning, "last_rounds", 3)
+    runs.scores = {0.1: (1.0, 0.0, 0.0, 0.9), 0.2: (0.0, 0.6, 0.6, 0.6)}.__getitem__
+    tuning = tuned({RATE: (0.1, 0.2)})
+    sweep(tmp_path, tuning)
+    means = {one["values"][RATE]: one["mean"] for one in ended(tmp_path, tuning)}
+    assert means == {0.1: pytest.approx(0.3), 0.2: pytest.approx(0.6)}
+    entry = result_of(TunedStudy(tuning, tmp_path))
+    assert (entry["best"]["values"], entry["score"]) == (
+        {RATE: 0.2},
+        "f1 on validation data in the mean of the last 3 rounds",
+    )
 
 
 def test_a_killed_sweep_resumes_with_the_trial_that_was_stopped(tmp_path, runs):
