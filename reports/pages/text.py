@@ -45,7 +45,7 @@ def row_name(row: Row) -> str:
 
 def dagger_note(rows: Sequence[Row]) -> str:
     """The meaning of the dagger, if one of the rows has it."""
-    return "" if all(row.printed for row in rows) else f" {DAGGER} our row, not a paper's."
+    return "" if all(row.printed for row in rows) else f" {DAGGER} not a row of a paper's table."
 
 
 def marked(text: str, is_derived: bool) -> str:
