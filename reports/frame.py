@@ -13,7 +13,7 @@ from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 from reports.pages.page import Grid, Page, long_form, one_line
-from reports.pages.text import NOTHING, notes_under, number, row_name
+from reports.pages.text import NOTHING, notes_under, number
 
 FrameLine = Mapping[str, JSON]  # one line of a frame: field -> value
 
@@ -107,7 +107,7 @@ class Quantities(TableView):
 
     def values(self, rows: Iterable[Row], place: Place, field: str = "value") -> dict[str, float]:
         """Row's name -> its number, without the missing ones, as a series of a plot."""
-        numbers = {row_name(row): self.value(row, place, field) for row in rows}
+        numbers = {self.request.name_of(row): self.value(row, place, field) for row in rows}
         return {name: value for name, value in numbers.items() if value is not None}
 
     def cells(self, row: Row, columns: Iterable[Shown]) -> tuple[str, ...]:
@@ -117,5 +117,5 @@ class Quantities(TableView):
 
     def table(self, title: str, rows: Iterable[Row], columns: Sequence[Shown]) -> Grid:
         """Rows are methods, columns quantities."""
-        groups = tuple(one_line(row_name(row), self.cells(row, columns)) for row in rows)
+        groups = tuple(one_line(self.request.name_of(row), self.cells(row, columns)) for row in rows)
         return Grid(title, tuple(column.header for column in columns), groups)

@@ -23,7 +23,7 @@ from reports.evidence.traffic import measured_cost
 from reports.pages import files
 from reports.pages.page import Page
 from reports.pages.render import print_page
-from reports.pages.text import NOTHING, in_one_unit, number, row_name
+from reports.pages.text import NOTHING, dagger_note, in_one_unit, number
 
 REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
 WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
@@ -90,7 +90,7 @@ def summary(page: Page, width: int | None = None) -> list[str]:
         lines += [*_matrix(page, width), *_worth(request)]
     lines += [": ".join(page.finding)] if page.finding else []
     diverged = [
-        f"{row_name(row)} on {column.name} {selection.divergence}"
+        f"{request.name_of(row)} on {column.name} {selection.divergence}"
         for row in request.rows
         for column in request.columns
         if (selection := request.selections[row.id, column.task]).diverged
@@ -110,8 +110,8 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
     counts = sorted({len(values[row.id, column.task]) for row in rows for column in columns} - {0})
     what = "Score" if counts == [1] else "Mean ± standard deviation"
     seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}" if counts else "no seed"
-    yield f"{what} of {seeds}, {_ROUNDS[request.scored_at]}; † marks methods that the paper lacks."
-    texts = [["", *(row_name(row) for row in rows)]]
+    yield f"{what} of {seeds}, {_ROUNDS[request.scored_at]}.{dagger_note(request, rows)}"
+    texts = [["", *(request.name_of(row) for row in rows)]]
     for column in columns:
         heading = f"{column.name} {score_label(column, column.averaged)}"
         texts.append([heading, *(_cell(values[row.id, column.task], len(counts) > 1) for row in rows)])
@@ -145,7 +145,7 @@ def _gains(page: Page, width: int) -> Iterator[str]:
         return
     rows, by = page.request.benchmark.row, "over" if "over" in gains else "task"
     yield "Gain: the baseline's bytes divided by the method's."
-    texts = [["", *(row_name(rows(name)) for name in gains["row"].unique())]]
+    texts = [["", *(page.request.name_of(rows(name)) for name in gains["row"].unique())]]
     for name in gains[by].unique():
         values = gains[gains[by] == name].set_index("row")["value"]
         heading = f"over {rows(name).name}" if by == "over" else name
@@ -188,7 +188,7 @@ def _sent(request: Request) -> Iterator[str]:
         for record in (record for _, records in cells for record in records):
             runs |= {stage.cell_id: stage_bytes(stage) for stage in all_stages(record, request.find) or [record]}
         if any(cost.round_bytes for cost in costs):
-            sent.append((mean([cost.round_bytes for cost in costs]), row_name(row)))
+            sent.append((mean([cost.round_bytes for cost in costs]), request.name_of(row)))
     if sent:
         sent.sort()
         sizes = in_one_unit([size for size, _ in sent], benchmark.paper.gigabyte, places=1)

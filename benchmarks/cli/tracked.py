@@ -18,7 +18,6 @@ from benchmarks.tracking.store import default_tracking_uri
 from benchmarks.tracking.table import Table, TableCell
 from reports.evidence.published import is_comparable, published_for
 from reports.evidence.records import request_for
-from reports.pages.text import row_name
 
 Cells = Sequence[tuple[Row, Column, RunConfig]]
 
@@ -49,7 +48,8 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) ->
     convention = (
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink`, `bytes/downlink` and MB are "
         "sums over rounds and clients, including earlier runs; `_stage` excludes these. "
-        "The paper lacks methods marked †. The menu *Views* has each table and task, with curves."
+        f"{'The paper lacks methods marked †. ' if benchmark.is_printed else ''}"
+        "The menu *Views* has each table and task, with curves."
     )
     return Table(
         id=f"{slug}-changed-{digest(scale.label, 8)}" if changes else slug,
@@ -92,7 +92,8 @@ def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, Ta
     for place in cells:
         places.setdefault(place[-1].definition_id, []).append(place)
     printed_in = str(benchmark.view.options.get("printed_in", ""))
-    published = published_for(request_for(benchmark, scale, ()), printed_in)
+    request = request_for(benchmark, scale, ())
+    published = published_for(request, printed_in)
     shown = {}
     for definition_id, entries in places.items():
         rows, (first, column, cell) = [row for row, _, _ in entries], entries[0]
@@ -100,7 +101,7 @@ def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, Ta
         values = (published.get((row.id, column.task, column.averaged)) for row in rows)  # in the metric's unit
         shown[definition_id] = TableCell(
             rows=tuple(dict.fromkeys(row.id for row in rows)),
-            method=" / ".join(dict.fromkeys(map(row_name, rows))),
+            method=" / ".join(dict.fromkeys(map(request.name_of, rows))),
             score=column.averaged,
             published=next((each.value for each in values if each is not None), None),
             is_reference=not any(row.printed for row in rows),

@@ -24,7 +24,7 @@ from reports.evidence.traffic import derived_turns, measured_cost
 from reports.frame import Quantities
 from reports.pages.page import Grid, keys_of, one_line
 from reports.pages.plots import MARKS, Dots, Panel, dot_plot
-from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, number
 
 ENCODERS = {"RoBERTa-small": "roberta-small-fresh", "RoBERTa-base": "roberta-base-fresh"}  # the paper's
 TIMINGS = Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "split.json"
@@ -162,7 +162,7 @@ class SplitCosts(Quantities):
         )
         titles = {name: self.title(f"{name}, derived: the same at every scale") for name in self.derived}
         for encoder, title in (titles | {self.request.scale.backbone: f"{self.request.heading}: measured"}).items():
-            groups = tuple(one_line(row_name(row), self._cells(row, encoder)) for row in self.rows)
+            groups = tuple(one_line(self.request.name_of(row), self._cells(row, encoder)) for row in self.rows)
             yield Grid(f"{title}; one client's epoch", headers, groups)
         yield from self._seconds()
 
@@ -185,7 +185,7 @@ class SplitCosts(Quantities):
         title = self.title("seconds of a batch, measured in one run (docs/performance.md)")
         yield Grid(title, headers, groups, "Model")
         for name in ENCODERS:
-            hours = {row_name(row): self.hours.get((row.id, name), {}) for row in self.rows}
+            hours = {self.request.name_of(row): self.hours.get((row.id, name), {}) for row in self.rows}
             if any(hours.values()):
                 title = self.title(f"{name}, computed: hours until every client's text has been trained on once")
                 groups = tuple(
@@ -219,10 +219,10 @@ class SplitCosts(Quantities):
         encoders, series = {name: name for name in self.derived}, []
         encoders[f"{self.request.scale.id}, measured"] = self.request.scale.backbone
         for sign, (label, encoder) in zip(MARKS, encoders.items(), strict=False):
-            sizes = {row_name(row): self._bytes(row, encoder) / MEGABYTE for row in self.rows}
+            sizes = {self.request.name_of(row): self._bytes(row, encoder) / MEGABYTE for row in self.rows}
             series.append(Dots(label, {name: size for name, size in sizes.items() if size}, {"marker": sign}))
-        caption = f"Closed forms of Table 2 with averaging and hand-overs.{dagger_note(self.rows)}"
-        panel = Panel("one client's epoch", [row_name(row) for row in self.rows], series)
+        caption = f"Closed forms of Table 2 with averaging and hand-overs.{dagger_note(self.request, self.rows)}"
+        panel = Panel("one client's epoch", [self.request.name_of(row) for row in self.rows], series)
         return dot_plot(self.request.heading, [panel], "MB, both directions", caption)
 
 

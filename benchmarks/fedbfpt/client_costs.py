@@ -24,7 +24,7 @@ from reports.evidence.traffic import client_traffic
 from reports.frame import Place, Quantities, Shown
 from reports.pages.page import KEYS, Grid, keys_of, one_line
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
-from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number
 from reports.views.scores import ScoreTable
 
 SECONDS, WORK, MEGABYTES, SENT = PRINTED = (  # the columns of published costs
@@ -180,7 +180,7 @@ class Resources(Quantities):
             yield from (human_bytes(getattr(self.costs[row.id], name), gigabyte) for name in _HELD)
             yield number(self._percent(row, lambda costs: costs.held_bytes))
 
-        groups = tuple(one_line(row_name(row), cells(row)) for row in self.rows if row.id in self.costs)
+        groups = tuple(one_line(self.request.name_of(row), cells(row)) for row in self.rows if row.id in self.costs)
         batch = f"{costs.batch_size} texts of {costs.length} tokens per batch"
         title = self.title(f"what one client holds while it trains, {batch}, derived")
         return Grid(title, (*((text,) for text in _HELD_NAMES), ("together", "%")), groups)
@@ -198,7 +198,7 @@ class Resources(Quantities):
             return (n, _mebibytes(up), share, _mebibytes(down), _mebibytes(setup))
 
         headers = (("n", "seeds"), ("uplink", "MiB"), ("uplink", "%"), ("downlink", "MiB"), (*ONE_TIME, "MiB"))
-        groups = tuple(one_line(row_name(row), cells(row)) for row in request.rows)
+        groups = tuple(one_line(self.request.name_of(row), cells(row)) for row in request.rows)
         what = f"what one client sent and received in a round, measured on {column.name}"
         return Grid(f"{request.heading}: {what}", headers, groups)
 
@@ -252,11 +252,11 @@ class Resources(Quantities):
         reported = HOLLOW | {"markersize": 8}
         work += [Dots("printed", self.values(self.rows, ("flops", WORK), "published"), reported)]
         sent = [saved, Dots("printed", self.values(self.rows, (_SAVED, SENT), "published"), reported)]
-        names, level = [row_name(row) for row in self.rows], {self.baseline.name: 100.0}
+        names, level = [self.request.name_of(row) for row in self.rows], {self.baseline.name: 100.0}
         panels = [Panel("computation", names, work, levels=level), Panel("communication", names, sent, levels=level)]
         caption = (
             f"One client's training by {self.request.paper_scale.backbone}'s shapes, over {self.baseline.name}'s; "
-            f"diamonds: as printed.{dagger_note(self.rows)}"
+            f"diamonds: as printed.{dagger_note(self.request, self.rows)}"
         )
         return dot_plot(self.request.heading, panels, f"% of {self.baseline.name}", caption, across=2)
 

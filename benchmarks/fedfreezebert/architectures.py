@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column, Row
 from benchmarks.fedfreezebert.paper import FEDAVG_AT_FROZEN_RATE, HEADS, METHODS, with_head
-from reports.evidence.records import Request
+from reports.evidence.records import DAGGER, Request
 from reports.evidence.scores import score_label
 from reports.pages.page import Grid, Group
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
-from reports.pages.text import DAGGER
 from reports.views.comparison import scores_shown
 from reports.views.scores import ScoreTable, dots
 

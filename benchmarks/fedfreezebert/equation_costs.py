@@ -25,7 +25,7 @@ from reports.evidence.traffic import Cost
 from reports.frame import Place, Quantities, Shown
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot
-from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number
 
 DEPENDS = "depends on texts"
 KINDS = {"features": "features", "masks": "masks", "labels": "labels", "parameters": "weights"}  # and their names
@@ -101,7 +101,7 @@ class CostTables(Quantities):
                 lines.append(Line(label, ("", *(cells.get(base, "") for base in printed_gains))))
         add("in consistent bytes", (CONSISTENT, "bytes"))
         add("on the wire", (DERIVED, "bytes"))
-        return Group(row_name(row), tuple(lines))
+        return Group(self.request.name_of(row), tuple(lines))
 
     def _features_sent(self, row: Row) -> str:
         """How many layers' embeddings a method sends per text, or [CLS] for one token of one layer; "" if unknown.
@@ -131,7 +131,7 @@ class CostTables(Quantities):
             has_bytes = self.value(row, (counted, "bytes")) is not None
             missing = (self._unknown(row, counted), *[""] * (len(columns) - 1))
             cells = self.cells(row, columns) if has_bytes else missing
-            groups.append(Group(row_name(row), (Line(self._features_sent(row), cells),)))
+            groups.append(Group(self.request.name_of(row), (Line(self._features_sent(row), cells),)))
         return Grid(title, tuple(column.header for column in columns), tuple(groups))
 
     def grids(self) -> Iterator[Grid]:
@@ -191,13 +191,13 @@ class CostTables(Quantities):
         for counted in drawn:
             encoder = request.scale.backbone if counted == MEASURED else request.paper_scale.backbone
             equations = [dots("the paper's equation", CONSISTENT, **HOLLOW, markersize=8)] if counted == DERIVED else []
-            texts = {row_name(row): text(row, counted) for row in rows}
+            texts = {self.request.name_of(row): text(row, counted) for row in rows}
             title = f"{counted.removeprefix('wire, ')}, {encoder}"
             panels.append(Panel(title, list(texts), [dots("on the wire", counted), *equations], texts))
         baselines = " and ".join(row.name for row in self.costs.baselines)
         caption = (
             "Bytes of all clients, without the one-time model distribution; next to each mark its gains over "
-            f"{baselines}. Diamonds: the paper's equations in consistent bytes.{dagger_note(rows)}"
+            f"{baselines}. Diamonds: the paper's equations in consistent bytes.{dagger_note(self.request, rows)}"
         )
         return dot_plot(request.heading, panels, f"{name}, all rounds, both directions", caption, across=2)
 

@@ -19,7 +19,7 @@ from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
 from reports.pages.page import Grid, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
-from reports.pages.text import NOT_RUN, number, row_name
+from reports.pages.text import NOT_RUN, number
 from reports.views.scores import ScoreTable
 
 
@@ -110,7 +110,7 @@ class LayerFigure(ScoreTable):
 
         series = [bytes_of("measured"), *([bytes_of("derived", **HOLLOW)] if self._encoder else [])]
         names = {row_id: layer.name for row_id, layer in self.layers.items()}
-        levels = {row.id: row_name(row) for row in self.request.rows if row.id not in names}
+        levels = {row.id: self.request.name_of(row) for row in self.request.rows if row.id not in names}
         panels = [Panel("MB per round", list(names.values()), series)]
         panels += self.score_panels(names | levels, list(levels))
         text = f"{self.caption} Bytes: one direction, all clients."

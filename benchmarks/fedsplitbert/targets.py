@@ -37,7 +37,7 @@ from reports.evidence.traffic import derived_cost, measured_cost
 from reports.frame import Place, Quantities
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_points
-from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients
 
 KINDS = ("baseline", "printed")
 _SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", "stated/megabytes_below": "<"}
@@ -223,7 +223,10 @@ class Targets(Quantities):
         columns = [column for column in self.columns if self._targets(column, kind)] or self.columns
         titles = {column.task: f"{column.name} {self._target(column, kind)}" for column in columns}
         groups = [
-            Group(row_name(row), tuple(Line(titles[at.task], self._cells(row, at, kind), True) for at in columns))
+            Group(
+                self.request.name_of(row),
+                tuple(Line(titles[at.task], self._cells(row, at, kind), True) for at in columns),
+            )
             for row in request.rows
         ]
         return Grid(f"{request.heading}: bytes to {self._label(kind)}", headers, tuple(groups))
@@ -250,7 +253,7 @@ class Targets(Quantities):
             texts = [f"{published.normalize():f}" for _, published in pairs]
             for label, (first, second, third) in (("reported", texts), ("verdict", verdicts)):
                 lines.append(Line(label, (first, "", second, third, "", "")))
-        return Group(row_name(row), tuple(lines))
+        return Group(self.request.name_of(row), tuple(lines))
 
     def grids(self) -> Iterator[Grid]:
         """A table per kind of target, and the derived sizes if the paper publishes sizes."""
@@ -303,7 +306,7 @@ class Targets(Quantities):
     def _panel(self, kind: str, column: Column) -> Panel:
         reached, missed, texts = dict[str, float](), dict[str, float](), dict[str, str]()
         for row in self.request.rows:
-            sent, name = self._line(row, column, kind, "bytes"), row_name(row)
+            sent, name = self._line(row, column, kind, "bytes"), self.request.name_of(row)
             texts[name] = "no target" if self.request.records_of(row, column) else "not run"
             if sent is not None:
                 is_late, size = sent["relation"] == ">", sent["value"] / MEGABYTE
@@ -324,7 +327,7 @@ class Targets(Quantities):
         caption = (
             f"Uplink of all clients until the first round at {self._label(kind)}; mean over seeds. "
             "Hollow: bytes of all rounds, as some seed does not reach it. Stated: in the paper's text, its MBits read "
-            f"as megabytes.{dagger_note(request.rows)}{left_out}"
+            f"as megabytes.{dagger_note(request)}{left_out}"
         )
         panels = [self._panel(kind, column) for column in columns]
         return dot_plot(request.heading, panels, "uplink until the target, MB", caption, across=2)

@@ -13,6 +13,7 @@ from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
 from reports.evidence.corrections import corrected
 
+DAGGER = "†"  # marks a method that the paper's table lacks
 DEMO = "demo"  # the scale with generated data, which is no evidence about a paper
 PAPER = "paper"  # the scale with the paper's encoder, at which its absolute numbers apply
 
@@ -141,6 +142,10 @@ class Request:
         """Paper, table and scale of some columns."""
         benchmark, scale = self.benchmark, self.scale
         return f"{benchmark.paper.name}, {benchmark.place} · scale {scale.id}: {benchmark.label(scale, columns)}"
+
+    def name_of(self, row: Row) -> str:
+        """The method's name, with a dagger if the paper's table lacks it; a study is no paper's table."""
+        return f"{row.name} {DAGGER}" if self.benchmark.is_printed and not row.printed else row.name
 
     @property
     def paper_scale(self) -> Scale:

@@ -18,7 +18,7 @@ from reports.evidence.gate import gates, home
 from reports.front.state import deviations_of
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
-from reports.pages.text import NOTHING, human_seconds, row_name
+from reports.pages.text import NOTHING, human_seconds
 
 PAGE_WIDTH = 92  # characters of a table that fit into GitHub's 838 points
 REPRODUCED = "reproduced"  # the block of a README
@@ -157,7 +157,7 @@ def _best(page: Page) -> dict[str, list[int]]:
             if column is None or (column.task in checks and checks[column.task].why):
                 continue
             compared = [
-                row_name(row)
+                request.name_of(row)
                 for row in request.rows
                 if row.printed and row.id not in references and len(request.records_of(row, column)) >= _FEWEST
             ]

@@ -21,7 +21,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.experiment import Column
-from reports.pages.text import DAGGER, NOT_RUN
+from reports.evidence.records import DAGGER
+from reports.pages.text import NOT_RUN
 
 # Okabe and Ito's colours for the methods that occur most often; all are visible on white and on near-black.
 _COLOURS = {

@@ -13,11 +13,10 @@ from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import ENGINE_VERSION
 from reports.evidence.gate import gates, home, levels
-from reports.evidence.records import Request, agree, digests, machine
+from reports.evidence.records import DAGGER, Request, agree, digests, machine
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
 
-DAGGER = "†"  # marks a row that the paper does not print
 DERIVED = "≈"  # marks a number that the paper does not print, but that follows from its text
 NOTHING = "–"
 NOT_RUN = "not run"
@@ -38,14 +37,10 @@ AT_ROUND = {  # the scored round -> its words
 }
 
 
-def row_name(row: Row) -> str:
-    """The method's name, with a dagger if it is not in the paper."""
-    return row.name if row.printed else f"{row.name} {DAGGER}"
-
-
-def dagger_note(rows: Sequence[Row]) -> str:
-    """The meaning of the dagger, if one of the rows has it."""
-    return "" if all(row.printed for row in rows) else f" {DAGGER} not a row of a paper's table."
+def dagger_note(request: Request, rows: Sequence[Row] | None = None) -> str:
+    """The meaning of the dagger, if one of the rows has it; rows: all of the request's by default."""
+    names = map(request.name_of, request.rows if rows is None else rows)
+    return f" {DAGGER} not a row of the paper's table." if any(DAGGER in name for name in names) else ""
 
 
 def marked(text: str, is_derived: bool) -> str:
@@ -178,7 +173,7 @@ def notes_under(
     records = (record for cell in product(request.rows, request.columns) for record in request.records_of(*cell))
     yield from filter(None, dict.fromkeys(note_of(record.cell.backbone) for record in records))
     yield from method
-    if dagger := dagger_note(request.rows).strip():
+    if dagger := dagger_note(request).strip():
         yield dagger
     yield from (f"{row.name}: {row.note}" for row in request.rows if row.note)
     yield from published

@@ -11,7 +11,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
-from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number
 from reports.site import html
 from reports.site.charts import curves_chart
 from reports.site.site_data import SiteData
@@ -63,7 +63,7 @@ def matrix(comparison: Comparison) -> html.Sheet:
     sizes, headers = _bytes(comparison)
     lines = []
     for row in request.rows:
-        name = html.Entry(row_name(row), title=row.note, kind="row")
+        name = html.Entry(request.name_of(row), title=row.note, kind="row")
         scores = (_entry(comparison, row, *place) for place in places)
         lines.append((name, *sizes[row.id], *scores))
     return html.sheet(

@@ -23,7 +23,7 @@ from reports.evidence.statistics import Estimate
 from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, with_points
-from reports.pages.text import NOTHING, dagger_note, in_units, not_run, over_clients, row_name, with_interval
+from reports.pages.text import NOTHING, dagger_note, in_units, not_run, over_clients, with_interval
 
 MEAN, FIXED = "mean", "fixed"
 GAINS = (MEAN, WORST, FIXED)  # quantities that are compared with the baseline's
@@ -102,7 +102,7 @@ class Clients(TableView):
             counts = [len(self.request.records_of(row, column)) for column in self.columns]
             lines.append(Line("n", tuple(str(count) if count else NOTHING for count in counts)))
         empty = Line("", tuple(not_run(self.request, row, at) for at in self.columns), True)
-        return Group(row_name(row), tuple(lines) or (empty,))
+        return Group(self.request.name_of(row), tuple(lines) or (empty,))
 
     def grids(self) -> tuple[Grid, ...]:
         """Groups are methods, columns tasks."""
@@ -140,14 +140,16 @@ class Clients(TableView):
         for at in columns:
             series = []
             for name, label, style in ((MEAN, "mean", {}), (WORST, "worst client", HOLLOW)):
-                cells = {row_name(row): self.by_cell.get((row.id, at.task, name)) for row in self.request.rows}
+                cells = {
+                    self.request.name_of(row): self.by_cell.get((row.id, at.task, name)) for row in self.request.rows
+                }
                 values = {row: one.value for row, one in cells.items() if one and one.value is not None}
                 ends = {row: both for row, one in cells.items() if one and (both := bounds(one, at.averaged))}
                 series.append(Dots(label, values, style, ends))
-            names = [row_name(row) for row in self.request.rows]
+            names = [self.request.name_of(row) for row in self.request.rows]
             panels.append(Panel(f"{at.name}, {metric(at.averaged).label}", names, series))
         caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals."
-        caption += f"{dagger_note(self.request.rows)}{left_out}"
+        caption += f"{dagger_note(self.request)}{left_out}"
         return dot_plot(self.request.heading, panels, "score", caption)
 
 

@@ -37,7 +37,6 @@ from reports.pages.text import (
     notes_under,
     number,
     over_clients,
-    row_name,
     seed_counts,
     with_unit,
 )
@@ -168,7 +167,7 @@ class Curves(TableView):
     def grids(self) -> tuple[Grid, ...]:
         """Groups are methods, columns tasks, lines rounds."""
         request = self.request
-        groups = tuple(Group(row_name(row), tuple(self._lines_of(row))) for row in request.rows)
+        groups = tuple(Group(self.request.name_of(row), tuple(self._lines_of(row))) for row in request.rows)
         headers = tuple((column.name, self.label(column)) for column in request.columns)
         title = metric(TRAIN_LOSS).label if self.is_loss else "scores"
         return (Grid(f"{request.heading}: {title} after every {self.step}", headers, groups),)
@@ -223,7 +222,7 @@ class Curves(TableView):
     def _handles(self, columns: Sequence[Column]) -> Iterator[Line2D]:
         run = {row_id for (row_id, _), curve in self.by_cell.items() if curve.is_run} | {*self.references}
         for row in (row for row in self.request.rows if row.id in run):
-            yield Line2D([], [], label=row_name(row), **self._style(row))
+            yield Line2D([], [], label=self.request.name_of(row), **self._style(row))
         for row, column in product(self.request.rows, columns):
             if (row.id, column.task) in self.stated:
                 sign, level, within = self.stated[row.id, column.task]
@@ -243,7 +242,7 @@ class Curves(TableView):
         n = seed_counts([len(curve.seeds) for curve in self.by_cell.values()])
         caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
         if any(row.id in self.references for row in request.rows):
-            caption += f" Dashed: answers the same after every {self.step}.{dagger_note(self.request.rows)}"
+            caption += f" Dashed: answers the same after every {self.step}.{dagger_note(self.request)}"
         if request.benchmark.place.startswith("Figure") and request.scale.id != DEMO:
             caption += " The paper prints these curves without numbers."
         if self.stated:

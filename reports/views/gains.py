@@ -36,7 +36,6 @@ from reports.pages.text import (
     not_run,
     number,
     over_clients,
-    row_name,
     seed_counts,
     status,
     with_interval,
@@ -140,7 +139,7 @@ class Gains(TableView):
     def grids(self) -> tuple[Grid, ...]:
         """Groups are methods, columns tasks."""
         headers = tuple((column.name, score_label(column, column.averaged)) for column in self.columns)
-        groups = tuple(Group(row_name(row), tuple(self._lines_of(row))) for row in self.request.rows)
+        groups = tuple(Group(self.request.name_of(row), tuple(self._lines_of(row))) for row in self.request.rows)
         return (Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups),)
 
     def finding(self) -> tuple[str, str] | None:
@@ -167,7 +166,7 @@ class Gains(TableView):
             lambda at: bool(self.by_cell[self.part.id, at.task].get("n_gain")),
             f"Without {self.part.name}",
         )
-        rows = {row.id: row_name(row) for row in request.rows if row.id != self.reference.id}
+        rows = {row.id: self.request.name_of(row) for row in request.rows if row.id != self.reference.id}
         for column in columns:
             lines = {name: self.by_cell[row_id, column.task] for row_id, name in rows.items()}
             gains = {name: line for name, line in lines.items() if line.get(OVER) is not None}
@@ -180,7 +179,7 @@ class Gains(TableView):
             panels.append(Panel(title, list(rows.values()), [dots], levels=levels))
         caption = (
             f"Means of differences paired by seed, with {CONFIDENCE} intervals from three seeds on; no mark: not run."
-            f"{dagger_note(request.rows)}{left_out}"
+            f"{dagger_note(request)}{left_out}"
         )
         return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption)
 

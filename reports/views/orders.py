@@ -33,7 +33,7 @@ from reports.evidence.traffic import whole_run
 from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import colour_of, finish, panels_of, tidy, with_points
-from reports.pages.text import NOTHING, in_units, row_name
+from reports.pages.text import NOTHING, in_units
 from reports.views.clients import bounds, gain_of, level_of, with_bounds
 
 MEAN, BYTES, FRONT = "mean", "bytes", "front"
@@ -190,7 +190,9 @@ class Orders(TableView):
         for column in self.columns:
             rows = {row.id: row for row in self.rows_of(column)}
             ranks = self.ranked[column.task, MEAN]
-            lines = tuple(Line(row_name(rows[id]), self._cells(rows[id], column), ranks[id][0] == 1) for id in ranks)
+            lines = tuple(
+                Line(self.request.name_of(rows[id]), self._cells(rows[id], column), ranks[id][0] == 1) for id in ranks
+            )
             yield Group(f"{column.name}, {metric(column.averaged).label}", lines)
 
     def _cells(self, row: Row, column: Column) -> tuple[str, ...]:

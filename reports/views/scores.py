@@ -32,7 +32,6 @@ from reports.pages.text import (
     joined,
     marked,
     number,
-    row_name,
     status,
     with_unit,
 )
@@ -132,7 +131,7 @@ class ScoreTable(TableView):
             cells = [comparison.cell(row, column) for column in columns]
             cells += [cell for cell in comparison.averages if cell.row.id == row.id and comparison.has_average]
             is_published = comparison.shows_published and row.printed
-            groups.append(Group(row_name(row), self.cell_lines(cells, is_published)))
+            groups.append(Group(self.request.name_of(row), self.cell_lines(cells, is_published)))
         return Grid(f"{self.request.heading}: scores", tuple(headers), tuple(groups))
 
     def costs_grid(self) -> Grid:
@@ -145,7 +144,7 @@ class ScoreTable(TableView):
             costs = [cell.cost for cell in cells if cell.cost is not None]
             if any(cost.total_bytes + cost.setup_bytes for cost in costs):
                 label = f"{len(costs)} of {len(columns)} tasks"
-                groups.append(one_line(row_name(row), _cost_cells(costs, self._sent(row), gigabyte), label))
+                groups.append(one_line(self.request.name_of(row), _cost_cells(costs, self._sent(row), gigabyte), label))
         return Grid(f"{self.request.heading}: communication cost", (*headers, ("training",)), tuple(groups))
 
     def _sent(self, row: Row) -> tuple[float, float]:
@@ -224,7 +223,7 @@ class ScoreTable(TableView):
         """A panel for each task; the majority class as lines."""
         rows = self.request.rows
         levels = [row.id for row in rows if "majority" in row.algorithm]
-        panels = list(self.score_panels({row.id: row_name(row) for row in rows}, levels))
+        panels = list(self.score_panels({row.id: self.request.name_of(row) for row in rows}, levels))
         return dot_plot(self.request.heading, panels, self.axis_label, self.caption)
 
 

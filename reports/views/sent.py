@@ -22,7 +22,7 @@ from reports.evidence.traffic import last_round
 from reports.frame import Quantities, Shown
 from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import Dots, Panel, dot_plot
-from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number
 
 FLOAT = 4  # bytes of a value
 WAYS = ("up", "down")
@@ -156,7 +156,9 @@ class Sent(Quantities):
             form = self.forms[row.id].text if row.id in self.forms else NOTHING
             compared = (self._compared(row, encoder, how) for how in others)
             groups.append(
-                one_line(row_name(row), (*self.cells(row, columns), *compared, *self.cells(row, saved)), form)
+                one_line(
+                    self.request.name_of(row), (*self.cells(row, columns), *compared, *self.cells(row, saved)), form
+                )
             )
         headers = *(column.header for column in columns), *((how,) for how in others), *(each.header for each in saved)
         title = self.title(f"bytes of one client in a round, {encoder}")
@@ -205,7 +207,9 @@ class Sent(Quantities):
         """Both directions together, by encoder."""
         panels = []
         for encoder in self.encoders:
-            sizes = {row_name(row): sum(self._both(row, encoder, SHAPES)) / 1e6 for row in self.request.rows}
+            sizes = {
+                self.request.name_of(row): sum(self._both(row, encoder, SHAPES)) / 1e6 for row in self.request.rows
+            }
             panels.append(Panel(encoder, list(sizes), [Dots("by shapes", sizes)]))
         caption = "One client, one round after the first, uplink and downlink, without the one-time distribution."
         return dot_plot(self.request.heading, panels, "MB a round", caption, across=2)

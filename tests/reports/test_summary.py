@@ -42,7 +42,7 @@ def test_a_whole_table_is_one_matrix(table3, whole):
     output = lines(table3, whole, width=200)
     assert len(output) == 1 + 2 + len(table3.rows) + 3
     assert output[0].endswith("63 of 63 cells run")
-    assert output[1] == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that the paper lacks."
+    assert output[1] == "Mean ± standard deviation of 2 seeds, at the last round. † not a row of the paper's table."
     assert output[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
     assert output[2].split()[-1] == "Average"
     (split,) = (line for line in output if line.startswith("FedSplitBERT  "))
