@@ -18,7 +18,7 @@ from benchmarks.sweeps.tuning import Search
 from reports.claims import wording
 from reports.claims.judge import CONTRADICTED, PARTLY, SUPPORTED, UNDECIDED, measured_word
 
-SCORES, ONE_LABEL, WORK = (f"fedpeft-{name}" for name in ("scores", "onelabel", "localwork"))
+SCORES, EVEN, WORK = (f"fedpeft-{name}" for name in ("scores", "even", "localwork"))
 REFERENCES = {"overall-majority": 55.0, "local-majority": 75.0, "linear": 62.0, "central": 90.0}
 METHODS = 80.0
 NOTHING: Mapping[Any, Any] = {}
@@ -110,10 +110,8 @@ WORSE = {f"{row}-0.1": 70.0 for row in ("fedit", "bitfit", "bottleneck", "prefix
 WORLDS: list[tuple[str, Levels, Measured, str]] = [
     ("1a", {"ffa-lora": 84}, {}, SUPPORTED),
     ("1a", {"ffa-lora": 76}, {}, CONTRADICTED),
-    ("1a", {"ffa-lora": 84, (ONE_LABEL, "ffa-lora"): 76}, {}, PARTLY),
-    ("1a", {}, {}, UNDECIDED),
-    ("1c", {(ONE_LABEL, "fedit"): 55, (ONE_LABEL, "ffa-lora"): 78}, {}, SUPPORTED),
-    ("1c", {(ONE_LABEL, "ffa-lora"): 60}, {}, CONTRADICTED),
+    ("1c", {(EVEN, "fedit"): 88, (EVEN, "ffa-lora"): 82}, {}, SUPPORTED),
+    ("1c", {(EVEN, "ffa-lora"): 88}, {}, CONTRADICTED),
     ("3", {}, errors(0.5, 0.01), SUPPORTED),
     ("3", {}, errors(0.5, 0.2), CONTRADICTED),
     ("4", {"fedrot-lora": 84}, {}, SUPPORTED),
