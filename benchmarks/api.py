@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from benchmarks.dry_run.shapes import plan_with
 from benchmarks.encoders.backbones import requested_backbone
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
@@ -169,7 +168,9 @@ def run_cell(cell: RunConfig, options: RunOptions, tell: Sink = lambda event: No
 
 def plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
     """The bytes of a cell's rounds, without training; see `benchmarks.dry_run.rounds.wire_plan`."""
-    return plan_with(cell.backbone, cell, examples)
+    from benchmarks.dry_run.rounds import wire_plan  # loads torch
+
+    return wire_plan(cell, examples)
 
 
 # ---- results -----------------------------------------------------------------------------------------------------

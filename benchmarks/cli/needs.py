@@ -41,16 +41,17 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
 def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: argparse.Namespace) -> None:
     """Add to each row of a plan the GPU requirements of its run and earlier runs."""
     cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
+    options = RunOptions(args.results_dir, args.data_dir, args.backbone)
     for row in tracked(rows, "Memory"):
-        row |= needs_of(cells[row["cell"]], gpu, args)
+        row |= needs_of(cells[row["cell"]], gpu, options, args.tflops)
 
 
-def needs_of(cell: RunConfig, gpu: Gpu, args: argparse.Namespace) -> dict[str, Any]:
+def needs_of(cell: RunConfig, gpu: Gpu, options: RunOptions, tflops: float | None = None) -> dict[str, Any]:
     """The GPU requirements of a run and its earlier runs.
 
     Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
-    fits = [(stage, *fit) for stage in chain_of(cell) if (fit := _fit(stage, gpu))]
+    fits = [(stage, *fit) for stage in map(options.located, chain_of(cell)) if (fit := _fit(stage, gpu))]
     needs: dict[str, Any] = dict.fromkeys(
         ("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory")
     ) | {"checkpointed": any(checkpoints for _, _, checkpoints in fits)}
@@ -68,7 +69,9 @@ def needs_of(cell: RunConfig, gpu: Gpu, args: argparse.Namespace) -> dict[str, A
             },
             "whole_batch_memory": most.whole.training,
         }
-    needs["hours"], needs["published_sizes"] = _hours([(stage, fit.part) for stage, fit, _ in fits], gpu, args)
+    needs["hours"], needs["published_sizes"] = _hours(
+        [(stage, fit.part) for stage, fit, _ in fits], gpu, tflops, options
+    )
     return needs
 
 
@@ -81,20 +84,21 @@ def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
     return (fit, checkpoints) if fit else None
 
 
-def _hours(stages: list[tuple[RunConfig, int]], gpu: Gpu, args: argparse.Namespace) -> tuple[float | None, bool]:
+def _hours(
+    stages: list[tuple[RunConfig, int]], gpu: Gpu, tflops: float | None, options: RunOptions
+) -> tuple[float | None, bool]:
     """The runs' hours from their FLOPs, and whether numbers of texts are the published ones; None without numbers.
 
     stages: runs, each with the texts per part of a batch.
     """
-    options = RunOptions(args.results_dir, args.data_dir)
     try:
         texts = [counted_or_published(stage, options) for stage, _ in stages]
     except UserError:
         return None, False
     seconds = 0.0
     for (stage, part), of in zip(stages, texts, strict=True):
-        computing = derive_cell_flops(stage, of.examples, of.scored) / 1e12 / (args.tflops or GPU_USED * gpu.tflops)
-        seconds += computing if args.tflops else max(computing, launch_seconds(stage, of.examples, part))
+        computing = derive_cell_flops(stage, of.examples, of.scored) / 1e12 / (tflops or GPU_USED * gpu.tflops)
+        seconds += computing if tflops else max(computing, launch_seconds(stage, of.examples, part))
     return seconds / 3600, any(of.published for of in texts)
 
 

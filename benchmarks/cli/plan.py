@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -21,8 +20,7 @@ from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, ne
 from benchmarks.cli.progress import tracked
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.cache import keep_in
-from benchmarks.dry_run.shapes import derive_cell_flops, derive_plan, plan_with
-from benchmarks.encoders.backbones import backbone_name
+from benchmarks.dry_run.shapes import derive_cell_flops, derive_plan
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.overrides import expanded
 from benchmarks.publication import Paper
@@ -89,9 +87,10 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     }
     hours, seconds = 0.0, list[float | None]()
     if args.tflops:
-        options = RunOptions(args.results_dir, args.data_dir)
-        counts = {spec_id: counted(unique[spec_id], options) for spec_id in distinct}
-        flops = sum(derive_cell_flops(unique[each], of.examples, of.scored) for each, of in counts.items())
+        options = RunOptions(args.results_dir, args.data_dir, args.backbone)
+        runs = [options.located(unique[spec_id]) for spec_id in distinct]
+        counts = [(run, counted(run, options)) for run in runs]
+        flops = sum(derive_cell_flops(run, of.examples, of.scored) for run, of in counts)
         hours = seeds * flops / (args.tflops * 1e12 * 3600)
     else:
         timings = Timings(taken(all_records(args.results_dir, [chosen.benchmark])))
@@ -147,7 +146,7 @@ def _planned_row(
         "rounds": cell.training.last_round,
         "longest_text": cell.training.max_length,
         "reason": reason,
-        "stand_ins": stand_ins(chain, RunOptions(args.results_dir, args.data_dir)),
+        "stand_ins": stand_ins(chain, RunOptions(args.results_dir, args.data_dir, args.backbone)),
         "counted_examples": sum(texts[0].examples) if texts else None,
         "counted_error": texts[0].error if texts else 0.0,
         **line,
@@ -166,18 +165,17 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
 
     UserError if they depend on examples without data, or on the texts themselves.
     """
-    # A row's encoder may differ from BACKBONE.
-    backbone = args.backbone if args.backbone and backbone_name(args.backbone) == cell.backbone else None
-    derived = derive_plan if backbone is None else partial(plan_with, backbone)
+    options = RunOptions(args.results_dir, args.data_dir, args.backbone)
+    cell = options.located(cell)
     try:
-        return derived(cell, None), None
+        return derive_plan(cell), None
     except DependsOnTextsError:
         if cell.source != "generated" and args.data_dir is None:
             raise UserError(
                 "the bytes depend on the number of examples; name the data folder with --data-dir to count them"
             ) from None
-    texts = counted(cell, RunOptions(args.results_dir, args.data_dir))
-    return derived(cell, texts.examples), texts
+    texts = counted(cell, options)
+    return derive_plan(cell, texts.examples), texts
 
 
 # ---- in the terminal ---------------------------------------------------------------------------------------------

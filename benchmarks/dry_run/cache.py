@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.encoders.backbones import is_folder
+from benchmarks.encoders.files import find_files
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.running.included import code_of
@@ -60,7 +62,9 @@ def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = No
     """
     of, libraries = task(cell.task), _versions()
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
-    decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
+    # A folder may get other files.
+    encoder = read_json(find_files(cell.backbone)[0] / "config.json") if is_folder(cell.backbone) else cell.backbone
+    decisive = encoder, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
     code = code_of(cell.algorithm)  # a user's method may change
     parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]

@@ -50,7 +50,9 @@ def derive_plan(cell: RunConfig, examples: int | Sequence[int] | None = None) ->
         if isinstance(examples, int):
             sizes = [(examples + client) // cell.clients for client in range(cell.clients)]
         try:
-            return plan_with(cell.backbone, cell, sizes)
+            from benchmarks.dry_run.rounds import wire_plan  # loads torch
+
+            return wire_plan(cell, sizes)
         except (DependsOnTextsError, RoundRefusedError) as error:
             return error
 
@@ -65,13 +67,6 @@ def derive_plan(cell: RunConfig, examples: int | Sequence[int] | None = None) ->
     if isinstance(answer, UserError):
         raise answer
     return answer
-
-
-def plan_with(backbone: str, cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
-    """The bytes of a run's rounds with another encoder, or a folder with one; see `rounds.wire_plan`."""
-    from benchmarks.dry_run.rounds import wire_plan  # loads torch
-
-    return wire_plan(replace(cell, backbone=backbone), examples)
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from benchmarks.encoders.backbones import backbone_name, is_folder
 from benchmarks.errors import UserError
+from benchmarks.run_config import RunConfig
 from fedsim.strict import strict
 
 MOST_SEEDS = 10_000  # more is a typing error
@@ -63,6 +64,10 @@ class RunOptions:
         """A run's backbone as the user wrote it, such as a folder; the run has only its name."""
         given = self.backbone
         return given if given is not None and backbone_name(given) == backbone else backbone
+
+    def located(self, cell: RunConfig) -> RunConfig:
+        """A run with its backbone as the user wrote it, for shapes; its ids are other ones."""
+        return replace(cell, backbone=self.requested(cell.backbone))
 
     def checkpoint_dir(self, cell_id: str, initial: str = "") -> Path:
         """The folder for a cell's state. initial: the digest of the weights that it started from, if any."""

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +56,18 @@ def values(plan: Callable[..., str]) -> Callable[..., dict[str, Any]]:
 def cell_of(row: str, scale: str = "demo") -> RunConfig:
     (method,) = rows_of(TABLE3, [row])
     return TABLE3.cell(method, TABLE3.columns[0], scale_of(TABLE3, scale), 0)
+
+
+@pytest.mark.parametrize(("table", "method"), [(SPLIT, "fedavg"), ("fedbert-pretraining", "fedavg")])
+def test_a_folders_encoder_is_planned_by_its_shapes(values, tiny_encoder, data_dir, table, method):
+    """Without the hub, which does not have the folder's name; also where the tokenizer determines the examples."""
+    options = ("--methods", method, "--gpu", "a6000", "--data-dir", str(data_dir))
+    (line, *_) = values(table, *options, "--backbone", str(tiny_encoder))["rows"]
+    (built_in, *_) = values(table, *options)["rows"]
+    assert line["backbone"] == tiny_encoder.name
+    names = ("up_bytes", "down_bytes", "memory", "hours")
+    assert [line[name] for name in names] == [built_in[name] for name in names]
+    assert line["hours"] > 0
 
 
 @pytest.mark.parametrize("holdout", ["test", "validation"])
@@ -119,7 +130,7 @@ def test_clipping_by_side_decides_nothing_at_the_paper_scale():
 @pytest.mark.parametrize("paper", ["fedbert", "fedbfpt", "fedfreezebert", "fedpeft", "fedsplitbert"])
 def test_each_method_and_model_of_the_paper_scale_fits_a_gpu_in_a_number_of_hours(paper, tmp_path, data_dir):
     keep_in(tmp_path)
-    options = Namespace(results_dir=tmp_path, data_dir=data_dir, tflops=None)
+    options = RunOptions(tmp_path, data_dir)
     for place, cell in distinct([paper]):
         for gpu in (GPUS["v100-32"], GPUS["a6000"]):
             needs = needs_of(cell, gpu, options)
