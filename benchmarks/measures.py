@@ -156,7 +156,7 @@ METRICS = {
         Metric("aggregation_error", "aggregation error", "", False, most=math.inf, over_decades=True),
         Metric("cosine_a", "cos A", "", least=-1.0),
         Metric("cosine_b", "cos B", "", least=-1.0),
-        Metric("cosine_change_of_a", "cos ΔA", "", least=-1.0),
+        Metric("overlap_a", "overlap of A", ""),
         Metric(TRAIN_LOSS, "training loss", unit="", higher_is_better=False, most=math.inf),
     )
 }

@@ -70,7 +70,8 @@ class Watch:
             aggregation_error: ‖Σ p_k (W'_k / s + B'_k A'_k) − Σ p_k (W_k / s + B_k A_k)‖ / ‖Σ p_k B_k A_k‖ in Frobenius
             norms, with client k's W_k, B_k, A_k after its training and W'_k, B'_k, A'_k at the start of the next round;
             0 if aggregation keeps the mean product. cosine_a, cosine_b: the mean cosine between two clients' trained
-            factors, over pairs and layers; cosine_change_of_a: the same for the round's changes to A.
+            factors, over pairs and layers. overlap_a: the same for the share of A's row space that two clients have in
+            common, which does not depend on the basis: r / d_in for independent draws.
         """
         if not self._layers:
             return {}
@@ -87,12 +88,12 @@ class Watch:
             missed += _square(shares, changes)
             mean += _square(shares, [product[TRAINED] for product in products])
         names = [(layer.a, layer.b) for layer in self._layers]
-        changed = [[each[TRAINED][a] - each[BEGUN][a] for each in clients] for a, _ in names]
+        factors_a = [[each[TRAINED][a] for each in clients] for a, _ in names]
         return {
             "aggregation_error": math.sqrt(missed / mean) if mean > 0 and math.isfinite(missed) else None,
-            "cosine_a": _cosine([[each[TRAINED][a] for each in clients] for a, _ in names]),
-            "cosine_b": _cosine([[each[TRAINED][b] for each in clients] for _, b in names]),
-            "cosine_change_of_a": _cosine(changed),
+            "cosine_a": _over_pairs(_cosine, factors_a),
+            "cosine_b": _over_pairs(_cosine, [[each[TRAINED][b] for each in clients] for _, b in names]),
+            "overlap_a": _over_pairs(_overlap, factors_a),
         }
 
     def _moved(self, layer: Layer, of: Sequence[Params]) -> Tensor | float:
@@ -110,9 +111,23 @@ def _square(shares: Sequence[float], matrices: Sequence[Tensor]) -> float:
     return float(torch.stack(weighted).sum(0).square().sum())
 
 
-def _cosine(by_layer: Sequence[Sequence[Tensor]]) -> float | None:
-    """The mean cosine over layers and pairs of clients; None for one client or if a tensor is 0."""
-    pairs = [pair for tensors in by_layer for pair in combinations(tensors, 2)]
-    cosines = [float(one.flatten() @ other.flatten() / (one.norm() * other.norm())) for one, other in pairs]
-    mean = math.fsum(cosines) / len(cosines) if cosines else math.nan
+def _over_pairs(similarity: Callable[[Tensor, Tensor], float], by_layer: Sequence[Sequence[Tensor]]) -> float | None:
+    """The mean over layers and pairs of clients; None for one client or if a tensor is 0."""
+    values = [similarity(*pair) for tensors in by_layer for pair in combinations(tensors, 2)]
+    mean = math.fsum(values) / len(values) if values else math.nan
     return mean if math.isfinite(mean) else None
+
+
+def _cosine(one: Tensor, other: Tensor) -> float:
+    """The cosine of all values; nan if a tensor is 0."""
+    return float(one.flatten() @ other.flatten() / (one.norm() * other.norm()))
+
+
+def _overlap(one: Tensor, other: Tensor) -> float:
+    """The mean squared cosine of the principal angles between two row spaces; nan if a tensor is 0."""
+    bases = []
+    for factor in (one, other):
+        _, values, rows = torch.linalg.svd(factor, full_matrices=False)
+        bases.append(rows[values > values[0] * 1e-9])
+    least = min(map(len, bases))
+    return float((bases[0] @ bases[1].T).square().sum() / least) if least else math.nan

@@ -67,7 +67,7 @@ METHODS = (
         in_turn=True,
     ),
     _row("share-b", "Share B (Fed-ALoRA)", "share_b"),
-    _row("flora", "FLoRA", "flora", "all clients draw the same new A"),
+    _row("flora", "FLoRA", "flora", "all clients draw the same new A; each draws its own in the authors' code at commit 0912cd33"),
     _row("flexlora", "FlexLoRA, Σ on B", "flexlora"),
     _row("flexlora-both", "FlexLoRA, √Σ on each", "flexlora", values="both"),
     _row("fedex-lora", "FedEx-LoRA, factored", "fedex_lora"),
@@ -98,7 +98,7 @@ METHODS = (
         "fedit-adam",
         "FedIT, server Adam",
         "fedavg",
-        "τ is 1e-8, as in the authors' optimiser, and β₂ 0.99",
+        "τ is 1e-8, as in the authors' optimiser, β₂ is 0.99, and moments have no bias correction, as in FedOpt",
         server={"name": "adam", "learning_rate": 0.01, "tau": 1e-8},
     ),
     _coded("int8", "int8", "int8"),
@@ -239,7 +239,8 @@ DEVIATIONS = deviations(f"""
   0.5, and draws again if all clients together are more than {BALANCE} points from even. Every client keeps a fifth of
   its examples for testing, half of them on SST-2 at the lite scale.
 - protocol: All rows share one protocol, which no paper uses: the same encoder, head, rounds, optimiser (AdamW, fresh in
-  every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB.
+  every round) and number of trials. Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB. One rate trains
+  the adapter and the head, so FFA-LoRA's head has a higher rate than FedIT's.
 - scores: A client's own score is on examples with the label shares of its training data, which rewards knowing them.
   Its independent score is on test examples of all clients with even labels, the mean of shares that are drawn
   independently. Pooled accuracy is over all clients' examples: for a shared model, its global score. Scores are means

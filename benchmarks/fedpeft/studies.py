@@ -112,6 +112,9 @@ _LORA = (
     *("fedit", "ffa-lora", "rolora", "fedsa-lora", "flora", "flexlora", "fedex-lora", "fedex-lora-dense"),
     *("fedex-lora-transposed", "fedrot-lora", "fedsvd"),
 )
+_AT_FEDITS_RATE = SCORES.row("fedrot-lora").changed(
+    {}, id="fedrot-lora-same-rate", name="FedRot-LoRA, λ = 1, at FedIT's rate", tuned_as="fedit"
+)
 AGGREGATION = another(
     _STUDY,
     "aggregation",
@@ -123,7 +126,7 @@ AGGREGATION = another(
   changes them. Means weight clients by examples, over all layers together. Exact methods reach fp32's rounding: 1e-7,
   or 1e-6 if products are merged into weights, which are larger.
 """,
-    rows=tuple(map(SCORES.row, _LORA)),
+    rows=(*map(SCORES.row, _LORA), _AT_FEDITS_RATE),
     columns=_measured("aggregation_error"),
     view=View("curves", {"quantity": "score"}),
     average="",
@@ -153,16 +156,18 @@ SIMILARITY = another(
     _STUDY,
     "similarity",
     "similarity",
-    "Cosine of two clients' factors A and B by the draw of A, and of what a round changes of A, over 3 clients",
+    "Similarity of two clients' factors A and B by the draw of A, over 3 clients",
     also="""
-- cosine: Between two clients' factors after training, mean over pairs, layers and the last three rounds. A round's
-  change of A shows the similarity that comes from data alone.
+- cosine: Between two clients' factors after training, mean over pairs, layers and the last three rounds. It depends on
+  the basis: with different draws of A it is near 0, even if both A have the same row space.
+- overlap: The mean squared cosine of the principal angles between two clients' row spaces of A: 1 for the same space,
+  rank ÷ width for independent draws. It does not depend on the basis.
 """,
     rows=(
         *(paper.LOCAL, _with_own_draws(paper.LOCAL), _SHARE_B, _with_own_draws(_SHARE_B)),
         *map(SCORES.row, ("fedsa-lora", "fedit")),
     ),
-    columns=_measured("cosine_a", "cosine_b", "cosine_change_of_a"),
+    columns=_measured("cosine_a", "cosine_b", "overlap_a"),
     average="",
 )
 

@@ -25,7 +25,7 @@ from reports.evidence.published import AVERAGE, PARAMETERS, read_published
 from reports.front.readme import BEGIN, END
 
 IDS = benchmark_ids()
-OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "cosine_change_of_a")  # by fedsim.aggregation
+OF_ROUNDS = ("aggregation_error", "cosine_a", "cosine_b", "overlap_a")  # by fedsim.aggregation
 # Published numbers outside the table's rows and columns: clients of the label tables, costs in the papers' units.
 CLIENT = re.compile(r"client\d+|skewed|uniform")
 COST = re.compile(r".+_(seconds|percent|mb|gb)|gain(_over_.+)?")

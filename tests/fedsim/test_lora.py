@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from fedsim import aggregation
 from fedsim.adapter_config import AdapterConfig
 from fedsim.aggregation import Watch
 from fedsim.errors import FederationError
@@ -138,9 +139,19 @@ def test_what_is_measured_is_what_two_clients_say_by_hand():
     assert measures["aggregation_error"] == pytest.approx(float((inexact - exact).norm() / exact.norm()))
     assert measures["cosine_a"] == 0
     assert measures["cosine_b"] == pytest.approx(1)
-    assert measures["cosine_change_of_a"] == pytest.approx(0)
+    assert measures["overlap_a"] == pytest.approx(0)
     merged = measures_after({"w": 2.0 * exact[None]})  # as FLoRA has it: in the weight, times the scale
     assert merged["aggregation_error"] == pytest.approx(0)
+
+
+def test_the_overlap_of_a_does_not_depend_on_its_basis():
+    """Rotated factors have the same rows' space, though their cosine is not 1."""
+    one = torch.randn(4, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rotation, _ = torch.linalg.qr(torch.randn(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)))
+    assert aggregation._overlap(one, rotation @ one) == pytest.approx(1)
+    assert aggregation._cosine(one, rotation @ one) < 0.9
+    assert aggregation._overlap(one[:2], one[2:]) < 0.5
+    assert aggregation._overlap(one[:2], one) == pytest.approx(1)
 
 
 def test_clients_with_draws_of_their_own_begin_with_different_a(small):
@@ -148,6 +159,7 @@ def test_clients_with_draws_of_their_own_begin_with_different_a(small):
     first = [run(small, "share-b", config, rounds=1)[0].results[0].metrics.measured for config in (LORA, independent)]
     assert first[0]["cosine_a"] > 0.9
     assert abs(first[1]["cosine_a"]) < 0.5
+    assert first[0]["overlap_a"] > 0.9
     shared = [run(small, "fedit", config, rounds=1)[0].state.shared for config in (LORA, independent)]
     assert all(torch.equal(shared[0][name], shared[1][name]) for name in shared[0])  # the server's A is one draw
 

@@ -98,7 +98,7 @@ def verdict(tuned_campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 
 def errors(fedit: float, fedrot: float) -> Measured:
-    return {"fedit": {"aggregation_error": fedit}, "fedrot-lora": {"aggregation_error": fedrot}}
+    return {"fedit": {"aggregation_error": fedit}, "fedrot-lora-same-rate": {"aggregation_error": fedrot}}
 
 
 def cosines(equal: float, distinct: float) -> Measured:
