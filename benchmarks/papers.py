@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import pandas as pd
 
@@ -63,7 +64,9 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
     fixed: dict[str, Deciding] = {}
     for decisive in decisive_of(paper):
         evidence_campaign = campaign()
-        named = {at.benchmark for relation in decisive.relations for at in rows_named(relation)}
+        read = (claim.otherwise.values() for claim in claims_of(paper) if claim.id in decisive.claims)
+        relations = (*decisive.relations, *chain.from_iterable(chain.from_iterable(read)))
+        named = {at.benchmark for relation in relations for at in rows_named(relation)}
         tables = {name: evidence_campaign.table(name) for name in named}
         gates = {table.gate.id: table.gate for table in tables.values() if table.gate is not None}
         scale = next(iter(tables.values())).scale(SCALE)

@@ -67,7 +67,12 @@ METHODS = (
         in_turn=True,
     ),
     _row("share-b", "Share B (Fed-ALoRA)", "share_b"),
-    _row("flora", "FLoRA", "flora", "all clients draw the same new A; each draws its own in the authors' code at commit 0912cd33"),
+    _row(
+        "flora",
+        "FLoRA",
+        "flora",
+        "all clients draw the same new A; each draws its own in the authors' code at commit 0912cd33",
+    ),
     _row("flexlora", "FlexLoRA, Σ on B", "flexlora"),
     _row("flexlora-both", "FlexLoRA, √Σ on each", "flexlora", values="both"),
     _row("fedex-lora", "FedEx-LoRA, factored", "fedex_lora"),

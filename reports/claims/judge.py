@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.claims import Claim, Relation, rows_named
+from benchmarks.claims import Better, Claim, Relation, rows_named
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
@@ -73,6 +73,7 @@ class Judgement:
         at_last: The verdict on the last round's scores; None if those are the ones that count.
         exploratory: The verdict on the earlier runs of a claim that the protocol's comparisons decide; it decides
             nothing.
+        is_fixed: Whether the protocol's comparisons decide it.
         partial: Names of tasks with partly missing data.
         stand_ins: Tasks that were judged in place of others without records, in words.
         judged_on: The ids of the tables whose runs decide the claim.
@@ -86,6 +87,7 @@ class Judgement:
     otherwise: Mapping[str, tuple[Verdict, Verdict]] = field(default_factory=dict)
     at_last: Verdict | None = None
     exploratory: Verdict | None = None
+    is_fixed: bool = False
     partial: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     judged_on: frozenset[str] = frozenset()
@@ -94,9 +96,9 @@ class Judgement:
     def word(self) -> str:
         """Our verdict. A decided claim depends on the reading unless all of its readings agree.
 
-        Where the protocol fixed the comparisons, other readings rest on earlier runs and change nothing.
+        Where the protocol fixed the comparisons, other readings change nothing.
         """
-        readings = [ours.state for _, ours in self.otherwise.values()] if self.exploratory is None else []
+        readings = [] if self.is_fixed else [ours.state for _, ours in self.otherwise.values()]
         if self.measured.is_decided and any(state is not self.measured.state for state in readings):
             return DEPENDS
         return measured_word(self.measured)
@@ -206,6 +208,8 @@ class Judgement:
 
     def is_other(self, other: Verdict | None) -> bool:
         """Whether another reading, if there is one, decides the claim in another way."""
+        if other is not None and self.is_fixed and other.state is State.MISSING:  # its runs are no part of the protocol
+            return False
         is_decided = other is not None and (other.is_decided or self.measured.is_decided)
         return is_decided and other is not None and measured_word(other) != measured_word(self.measured)
 
@@ -238,6 +242,16 @@ class Deciding:
         runs = replace(self.runs, records=()) if self.missing else self.runs
         verdict = decide(hypotheses_of(self.relations, MeasuredNumbers(runs, {})))
         return replace(verdict, missing=self.missing)
+
+    def reading(self, relations: Iterable[Relation]) -> Verdict | None:
+        """The verdict on another reading by the same runs, on the same tasks; None while runs are missing."""
+        of_tasks = [replace(one, tasks=tuple(self.runs.seeds)) if isinstance(one, Better) else one for one in relations]
+        verdict = None if self.missing else decide(hypotheses_of(of_tasks, MeasuredNumbers(self.runs, {})))
+        return None if verdict is None or verdict.state is State.MISSING else verdict
+
+    def is_earlier(self, record: RunResult) -> bool:
+        """Whether a run does not count here."""
+        return record.cell.seed not in self.runs.seeds.get(record.cell.task, ())
 
 
 def judge_published(
@@ -290,26 +304,29 @@ def judge(
         at_last_round = tuple(record.at_last_round() for record in source.runs.records)
         last = replace(source, runs=replace(source.runs, records=at_last_round))
 
-    def both(claim: Claim, relations: Iterable[Relation]) -> tuple[Verdict, Verdict]:
-        ours = decide(hypotheses_of(relations, source))
+    def both(claim: Claim, relations: Iterable[Relation], fixed: Deciding | None = None) -> tuple[Verdict, Verdict]:
+        ours = (fixed and fixed.reading(relations)) or decide(hypotheses_of(relations, source))
         return judge_published(claim, published, benchmarks, relations), ours
 
     judged = []
     for claim in claims:
+        fixed = (deciding or {}).get(claim.id)
         theirs, ours = both(claim, claim.relations)
-        others = {name: both(claim, relations) for name, relations in claim.otherwise.items()}
+        others = {name: both(claim, relations, fixed) for name, relations in claim.otherwise.items()}
         at_last = decide(hypotheses_of(claim.relations, last)) if last else None
         tasks = [task for one in ours.shown for task in one.tasks]
         partial, stand_ins = tuple(source.runs.partial(tasks)), tuple(source.runs.stand_ins(tasks))
-        fixed = (deciding or {}).get(claim.id)
         if fixed:  # the protocol fixed the reading and the round that counts
             tables = frozenset(at.benchmark for relation in fixed.relations for at in rows_named(relation))
+            earlier = replace(source.runs, records=tuple(filter(fixed.is_earlier, source.runs.records)))
+            ours = decide(hypotheses_of(claim.relations, replace(source, runs=earlier)))
+            exploratory = None if ours.state is State.MISSING else ours
             judged.append(
-                Judgement(claim, paper, scale, theirs, fixed.verdict, others, exploratory=ours, judged_on=tables)
+                Judgement(claim, paper, scale, theirs, fixed.verdict, others, None, exploratory, True, judged_on=tables)
             )
         else:
             tables = frozenset(claim.benchmarks)
             judged.append(
-                Judgement(claim, paper, scale, theirs, ours, others, at_last, None, partial, stand_ins, tables)
+                Judgement(claim, paper, scale, theirs, ours, others, at_last, None, False, partial, stand_ins, tables)
             )
     return tuple(judged)

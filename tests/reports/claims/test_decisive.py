@@ -17,7 +17,7 @@ from reports.claims.judge import Deciding
 from reports.claims.wording import numbers, short_reason
 from reports.evidence.paired import rule_for
 from reports.evidence.scores import PROTOCOL
-from tests.reports.claims.conftest import FEDAVG, SPLIT, RunOf
+from tests.reports.claims.conftest import FEDAVG, FEDPROX, SPLIT, RunOf
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "protocol.md"
 LONG = (40.0, 40.0, 40.0)  # before the last three rounds
@@ -74,6 +74,18 @@ def test_no_number_is_looked_at_before_all_runs_are_finished(run_of, deciding):
     assert verdict.state is State.MISSING
     assert short_reason(verdict) == "not run yet, 21 of 36"
     assert numbers(verdict) == "no numbers"
+
+
+def test_another_reading_is_judged_on_the_same_runs_if_they_exist(run_of, deciding):
+    split = curves(run_of, "fedsplitbert", [(*LONG, 69, 69, 60), (*LONG, 70, 71, 60), (*LONG, 70, 69.5, 60)])
+    fedavg = curves(run_of, "fedavg", [(*LONG, 63.0, 63.0, 63.0)] * 3)
+    earlier = curves(run_of, "fedprox", [(*LONG, 10.0, 10.0, 10.0)] * 3, first_seed=0)
+    more, other = (Better((SPLIT,), (FEDAVG,), 9.0),), (Better((SPLIT,), (FEDPROX,)),)
+    decided = deciding([*split, *fedavg, *earlier])
+    assert decided.reading(more).state is State.NO
+    assert decided.reading(other) is None  # its runs do not count
+    assert [decided.is_earlier(record) for record in (split[0], earlier[0])] == [False, True]
+    assert deciding([*split, *fedavg], "21 of 36").reading(more) is None
 
 
 @pytest.mark.parametrize("paper", ["FedSplitBERT", "FedFreezeBERT", "FedPEFT"])
