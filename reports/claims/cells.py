@@ -196,9 +196,7 @@ class Runs:
         yardsticks = (row.yardstick for row in benchmark.rows if row.yardstick and row.yardstick.row == judging.row)
         if column is None:
             return Gate()
-        return gate_of(
-            benchmark, column, self._scale(judging) or self.scale, self._index, next(yardsticks, None), self.score_at
-        )
+        return gate_of(benchmark, column, self._scale(judging) or self.scale, self._index, next(yardsticks, None))
 
     def untuned(self, rows: Iterable[At], task: str) -> str:
         """The rows without tuned settings on a task, as a reason not to judge them; "" if all are tuned."""
@@ -217,7 +215,7 @@ class Runs:
         if floor is None or column is None:
             return ""
         yardstick = home(self.tables.benchmark(at)).yardstick
-        return failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column, self.score_at)
+        return failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
 
     def _place(self, at: At, task: str) -> tuple[Row, Column, Scale] | None:
         """A row, a column and the scale; None if the table lacks one of them."""

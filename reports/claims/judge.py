@@ -244,8 +244,11 @@ class Deciding:
         return replace(verdict, missing=self.missing)
 
     def reading(self, relations: Iterable[Relation]) -> Verdict | None:
-        """The verdict on another reading by the same runs, on the same tasks; None while runs are missing."""
-        of_tasks = [replace(one, tasks=tuple(self.runs.seeds)) if isinstance(one, Better) else one for one in relations]
+        """The verdict on another reading by the same runs, on its tasks or the same ones; None while runs are missing."""
+        of_tasks = [
+            replace(one, tasks=one.tasks or tuple(self.runs.seeds)) if isinstance(one, Better) else one
+            for one in relations
+        ]
         verdict = None if self.missing else decide(hypotheses_of(of_tasks, MeasuredNumbers(self.runs, {})))
         return None if verdict is None or verdict.state is State.MISSING else verdict
 

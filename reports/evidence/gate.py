@@ -53,23 +53,9 @@ def _has_references(benchmark: Benchmark, yardstick: Yardstick | None = None) ->
 
 
 def gate_of(
-    benchmark: Benchmark,
-    column: Column,
-    scale: Scale,
-    index: Index,
-    yardstick: Yardstick | None = None,
-    at: str = "chosen",
+    benchmark: Benchmark, column: Column, scale: Scale, index: Index, yardstick: Yardstick | None = None
 ) -> Gate:
-    """The gate of a column at a scale.
-
-    Args:
-        benchmark: The column's table.
-        column: The task.
-        scale: The scale of the runs.
-        index: Its records by place.
-        yardstick: A row's reference rows; None for those of the table.
-        at: The scored round.
-    """
+    """The gate of a column at a scale. index: the scale's records by place. yardstick: a row's own, if any."""
     reference = home(benchmark)
     yardstick = yardstick or reference.yardstick
     # A split by group keeps equal first texts together, so nothing leaks.
@@ -91,16 +77,16 @@ def gate_of(
         return Gate(NOT_RUN)
     if {row.id for row in reference.untuned(judged, scale)} & set(yardstick.rows):
         return Gate(NOT_TUNED)
-    return _decided(yardstick, scored, _score(yardstick, judged), at)
+    return _decided(yardstick, scored, _score(yardstick, judged))
 
 
-def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]], score: str, at: str) -> Gate:
+def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]], score: str) -> Gate:
     failing, seeds, states, learner = [], [], [], scored[yardstick.row]
     for name, rival in yardstick.rivals.items():
         shared = sorted(learner.keys() & scored[name].keys())
         if not shared:
             return Gate(NOT_RUN)
-        gap = lead([(learner[key], scored[name][key]) for key in shared], score, at)
+        gap = lead([(learner[key], scored[name][key]) for key in shared], score)
         if gap.interval is None:
             return Gate(NO_ERROR)
         if gap.interval[0] <= 0:
@@ -117,16 +103,15 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]]
     return Gate(why, is_settled=min(seeds) >= SETTLED)
 
 
-def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column, at: str = "chosen") -> str:
+def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str:
     """Why beating a row proves nothing: within the error, it scores no more than answers without learning.
 
-    pairs: its records and those of the yardstick's `least`. at: the scored round. "" if the row scores more, or if that
-    is unknown.
+    pairs: its records and those of the yardstick's `least`. "" if the row scores more, or if that is unknown.
     """
     score = _score(yardstick, column)
     scored = [pair for pair in pairs if all(_holds(record, yardstick.evaluation) for record in pair)]
     alike = [(one, other) for one, other in scored if _split(one) == _split(other)]
-    gap = lead(alike, score, at) if alike else None
+    gap = lead(alike, score) if alike else None
     if gap is None or gap.interval is None or gap.interval[0] > 0:
         return ""
     one, other = (_mean_text([pair[side] for pair in alike], score) for side in (0, 1))
