@@ -244,7 +244,7 @@ class Deciding:
         return replace(verdict, missing=self.missing)
 
     def reading(self, relations: Iterable[Relation]) -> Verdict | None:
-        """The verdict on another reading by the same runs, on its tasks or the same ones; None while runs are missing."""
+        """The verdict on another reading by the same runs, on its tasks or the same; None while runs are missing."""
         of_tasks = [
             replace(one, tasks=one.tasks or tuple(self.runs.seeds)) if isinstance(one, Better) else one
             for one in relations
