@@ -121,7 +121,8 @@ def _table_page(page: Page, shows: str, picture: Path | None, folder: Path, judg
 def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     """A table's result in one sentence.
 
-    Its finding; or the number of columns in which each method is among the best; or a claim that its runs decide.
+    Its finding; or the number of columns in which each method is among the best; or a claim that it decides, rather by
+    runs than by arithmetic.
     """
     if page.finding:
         return f"{page.finding[0]}; {page.finding[1]}."
@@ -136,7 +137,7 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
     decided = [each for each in about if each.measured.is_decided and page.request.benchmark.id in each.judged_on]
     if decided:
-        judged = min(decided, key=lambda each: len(each.claim.benchmarks))
+        judged = min(decided, key=lambda each: (each.measured.is_derived, len(each.claim.benchmarks)))
         return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
     are_open = about and not any(each.measured.is_decided for each in about)
     few = "its claim is not decided" if len(about) == 1 else f"none of its {len(about)} claims is decided"
