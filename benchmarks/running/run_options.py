@@ -66,7 +66,7 @@ class RunOptions:
         return given if given is not None and backbone_name(given) == backbone else backbone
 
     def located(self, cell: RunConfig) -> RunConfig:
-        """A run with its backbone as the user wrote it, for shapes; its ids are other ones."""
+        """A run with its backbone as the user wrote it, to derive shapes; no record has its ids."""
         return replace(cell, backbone=self.requested(cell.backbone))
 
     def checkpoint_dir(self, cell_id: str, initial: str = "") -> Path:

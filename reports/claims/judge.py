@@ -243,14 +243,20 @@ class Deciding:
         verdict = decide(hypotheses_of(self.relations, MeasuredNumbers(runs, {})))
         return replace(verdict, missing=self.missing)
 
-    def reading(self, relations: Iterable[Relation]) -> Verdict | None:
-        """The verdict on another reading by the same runs, on its tasks or the same; None while runs are missing."""
+    def reading(self, relations: Iterable[Relation], every: MeasuredNumbers) -> Verdict:
+        """The verdict on another reading: by the same runs, on its tasks or the same; without them, by earlier runs."""
+        relations = tuple(relations)
         of_tasks = [
             replace(one, tasks=one.tasks or tuple(self.runs.seeds)) if isinstance(one, Better) else one
             for one in relations
         ]
         verdict = None if self.missing else decide(hypotheses_of(of_tasks, MeasuredNumbers(self.runs, {})))
-        return None if verdict is None or verdict.state is State.MISSING else verdict
+        return verdict if verdict and verdict.state is not State.MISSING else self.on_earlier(relations, every)
+
+    def on_earlier(self, relations: Iterable[Relation], every: MeasuredNumbers) -> Verdict:
+        """The verdict by those of all runs that do not count here."""
+        earlier = tuple(filter(self.is_earlier, every.runs.records))
+        return decide(hypotheses_of(relations, replace(every, runs=replace(every.runs, records=earlier))))
 
     def is_earlier(self, record: RunResult) -> bool:
         """Whether a run does not count here."""
@@ -308,28 +314,30 @@ def judge(
         last = replace(source, runs=replace(source.runs, records=at_last_round))
 
     def both(claim: Claim, relations: Iterable[Relation], fixed: Deciding | None = None) -> tuple[Verdict, Verdict]:
-        ours = (fixed and fixed.reading(relations)) or decide(hypotheses_of(relations, source))
+        ours = fixed.reading(relations, source) if fixed else decide(hypotheses_of(relations, source))
         return judge_published(claim, published, benchmarks, relations), ours
 
     judged = []
     for claim in claims:
         fixed = (deciding or {}).get(claim.id)
-        theirs, ours = both(claim, claim.relations)
         others = {name: both(claim, relations, fixed) for name, relations in claim.otherwise.items()}
-        at_last = decide(hypotheses_of(claim.relations, last)) if last else None
-        tasks = [task for one in ours.shown for task in one.tasks]
-        partial, stand_ins = tuple(source.runs.partial(tasks)), tuple(source.runs.stand_ins(tasks))
         if fixed:  # the protocol fixed the reading and the round that counts
-            tables = frozenset(at.benchmark for relation in fixed.relations for at in rows_named(relation))
-            earlier = replace(source.runs, records=tuple(filter(fixed.is_earlier, source.runs.records)))
-            ours = decide(hypotheses_of(claim.relations, replace(source, runs=earlier)))
-            exploratory = None if ours.state is State.MISSING else ours
-            judged.append(
-                Judgement(claim, paper, scale, theirs, fixed.verdict, others, None, exploratory, True, judged_on=tables)
+            theirs, ours = judge_published(claim, published, benchmarks), fixed.on_earlier(claim.relations, source)
+            judgement = Judgement(
+                *(claim, paper, scale, theirs, fixed.verdict, others),
+                exploratory=None if ours.state is State.MISSING else ours,
+                is_fixed=True,
+                judged_on=frozenset(at.benchmark for relation in fixed.relations for at in rows_named(relation)),
             )
         else:
-            tables = frozenset(claim.benchmarks)
-            judged.append(
-                Judgement(claim, paper, scale, theirs, ours, others, at_last, None, False, partial, stand_ins, tables)
+            theirs, ours = both(claim, claim.relations)
+            tasks = [task for one in ours.shown for task in one.tasks]
+            judgement = Judgement(
+                *(claim, paper, scale, theirs, ours, others),
+                at_last=decide(hypotheses_of(claim.relations, last)) if last else None,
+                partial=tuple(source.runs.partial(tasks)),
+                stand_ins=tuple(source.runs.stand_ins(tasks)),
+                judged_on=frozenset(claim.benchmarks),
             )
+        judged.append(judgement)
     return tuple(judged)

@@ -167,7 +167,7 @@ class Curves(TableView):
     def grids(self) -> tuple[Grid, ...]:
         """Groups are methods, columns tasks, lines rounds."""
         request = self.request
-        groups = tuple(Group(self.request.name_of(row), tuple(self._lines_of(row))) for row in request.rows)
+        groups = tuple(Group(request.name_of(row), tuple(self._lines_of(row))) for row in request.rows)
         headers = tuple((column.name, self.label(column)) for column in request.columns)
         title = metric(TRAIN_LOSS).label if self.is_loss else "scores"
         return (Grid(f"{request.heading}: {title} after every {self.step}", headers, groups),)

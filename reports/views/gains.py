@@ -166,7 +166,7 @@ class Gains(TableView):
             lambda at: bool(self.by_cell[self.part.id, at.task].get("n_gain")),
             f"Without {self.part.name}",
         )
-        rows = {row.id: self.request.name_of(row) for row in request.rows if row.id != self.reference.id}
+        rows = {row.id: request.name_of(row) for row in request.rows if row.id != self.reference.id}
         for column in columns:
             lines = {name: self.by_cell[row_id, column.task] for row_id, name in rows.items()}
             gains = {name: line for name, line in lines.items() if line.get(OVER) is not None}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from benchmarks.results import RunResult
 from reports.claims.cells import Runs
 from reports.claims.hypothesis import State
 from reports.claims.judge import Deciding
+from reports.claims.measured import MeasuredNumbers
 from reports.claims.wording import numbers, short_reason
 from reports.evidence.paired import rule_for
 from reports.evidence.scores import PROTOCOL
@@ -82,10 +84,11 @@ def test_another_reading_is_judged_on_the_same_runs_if_they_exist(run_of, decidi
     earlier = curves(run_of, "fedprox", [(*LONG, 10.0, 10.0, 10.0)] * 3, first_seed=0)
     more, other = (Better((SPLIT,), (FEDAVG,), 9.0),), (Better((SPLIT,), (FEDPROX,)),)
     decided = deciding([*split, *fedavg, *earlier])
-    assert decided.reading(more).state is State.NO
-    assert decided.reading(other) is None  # its runs do not count
+    every = MeasuredNumbers(replace(decided.runs, seeds={}), {})
+    assert decided.reading(more, every).state is State.NO
+    assert decided.reading(other, every).state is State.MISSING  # the other row has only earlier runs
     assert [decided.is_earlier(record) for record in (split[0], earlier[0])] == [False, True]
-    assert deciding([*split, *fedavg], "21 of 36").reading(more) is None
+    assert deciding([*split, *fedavg], "21 of 36").reading(more, every).state is State.MISSING
 
 
 @pytest.mark.parametrize("paper", ["FedSplitBERT", "FedFreezeBERT", "FedPEFT"])
