@@ -78,8 +78,10 @@ def _keep(results_dir: Path) -> None:
 def _adopt(name: str) -> None:
     """Add the choices of a table's sweep to its definition's file, which may have others."""
     sweep, table = RESULTS / "sweeps" / f"{name}-{SCALE}.json", benchmark(name)
+    if not sweep.exists():
+        return
     chosen = table.search(table.scale(SCALE)).chosen
-    if sweep.exists() and chosen not in (None, sweep):
+    if chosen not in (None, sweep):
         write_sweep(chosen, name, SCALE, [*read_sweep(chosen), *read_sweep(sweep)], by_study=False)
 
 
