@@ -56,6 +56,7 @@ LOCAL_WORK = another(
     ),
     columns=SCORES.columns[1:],
     scales=_LITE,
+    view=View("scores", {"at": "last"}),  # 45 steps a round leave three rounds
     also="""
 - steps (lite): 5, 10 (fedpeft-scores) and 45 steps per round: 24 rounds of one epoch with 144 texts per batch, 12 with
   72, and three with 16. Each makes 120 to 135 steps in all, so the first sees each text eight times as often as the

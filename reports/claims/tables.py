@@ -31,16 +31,17 @@ EXTRA_SCORES = (
 )
 RULE = (
     "Rule (explained in docs/statistics.md). Published numbers: exact arithmetic on them, or on the paper's equations "
-    "with its published parameters. Verdict: differences A − B are paired by seed, in the round that is best on "
-    "validation data. Every test is one-sided at 5 %, so an interval of 90 % shows both bounds. If a claim makes "
-    "several comparisons, all must hold, and one that fails after Holm's correction contradicts the claim; if one is "
-    "enough, the reverse. Scores are evidence only if the encoder learns the task. Beating or equalling a row that "
-    "has learned nothing proves nothing, unless the claim is about that failure. Below the paper's scale the target "
-    "is, for each seed, the best round of the best baseline; a target that the majority-class baseline reaches is "
-    "vacuous. A column that three or more seeds show to be not testable is left out and named, if more than half of "
-    "the columns remain. Detectable effect: the distance from the criterion that these seeds, with their spread, "
-    "decide four times out of five; for a claim that two rows are similar, its margin (±). Another task: the interval "
-    "for the true difference on a further task, if tasks vary as these do. Seeds that would decide: the number at "
+    "with its published parameters. Verdict: differences A − B are paired by seed. Comparisons that docs/protocol.md "
+    "fixes are scored by its rule, all others in the round that is best on validation data. Every test is one-sided "
+    "at 5 %, so an interval of 90 % shows both bounds. If a claim makes several comparisons, all must hold, and one "
+    "that fails after Holm's correction contradicts the claim; if one is enough, the reverse. Scores are evidence "
+    "only if the encoder learns the task. Beating or equalling a row that has learned nothing proves nothing, unless "
+    "the claim is about that failure. Below the paper's scale the target is, for each seed, the best round of the "
+    "best baseline; a target that the majority-class baseline reaches is vacuous. A column that three or more seeds "
+    "show to be not testable is left out and named, if more than half of the columns remain. Detectable effect: the "
+    "distance from the criterion that these seeds, with their spread, decide four times out of five; for a claim that "
+    "two rows are similar, its margin (±). Another task: the interval for the true difference on a further task, if "
+    "tasks vary as these do. Seeds that would decide: the number at "
     f"which the one-sided bound reaches the effect shown, if mean and spread over {FEWEST_SEEDS} or more seeds stay "
     "the same."
 )
@@ -56,10 +57,10 @@ def summary(judgements: Sequence[Judgement]) -> str:
     parts = (f"{where} {', '.join(f'{n} {word}' for word, n in given)}" for where, given in counts.items())
     beyond = sum(each.more.startswith(">") for each in judgements)
     rest = f" At their effects and spreads, {beyond} of these need more than {MOST_SEEDS} seeds." if beyond else ""
-    if any(each.at_last for each in judgements):
-        others = [each.claim.id for each in judgements if each.is_other(each.at_last)]
+    if chosen := [each for each in judgements if each.at_last and each.n]:  # by runs
+        others = [each.claim.id for each in chosen if each.is_other(each.at_last)]
         which = f"these get another verdict: {', '.join(others)}" if others else "no verdict changes"
-        rest += f" Scored at the last round instead of the one that is best on validation data, {which}."
+        rest += f" Where the round that is best on validation data counts, and the last one is scored instead, {which}."
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
 
 
