@@ -36,13 +36,13 @@ CORRECTIONS = {
 
 
 def without_training(row: Row, *corrections: str) -> tuple[Row, ...]:
-    """The rows that correct a row's answers, scored at the last rounds; all corrections if none is given."""
+    """The rows that correct a row's answers in its last rounds; all corrections if none is given."""
     return tuple(
         replace(
             row,
             id=f"{row.id}-{id}",
             name=CORRECTIONS[id].name.format(row.name),
-            note=f"{CORRECTIONS[id].note.format(row.name)}; scored at the last round",
+            note=f"{CORRECTIONS[id].note.format(row.name)}; only the last rounds' answers are kept",
             printed=False,
             corrects=row.id,
             correction=id,

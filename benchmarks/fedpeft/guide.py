@@ -2,7 +2,7 @@
 
 Options of the view: tables, id -> its clients and labels; megabytes, of one client in both directions over the whole
 run; without, rows that are no choice; constant, the row whose score stands next to the best ones; named, the methods
-that a cell names.
+that a cell names; scores, score -> the examples that it is on.
 """
 
 from __future__ import annotations
@@ -50,19 +50,21 @@ class Guide(TableView):
         return [request for request in requests if request.columns_run]
 
     @cached_property
-    def choices(self) -> Mapping[tuple[str, str, float], Sequence[Choice]]:
-        """(table, task, megabytes) -> its methods, the best first."""
+    def choices(self) -> Mapping[tuple[str, str, str, float], Sequence[Choice]]:
+        """(table, task, score, megabytes) -> its methods, the best first."""
         return {
-            (request.benchmark.id, column.task, size): self._ranked(request, column, size)
+            (request.benchmark.id, column.task, score, size): self._ranked(request, column, score, size)
             for request in self.settings
-            for column, size in product(request.columns_run, self.options["megabytes"])
+            for column, score, size in product(request.columns_run, self.options["scores"], self.options["megabytes"])
         }
 
-    def _ranked(self, request: Request, column: Column, size: float) -> Sequence[Choice]:
+    def _ranked(self, request: Request, column: Column, score: str, size: float) -> Sequence[Choice]:
         left_out = (*self.options["without"], self.options["constant"])
         rows = {row.id: row for row in request.rows if row.id not in left_out}
-        scores = {id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, size))}
-        order = sorted(scores, key=lambda id: -metric(column.averaged).sign * mean(scores[id].values()))
+        scores = {
+            id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, score, size))
+        }
+        order = sorted(scores, key=lambda id: -metric(score).sign * mean(scores[id].values()))
         if not order:
             return ()
         best = scores[order[0]]
@@ -70,47 +72,73 @@ class Guide(TableView):
 
         def is_close(id: str) -> bool:
             shared = sorted(best.keys() & scores[id].keys())
-            gaps = [metric(column.averaged).gain(best[seed], scores[id][seed]) for seed in shared]
+            gaps = [metric(score).gain(best[seed], scores[id][seed]) for seed in shared]
             ends = resampled(gaps, ratio).interval
             return ends is None or ends[0] <= 0
 
         return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), is_close(id)) for id in order]
 
-    def _scores(self, request: Request, row: Row, column: Column, size: float = float("inf")) -> dict[int, float]:
+    def _scores(
+        self, request: Request, row: Row, column: Column, score: str, size: float = float("inf")
+    ) -> dict[int, float]:
         """The row's score by seed, without seeds whose rounds all exceed the bytes."""
         records = request.records_of(row, column)
-        each = {
-            one.cell.seed: score_within(one, column.averaged, size * MEGABYTE, request.find, WAYS) for one in records
-        }
+        each = {one.cell.seed: score_within(one, score, size * MEGABYTE, request.find, WAYS) for one in records}
         return {seed: value for seed, value in each.items() if value is not None}
 
+    def _constant(self, request: Request, column: Column, score: str) -> float | None:
+        """The mean score of the constant answers; None if they were not run."""
+        scores = self._scores(request, request.benchmark.row(self.options["constant"]), column, score)
+        return mean(scores.values()) if scores else None
+
     def lines(self) -> Iterator[dict[str, JSON]]:
-        """A line for each table, task, budget and method that fits."""
+        """A line for each table, task, score, budget and method that fits."""
         for request in self.settings:
-            for column, size in product(request.columns_run, self.options["megabytes"]):
-                ranked = self.choices[request.benchmark.id, column.task, size]
+            for column, score, size in product(request.columns_run, self.options["scores"], self.options["megabytes"]):
+                ranked = self.choices[request.benchmark.id, column.task, score, size]
                 for rank, (row, value, n, close) in enumerate(ranked, 1):
                     numbers = {"value": value, "rank": rank, "n_seeds": n, "is_close": close}
-                    yield keys_of(request, row, column) | {"megabytes": size, "score": column.averaged} | numbers
+                    yield keys_of(request, row, column) | {"megabytes": size, "score": score} | numbers
+
+    def conclusions(self) -> Iterator[str]:
+        """For each score the best method, and the smallest budget in which it is a choice."""
+        for request in self.settings:
+            for column in request.columns_run:
+                texts = (self._conclusion(request, column, *score) for score in self.options["scores"].items())
+                if said := [text for text in texts if text]:
+                    yield f"{self.options['tables'][request.benchmark.id]}, {column.name}: {'; '.join(said)}."
+
+    def _conclusion(self, request: Request, column: Column, score: str, examples: str) -> str:
+        sizes, of = self.options["megabytes"], (request.benchmark.id, column.task, score)
+        ranked = {size: choices for size in sizes if (choices := self.choices[(*of, size)])}
+        if not ranked:
+            return ""
+        best, constant = ranked[max(ranked)][0], self._constant(request, column, score)
+        if constant is not None and best.value <= constant:
+            return f"{examples}, constant answers ({number(constant, places=1)})"
+        close = ((size, each) for size, choices in ranked.items() for each in choices if each.is_close)
+        first = next(size for size, each in close if each.row.id == best.row.id)
+        return f"{examples}, {best.row.name} ({number(best.value, places=1)}; a choice from {first:g} MB on)"
 
     def grids(self) -> Iterator[Grid]:
-        """One table: the methods to choose from, and each client's most frequent label."""
+        """A table for each score: the methods to choose from, and each client's most frequent label."""
         constant = self.request.benchmark.row(self.options["constant"])
-        sizes = ((f"within {size:g} MB",) for size in self.options["megabytes"])
-        groups = tuple(
-            Group(
-                self.options["tables"][request.benchmark.id],
-                tuple(self._line(request, column) for column in request.columns_run),
+        sizes = [(f"within {size:g} MB",) for size in self.options["megabytes"]]
+        for score, examples in self.options["scores"].items():
+            groups = tuple(
+                Group(
+                    self.options["tables"][request.benchmark.id],
+                    tuple(self._line(request, column, score) for column in request.columns_run),
+                )
+                for request in self.settings
             )
-            for request in self.settings
-        )
-        title = "Methods to choose from, by bytes of one client"
-        yield Grid(title, ((constant.name,), *sizes), groups, "Clients", is_whole=True)
+            title = f"Methods to choose from {examples}, by bytes of one client"
+            yield Grid(title, ((constant.name,), *sizes), groups, "Clients", is_whole=True)
 
-    def _line(self, request: Request, column: Column) -> Line:
-        constant = self._scores(request, request.benchmark.row(self.options["constant"]), column)
-        ranked = (self.choices[request.benchmark.id, column.task, size] for size in self.options["megabytes"])
-        first = number(mean(constant.values()), places=1) if constant else NOTHING
+    def _line(self, request: Request, column: Column, score: str) -> Line:
+        constant, id = self._constant(request, column, score), request.benchmark.id
+        ranked = (self.choices[id, column.task, score, size] for size in self.options["megabytes"])
+        first = NOTHING if constant is None else number(constant, places=1)
         return Line(column.name, (first, *map(self._cell, ranked)), True)
 
     def _cell(self, choices: Sequence[Choice]) -> str:
@@ -121,7 +149,7 @@ class Guide(TableView):
     def method(self) -> Iterator[str]:
         """How the numbers were obtained."""
         yield (
-            f"Own accuracy{in_units(self.request.columns)}, the mean of up to the last three rounds that fit into the "
+            f"Accuracy{in_units(self.request.columns)}, the mean of up to the last three rounds that fit into the "
             "bytes that one client sends and receives in the whole run, without the one-time model. A cell names the "
             f"best method and those whose difference from it, paired by seed, has a {CONFIDENCE} interval that "
             "includes 0; with one seed that is every method."

@@ -229,6 +229,10 @@ GUIDE = another(
             "without": tuple(row.id for row in paper.REFERENCES if row is not paper.LOCAL),
             "constant": "local-majority",
             "named": 3,
+            "scores": {
+                "test/accuracy": "for texts with a client's own label shares",
+                "independent/accuracy": "for texts with even labels",
+            },
         },
     ),
     swept_as=SCORES.id,

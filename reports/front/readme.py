@@ -121,11 +121,13 @@ def _table_page(page: Page, shows: str, picture: Path | None, folder: Path, judg
 def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     """A table's result in one sentence.
 
-    Its finding; or the number of columns in which each method is among the best; or a claim that it decides, rather by
-    runs than by arithmetic.
+    Its finding; or its first conclusion; or the number of columns in which each method is among the best; or a claim
+    that it decides, rather by runs than by arithmetic.
     """
     if page.finding:
         return f"{page.finding[0]}; {page.finding[1]}."
+    if page.conclusions:
+        return page.conclusions[0]
     if best := _best(page):
         columns = len({place for places in best.values() for place in places})
         what = f"{columns} columns" if columns > 1 else "one column"

@@ -92,7 +92,10 @@ def records(table: str) -> list[RunResult]:
 def test_each_budget_names_the_best_methods_that_fit():
     guide = benchmark("fedpeft-guide")
     shown = page(request_for(guide, guide.scale("lite"), [*records("fedpeft-scores"), *records("fedpeft-ten")]))
-    (grid,) = shown.grids
+    grid, even = shown.grids
+    first = "for texts with a client's own label shares, FedAvg, full model (90.1; a choice from 1200 MB on)"
+    assert shown.conclusions[0].startswith(f"3 clients, drawn label shares, SST-2: {first}; for texts with even ")
+    assert even.title == "Methods to choose from for texts with even labels, by bytes of one client"
     clients = [f"{count} clients, drawn label shares" for count in (3, 10)]
     assert [group.name for group in grid.groups] == clients
     sizes = (4, 8, 40, 1200)
