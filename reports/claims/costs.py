@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, CostBound, Sends
@@ -21,6 +21,13 @@ from reports.views.sent import Sent
 ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
 COMPUTED = "times are not comparable: they are computed for networks and devices that the paper does not name"
 SHARED_MACHINE = "times are not comparable: records are timed beside other work on their machines"
+
+# A term of closed forms -> the value that a claim gives it, in words.
+_TERMS: Mapping[str, Callable[[int], str]] = {
+    "h": lambda values: f"a head of {values} values" if values else "without the head",
+    "K": lambda clients: f"{clients} clients",
+    "r": lambda rank: f"rank {rank}",
+}
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ class RowCosts:
         if sent is None or terms is None:
             return None
         row, other = (sent.forms[at.row].both(replace(terms, **relation.terms)) for at in (pair.row, pair.other))
-        where = "".join(f", {name} = {value}" for name, value in relation.terms.items())
-        return derived(relation.compare(row, other), 0, f"closed forms {self._by_shapes(pair.row)}{where}")
+        told = (_TERMS[name](value) for name, value in relation.terms.items())
+        return derived(relation.compare(row, other), 0, ", ".join(("closed forms", *told)))
 
     def _seconds(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Seconds of training: timed alternately with the paper's encoder, if available, and in our runs."""

@@ -148,7 +148,8 @@ class MeasuredNumbers(RowCosts):
         column, texts = self.tables.column(pair.row, pair.task), []
         pooled = [both for both in self._pairs(pair) if all(record.rounds[-1].pooled_scores for record in both)]
         extra = [score for score in (column.extra if column else ()) if score != ACCURACY]
-        for score, pairs in ((ACCURACY, answered), *((score, pooled) for score in extra)):
+        accuracy = [(ACCURACY, answered)] if pair.score != ACCURACY else []
+        for score, pairs in (*accuracy, *((score, pooled) for score in extra)):
             if values := defined(gains(pairs, score, self.runs.score_at)) if pairs else ():
                 texts.append(f"{score_label(column, score)} {number(mean(values), '+')}")  # type: ignore[arg-type]
         return ", ".join(texts)

@@ -19,6 +19,7 @@ from reports.claims.criterion import Criterion
 from reports.claims.hypothesis import Assertion, Hypothesis
 from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
+from reports.evidence.records import PAPER
 
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
 _PASSES = Criterion(0.05, strict=True, is_signed=False)  # a p-value, as papers read it
@@ -109,7 +110,9 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
         names = (
             f"{_QUANTITIES.get(relation.of, 'time')}, {first} ÷ {second}" if relation.share else f"{second} ÷ {first}"
         )
-        name = f"{names}, {tables.task(*tables.costed(row, task))}"
+        is_form = relation.of == "form"  # depends on the encoder, not on the task
+        place = tables.benchmark(row).scale(PAPER).backbone if is_form else tables.task(*tables.costed(row, task))
+        name = f"{names}, {place}"
         yield _assertion(source, row, task, name, criterion, source.cost(relation, Pair(row, than, task)))
 
 
