@@ -88,6 +88,12 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
                 "headline": "fedsa-lora",
                 "at": "late",
                 "is": "what a local B adds to a local head",
+                "kind": "described in the protocol before the runs",
+                "sum": {
+                    "label prior": ("fedit-prior-strength", "fedit"),
+                    "local head": ("fedper-lora", "fedit-prior-strength"),
+                    "local B": ("fedsa-lora", "fedper-lora"),
+                },
             },
         ),
         without_training=tuple(row for row in paper.CORRECTED if row.corrects == "fedit"),

@@ -2,7 +2,8 @@
 
 Options: reference, the row that gains refer to; part, the row of the simpler method; headline, the row shown on the
 first page; is, a description of the part for readers who do not know the paper; at, the round of all scores: "late"
-for the mean of the last three, by default "last".
+for the mean of the last three, by default "last"; kind, of evidence, by default "exploratory"; sum, name -> two rows,
+whose differences sum to the headline's gain.
 All differences are paired by seed and follow the rules of verdicts (docs/statistics.md).
 """
 
@@ -142,6 +143,21 @@ class Gains(TableView):
         groups = tuple(Group(self.request.name_of(row), tuple(self._lines_of(row))) for row in self.request.rows)
         return (Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups),)
 
+    def conclusions(self) -> Iterator[str]:
+        """The headline's gain on each task as a sum, where all its rows have the same seeds."""
+        named, gain = self.options.get("sum", {}), (self.headline.id, self.reference.id)
+        rows = {
+            name: (self.request.benchmark.row(one), self.request.benchmark.row(other))
+            for name, (one, other) in {self.headline.name: gain, **named}.items()
+        }
+        for column in self.columns if named else ():
+            gains = {name: each for name, pair in rows.items() if (each := self._over(*pair, column))}
+            if len(gains) < len(rows) or len({each.n for each in gains.values()}) > 1:
+                continue
+            whole, *parts = (f"{name} {with_interval(each.value, each.ends, '+')}" for name, each in gains.items())
+            of = f"{column.name}{seed_counts(each.n for each in gains.values())}, gain over {self.reference.name}"
+            yield f"{of}: {whole} = {' + '.join(parts)}; {CONFIDENCE} intervals."
+
     def finding(self) -> tuple[str, str] | None:
         """For the first page: the headline row against the part, on the mean of the tasks that are evidence."""
         checks = gates(self.request)
@@ -155,7 +171,7 @@ class Gains(TableView):
         title = f"{self.headline.name} is {compared(value, ends)} than {self.part.name}: {self.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
         n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
-        about = f"exploratory, {self.round} round, {CONFIDENCE} interval"
+        about = f"{self.options.get('kind', 'exploratory')}, {AT_ROUND[self.round]}, {CONFIDENCE} interval"
         return title, f"mean of {len(by_task)} tasks {text}{n}, {about}: {each}"
 
     def plot(self) -> Figure:

@@ -1,5 +1,6 @@
 """Federated PEFT's views: what a stated factor of bytes counts, and the guide to methods within a budget of bytes."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -110,3 +111,25 @@ def test_each_budget_names_the_best_methods_that_fit():
         assert named == [{ffa}, {ffa, fedit}, {ffa, fedit}, {full}]  # of FedIT, one round of 6 MB fits into 8 MB
     frame = shown.frame()
     assert set(frame[frame["megabytes"] == 4]["row"]) == {"ffa-lora", "share-b"}
+
+
+# ---- the parts of a gain --------------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_a_gain_sum_to_the_whole():
+    parts = benchmark("fedpeft-parts")
+    options = {**parts.view.options, "sum": {"head": ("fedper-lora", "fedit"), "rest": ("fedsa-lora", "fedper-lora")}}
+    bench, scale = replace(parts, view=View("gains", options)), parts.scale("lite")
+    (column,) = [each for each in bench.columns if each.task == "sst2"]
+    runs = [
+        made_up(bench.cell(bench.row(row), column, scale, seed), level, {}, diverged=False)
+        for row, level in (("fedit", 80.0), ("fedper-lora", 86.0), ("fedsa-lora", 89.0))
+        for seed in range(5)
+    ]
+    (sentence,) = page(request_for(bench, scale, runs)).conclusions
+    assert sentence.startswith("SST-2 (n = 5), gain over FedIT: FedSA-LoRA, local B and head +")
+    whole, head, rest = map(float, re.findall(r" ([+-]\d+\.\d+) \[", sentence))
+    assert abs(whole - head - rest) < 0.02
+    assert abs(head - 6) < 1
+    assert abs(rest - 3) < 1
+    assert not page(request_for(bench, scale, runs[:-1])).conclusions  # a seed of a row is missing
