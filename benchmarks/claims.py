@@ -62,6 +62,7 @@ class Better:
         target: For "rounds"; None for a rival's best score after any round.
         over_failed: Whether a rival that has learned nothing counts, because the claim is that it fails.
         since: A reference row per side, such as one before training, over which gains count (percent if `relative`).
+            Unless `over_failed`, both must have learned something.
         p_values: Where the paper publishes p-values for these comparisons, with the score P_VALUE. Published rows pass
             its t test if p > 0.05. A large p is no evidence for equality, so runs are judged by the difference and only
             show p.

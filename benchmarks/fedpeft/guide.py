@@ -7,9 +7,10 @@ that a cell names; scores, score -> the examples that it is on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import groupby, product, takewhile
 from typing import NamedTuple
 
 from benchmarks.experiment import Column, Row
@@ -27,10 +28,11 @@ from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.text import NOTHING, in_units, number
 
 WAYS = ("up", "down")
+NOTHING_BETTER = "nothing better than constant answers"
 
 
 class Choice(NamedTuple):
-    """A row's mean score within a budget. is_close: its difference from the best row is not shown to lie below 0."""
+    """A row's mean score within a budget. is_close: neither it nor a row above it is shown to be below the best."""
 
     row: Row
     value: float
@@ -58,25 +60,28 @@ class Guide(TableView):
             for column, score, size in product(request.columns_run, self.options["scores"], self.options["megabytes"])
         }
 
-    def _ranked(self, request: Request, column: Column, score: str, size: float) -> Sequence[Choice]:
+    def _rows(self, request: Request) -> list[Row]:
+        """The methods to choose from."""
         left_out = (*self.options["without"], self.options["constant"])
-        rows = {row.id: row for row in request.rows if row.id not in left_out}
+        return [row for row in request.rows if row.id not in left_out]
+
+    def _ranked(self, request: Request, column: Column, score: str, size: float) -> Sequence[Choice]:
+        rows = {row.id: row for row in self._rows(request)}
         scores = {
             id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, score, size))
         }
         order = sorted(scores, key=lambda id: -metric(score).sign * mean(scores[id].values()))
         if not order:
             return ()
-        best = scores[order[0]]
-        ratio = resplit_ratio(request.records_of(rows[order[0]], column))
+        best, ratio = scores[order[0]], resplit_ratio(request.records_of(rows[order[0]], column))
 
-        def is_close(id: str) -> bool:
+        def is_below(id: str) -> bool:
             shared = sorted(best.keys() & scores[id].keys())
-            gaps = [metric(score).gain(best[seed], scores[id][seed]) for seed in shared]
-            ends = resampled(gaps, ratio).interval
-            return ends is None or ends[0] <= 0
+            ends = resampled([metric(score).gain(best[seed], scores[id][seed]) for seed in shared], ratio).interval
+            return ends is not None and ends[0] > 0
 
-        return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), is_close(id)) for id in order]
+        close = {*takewhile(lambda id: not is_below(id), order)}  # a noisy row is no choice below a row that is none
+        return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), id in close) for id in order]
 
     def _scores(
         self, request: Request, row: Row, column: Column, score: str, size: float = float("inf")
@@ -101,24 +106,29 @@ class Guide(TableView):
                     yield keys_of(request, row, column) | {"megabytes": size, "score": score} | numbers
 
     def conclusions(self) -> Iterator[str]:
-        """For each score the best method, and the smallest budget in which it is a choice."""
+        """For each setting and score, the best method by budget."""
         for request in self.settings:
             for column in request.columns_run:
+                run = sum(bool(request.records_of(row, column)) for row in self._rows(request))
+                of = f"{run} of {len(self._rows(request))} methods run"
                 texts = (self._conclusion(request, column, *score) for score in self.options["scores"].items())
-                if said := [text for text in texts if text]:
-                    yield f"{self.options['tables'][request.benchmark.id]}, {column.name}: {'; '.join(said)}."
+                yield f"{self.options['tables'][request.benchmark.id]}, {column.name} ({of}). {' '.join(texts)}"
 
     def _conclusion(self, request: Request, column: Column, score: str, examples: str) -> str:
-        sizes, of = self.options["megabytes"], (request.benchmark.id, column.task, score)
-        ranked = {size: choices for size in sizes if (choices := self.choices[(*of, size)])}
-        if not ranked:
-            return ""
-        best, constant = ranked[max(ranked)][0], self._constant(request, column, score)
-        if constant is not None and best.value <= constant:
-            return f"{examples}, constant answers ({number(constant, places=1)})"
-        close = ((size, each) for size, choices in ranked.items() for each in choices if each.is_close)
-        first = next(size for size, each in close if each.row.id == best.row.id)
-        return f"{examples}, {best.row.name} ({number(best.value, places=1)}; a choice from {first:g} MB on)"
+        """The best method by budget, with its scores within the smallest and the largest of them."""
+        constant, of, texts = self._constant(request, column, score), (request.benchmark.id, column.task, score), []
+        ranked = [(size, choices[0]) for size in self.options["megabytes"] if (choices := self.choices[(*of, size)])]
+        for name, group in groupby(ranked, lambda entry: self._best(entry[1], constant)):
+            sizes = [*group]
+            budget = f"from {sizes[0][0]:g} MB on" if len(sizes) > 1 else f"within {sizes[0][0]:g} MB"
+            values = (constant,) if name == NOTHING_BETTER else (sizes[0][1].value, sizes[-1][1].value)
+            shown = " to ".join(dict.fromkeys(number(value, places=1) for value in values))
+            texts.append(f"{budget} {name} ({shown})")
+        return f"{examples.capitalize()}: {', '.join(texts) or 'no run'}."
+
+    @staticmethod
+    def _best(choice: Choice, constant: float | None) -> str:
+        return NOTHING_BETTER if constant is not None and choice.value <= constant else choice.row.name
 
     def grids(self) -> Iterator[Grid]:
         """A table for each score: the methods to choose from, and each client's most frequent label."""
@@ -132,25 +142,29 @@ class Guide(TableView):
                 )
                 for request in self.settings
             )
-            title = f"Methods to choose from {examples}, by bytes of one client"
+            title = f"Methods to choose from, {examples}: by one client's uplink and downlink in the whole run"
             yield Grid(title, ((constant.name,), *sizes), groups, "Clients", is_whole=True)
 
     def _line(self, request: Request, column: Column, score: str) -> Line:
         constant, id = self._constant(request, column, score), request.benchmark.id
         ranked = (self.choices[id, column.task, score, size] for size in self.options["megabytes"])
         first = NOTHING if constant is None else number(constant, places=1)
-        return Line(column.name, (first, *map(self._cell, ranked)), True)
+        return Line(column.name, (first, *(self._cell(choices, constant) for choices in ranked)), True)
 
-    def _cell(self, choices: Sequence[Choice]) -> str:
-        close, most = [choice for choice in choices if choice.is_close], int(self.options["named"])
+    def _cell(self, choices: Sequence[Choice], constant: float | None) -> str:
+        most, least = int(self.options["named"]), -math.inf if constant is None else constant
+        close = [choice for choice in choices if choice.is_close and choice.value > least]
         texts = [f"{choice.row.name} {number(choice.value, places=1)}" for choice in close[:most]]
-        return "; ".join([*texts, *([f"{len(close) - most} more"] if len(close) > most else [])]) or NOTHING
+        return "; ".join([*texts, *([f"{len(close) - most} more"] if len(close) > most else [])]) or (
+            NOTHING_BETTER if choices else NOTHING
+        )
 
     def method(self) -> Iterator[str]:
         """How the numbers were obtained."""
         yield (
             f"Accuracy{in_units(self.request.columns)}, the mean of up to the last three rounds that fit into the "
-            "bytes that one client sends and receives in the whole run, without the one-time model. A cell names the "
-            f"best method and those whose difference from it, paired by seed, has a {CONFIDENCE} interval that "
-            "includes 0; with one seed that is every method."
+            "bytes that one client sends and receives in the whole run, without the one-time model. Other encoders "
+            "send other bytes. A cell names the best method and those after it, up to the first one whose difference "
+            f"from the best, paired by seed, has a {CONFIDENCE} interval above 0. With one seed no difference has one. "
+            "Methods that do not beat each client's most frequent label are left out."
         )

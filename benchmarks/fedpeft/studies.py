@@ -194,8 +194,9 @@ FRONTS = another(
     SCORES,
     "fronts",
     "fronts",
-    "Scores against the bytes that one client sends, with partners of equal bytes, over 3 clients",
+    "Scores against one client's uplink and downlink over 3 clients; methods that send one factor also at r = 16",
     also=f"""
+- constant: Answers of each client's most frequent label need no bytes; fedpeft-guide says which methods beat them.
 - equal-bytes: Methods that send one factor have a row at r = {2 * RANK} too, with the same scale α / r and at the
   rate that was tuned for r = {RANK}.
 """,
@@ -236,8 +237,8 @@ GUIDE = another(
             "constant": "local-majority",
             "named": 3,
             "scores": {
-                "test/accuracy": "for texts with a client's own label shares",
-                "independent/accuracy": "for texts with even labels",
+                "test/accuracy": "tested on each client's own label shares",
+                "independent/accuracy": "tested on even labels",
             },
         },
     ),

@@ -31,7 +31,7 @@ VERDICTS = (
     UNDECIDED,
     NOT_TESTABLE,
 )  # what readers should see first
-CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published"
+CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published for these rows"
 
 
 def published_word(verdict: Verdict) -> str:

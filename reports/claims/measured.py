@@ -82,7 +82,8 @@ class MeasuredNumbers(RowCosts):
             return self._checked(pair, None)
         if len({*self.identities(pair)}) == 1:
             return derived(0.0, len(pairs), "one run")
-        failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
+        others = () if relation.over_failed else (pair.other, *(relation.since or ()))
+        failed = next(filter(None, (self.runs.failed(at, pair.task) for at in others)), "")
         if is_rounds:
             return self._fewer_rounds(pair, relation, failed)
         if relation.since:

@@ -39,7 +39,12 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
     """The difference as text: A − B; if lower scores are better, the other minus the row."""
     first, second = (row, other) if metric(score).higher_is_better else (other, row)
     minuend, subtrahend = tables.row(first).name, tables.row(second).name
-    return f"{minuend} − {f'({subtrahend})' if ' + ' in subtrahend else subtrahend}"
+    return f"{minuend} − {_operand(subtrahend)}"
+
+
+def _operand(name: str) -> str:
+    """A row's name as part of a formula, in brackets if it could be read as one."""
+    return f"({name})" if " + " in name or " = " in name else name
 
 
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
@@ -106,7 +111,7 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
     tables, unit = source.tables, " %" if relation.share else " ×"
     criterion = Criterion(relation.least, relation.most, places=relation.places, unit=unit, is_signed=False)
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
-        first, second = tables.row(row).name, tables.row(than).name
+        first, second = (_operand(tables.row(at).name) for at in (row, than))
         names = (
             f"{_QUANTITIES.get(relation.of, 'time')}, {first} ÷ {second}" if relation.share else f"{second} ÷ {first}"
         )

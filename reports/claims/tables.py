@@ -22,13 +22,16 @@ HEADERS = (
     "Effect, 90 % interval",
     "Detectable effect",
 )
-POOLED = "(pooled)"  # in the label of a score over all clients' examples together
-EXTRA_SCORES = (
-    "In brackets after a correlation: the same difference in accuracy, and in the correlation over all clients' "
+POOLED, INDEPENDENT = "(pooled)", "(independent)"  # in the labels of scores next to the judged one
+# Whether an effect has an independent score -> what the scores in brackets are.
+EXTRA_SCORES = {
+    True: "In brackets after an accuracy: the same difference on test examples with even labels (independent), and "
+    "over all clients' examples together (pooled). For equally large clients, pooled accuracy is the mean over clients.",
+    False: "In brackets after a correlation: the same difference in accuracy, and in the correlation over all clients' "
     "examples together (pooled). They may point in opposite directions. The correlation within each client ignores "
     "that labels are more common on some clients than on others. Accuracy and the pooled correlation reward a method "
-    "that knows this. Means over tasks include accuracy."
-)
+    "that knows this. Means over tasks include accuracy.",
+}
 RULE = (
     "Rule (explained in docs/statistics.md). Published numbers: exact arithmetic on them, or on the paper's equations "
     "with its published parameters. Verdict: differences A − B are paired by seed. Comparisons that docs/protocol.md "
@@ -100,7 +103,8 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     first = judgements[0]
     heading = f"{first.paper}, claims · scale {first.scale.id}"
     parts = [f"{'#' * level} {escape(heading)}", summary(judgements), "\n".join(table)]
-    parts += [EXTRA_SCORES] if any(POOLED in each.effect for each in judgements) else []
+    beside = {INDEPENDENT in each.effect for each in judgements if POOLED in each.effect}
+    parts += [EXTRA_SCORES[kind] for kind in sorted(beside)]
     for title, texts in folded.items():
         if not texts:
             continue

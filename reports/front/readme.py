@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -84,6 +85,7 @@ def write_paper(
     }
     if any(claims):
         texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1) for judged in claims if judged)
+        texts["claims.md"] += "\n\nNumbers of the papers' other tables and sentences: [consistency](consistency.md)."
     if findings:
         texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
     deviations = deviations_of(page.request.benchmark for page in pages)
@@ -140,7 +142,8 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     decided = [each for each in about if each.measured.is_decided and page.request.benchmark.id in each.judged_on]
     if decided:
         judged = min(decided, key=lambda each: (each.measured.is_derived, len(each.claim.benchmarks)))
-        return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
+        test = f" ({_test(judged)})" if _test(judged) else ""
+        return f"“{judged.claim.quotation}”{test}: {judged.verdict}. {judged.effect}."
     are_open = about and not any(each.measured.is_decided for each in about)
     few = "its claim is not decided" if len(about) == 1 else f"none of its {len(about)} claims is decided"
     return f"{page.request.coverage}{f'; {few}' if are_open else ''}."
@@ -210,8 +213,14 @@ def _state(
 def _decided(one: Judgement) -> str:
     """A decided claim in Markdown, with its effect, its other readings if the verdict depends on them, and caveats."""
     readings = one.elsewhere if one.word == DEPENDS else ""
-    texts = "; ".join(escape(text) for text in (one.verdict, one.effect, readings, one.caveat) if text)
+    texts = "; ".join(escape(text) for text in (one.verdict, _test(one), one.effect, readings, one.caveat) if text)
     return f"- “{escape(one.claim.quotation)}”: {texts} (claim {one.claim.id})"
+
+
+def _test(one: Judgement) -> str:
+    """What runs had to show, by the claim's reading; "" if arithmetic decides the claim."""
+    first = re.split(r"(?<=[^.;])[.;](?:\s|$)", one.claim.reading)[0]
+    return f"the test: {first}" if first and not one.measured.is_derived else ""
 
 
 def _trained(page: Page) -> str:

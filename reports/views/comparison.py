@@ -10,7 +10,7 @@ from itertools import product
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.publication import Published
-from benchmarks.results import RunResult
+from benchmarks.results import ROUND, RunResult
 from reports import ReportError
 from reports.evidence.inference import CONFIDENCE, LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import is_distinguishable, level
@@ -268,14 +268,16 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
     return Comparison(request, tuple(cells), tuple(means), tuple(notes))
 
 
+_BOLD = " Bold: the best of the paper's methods, and those that the paired test does not distinguish from it."
+
+
 def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {AT_ROUND[request.scored_at]}, then "
         f"over n seeds. ± sd: over seeds (n - 1). {INTERVAL}: Student's t, corrected for overlapping splits, from "
         "three seeds on (docs/statistics.md). ± SE: sampling error of the finite test sets. test: examples in all "
-        "clients' test sets. Bold: the best of the paper's methods, and those that the paired test does not "
-        "distinguish from it."
+        "clients' test sets." + (_BOLD if any(row.printed for row in request.rows) else "")
     )
     if request.scale.id == PAPER:
         yield from (f"{BOUNDS}: the interval between the one-sided bounds of the tests behind the verdicts.", RULE)
@@ -326,4 +328,5 @@ def _undefined(cells: Sequence[CellResult]) -> Iterator[str]:
             undefined = len(cell.seeds) - result.seeds
             if undefined and result.is_held:
                 seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
-                yield f"{cell.row.name}, {cell.column.name}: {result.score} undefined in {seeds}."
+                what = "not measured" if result.score.startswith(f"{ROUND}/") else "undefined"  # by older runs
+                yield f"{cell.row.name}, {cell.column.name}: {result.score} {what} in {seeds}."

@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import TRAIN_LOSS, metric
+from benchmarks.results import ROUND
 from benchmarks.run_config import JSON
 from reports.evidence.published import published_for
 from reports.evidence.records import DEMO, PAPER, Request
@@ -104,6 +105,7 @@ class Curves(TableView):
     def method(self) -> Iterator[str]:
         """How the curves are computed."""
         columns, step = self.request.columns, self.step
+        is_measured = all(column.averaged.startswith(f"{ROUND}/") for column in columns)  # no score
         after = "" if step == "epoch" else f"'s aggregation: {over_clients(columns)}"
         if self.is_loss:
             yield (
@@ -114,7 +116,7 @@ class Curves(TableView):
         else:
             yield (
                 f"Scores{in_units(columns)} after each {step}{after}, then mean over n seeds; ± sd over seeds (n - 1). "
-                f"{self.best_word}: of these means, so chosen on the test score itself."
+                f"{self.best_word}: of these means{'' if is_measured else ', so chosen on the test score itself'}."
             )
         if self.stated:
             yield "stated: the level that the paper's text names; its figure has no numbers."

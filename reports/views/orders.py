@@ -244,21 +244,22 @@ class Orders(TableView):
         return by_order
 
     def conclusions(self) -> Iterator[str]:
-        """Four sentences, computed from records."""
+        """Sentences computed from records."""
         if not self.columns:
             return
+        yield "{}; {}.".format(*self.finding() or ())
         slow, fast = (order for order in self.orders if order.deployment is not None)
         counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
-        pairs = sum(map(len, self.disagreements[MEAN].values()))
-        decided = len(self.disagreements[MEAN].get("same", ()))
-        yield f"By mean, {decided} of {pairs} pairs of methods are decided; by worst client, {counts[WORST]}."
-        yield f"By score {_within(self.budget)} of {self.link}, against the mean of whole runs: {counts[BYTES]}."
+        pairs, decided = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())
         swapped = sum(self._swapped(column, slow, fast) for column in self.columns)
         yield (
-            f"By time, against the mean: {slow.label}, {counts[slow.id]}; {fast.label}, {counts[fast.id]}; the two "
-            f"times order {swapped} of {pairs} pairs differently."
+            f"By mean, {len(decided)} of {pairs} pairs of methods differ by more than the error. The worst client "
+            f"{counts[WORST]}; the score {_within(self.budget)} of {self.link} {counts[BYTES]}."
         )
-        yield "{}: {}.".format(*self.finding() or ())
+        yield (
+            f"The time on {slow.label} {counts[slow.id]}; on {fast.label} it {counts[fast.id]}. The two times order "
+            f"{swapped} of {pairs} pairs differently."
+        )
 
     def finding(self) -> tuple[str, str] | None:
         """Whether a method most often comes first by every order, and who does; None if no task has two methods."""
@@ -266,7 +267,7 @@ class Orders(TableView):
             return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
         best = "; ".join(
-            f"by {label} {' and '.join(f'{name} ({count} of {of})' for name, (count, of) in counts.items())}"
+            f"{label}: {' and '.join(f'{name} ({count} of {of})' for name, (count, of) in counts.items())}"
             for label, counts in firsts.items()
         )
         in_all = set.intersection(*map(set, firsts.values()))
@@ -345,5 +346,5 @@ def _kind(mean: int, other: int) -> str:
 def _counts(kinds: Mapping[str, Sequence[str]]) -> str:
     same, lost, alone = (len(kinds.get(name, ())) for name in ("same", "lost", "alone"))
     pairs = kinds.get("reversed", ())
-    named = f"{len(pairs)} the other way" + (f" ({'; '.join(pairs[:NAMED])})" if 0 < len(pairs) <= NAMED else "")
-    return f"{same} are decided the same way, {named}, {lost} no longer, and {alone} that the mean leaves open"
+    named = f"reverses {len(pairs)}" + (f" ({'; '.join(pairs[:NAMED])})" if 0 < len(pairs) <= NAMED else "")
+    return f"keeps {same} of them, {named}, leaves {lost} undecided, and decides {alone} others"

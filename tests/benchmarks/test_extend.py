@@ -48,10 +48,26 @@ def test_the_pages_lora_method_passes_the_check_and_a_broken_one_fails(folder, c
     assert "expected a Python file that defines METHODS" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_the_pages_lora_method_stands_next_to_the_suites(nothing_included, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(fedsim.algorithms, "ADDED", {})
+    for name in ("my_method", "my_table"):
+        (text,) = re.findall(rf"`elsewhere/{name}\.py`.*?```python\n(.*?)```", PAGE, re.DOTALL)
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    (tmp_path / "published.csv").write_text("table,row,column,score,value\n", encoding="utf-8")
+    places = ["--include", str(tmp_path), "--results-dir", str(tmp_path / "results")]
+    options = ["--scale", "demo", "--methods", "fedit,b-first", "--seeds", "1", "--no-tracking"]
+    assert main(["run", "mine-scores", *places, *options]) == 0, capsys.readouterr().err
+    by_row = {record.cell.algorithm: record for record in api.load(tmp_path / "results" / "records")}
+    assert set(by_row) == {"fedavg", "b_first"}
+    sent = {row: [entry.up_bytes for entry in record.rounds] for row, record in by_row.items()}
+    assert sent["b_first"][0] == sent["b_first"][1] < sent["fedavg"][0] == sent["b_first"][2]
+
+
 @pytest.fixture
 def arguments(folder: Path) -> list[str]:
     """The page's command, on the smallest encoder and without MLflow."""
-    (command,) = re.findall(r"python -m benchmarks (run .*)", PAGE)
+    (command,) = re.findall(r"python -m benchmarks (run ours-reviews .*)", PAGE)
     places = {"mine": folder / "mine", "/data": folder / "data"}
     arguments = [str(places.get(argument, argument)) for argument in command.split()]
     arguments += ["--results-dir", str(folder / "results"), "--backbone", "tiny", "--no-tracking"]

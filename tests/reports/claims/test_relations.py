@@ -294,8 +294,8 @@ def test_same_is_exact_on_one_machine(run_of, judge_of):
         (HALF, {("Costs", "fedsplitbert", "mb", ""): "50.006", ("Costs", "fedavg", "mb", ""): "100"}, "inconsistent"),
         (TOLD, {("Text", "fedsplitbert", "qqp", P_VALUE): "0.06"}, "consistent"),
         (TOLD, {("Text", "fedsplitbert", "qqp", P_VALUE): "0.05"}, "inconsistent"),
-        (HALF, {}, "not published"),
-        (TOLD, {}, "not published"),
+        (HALF, {}, "not published for these rows"),
+        (TOLD, {}, "not published for these rows"),
     ],
 )
 def test_published_costs_and_p_values(table3, relation, values, word):
