@@ -26,7 +26,8 @@ POOLED, INDEPENDENT = "(pooled)", "(independent)"  # in the labels of scores nex
 # Whether an effect has an independent score -> what the scores in brackets are.
 EXTRA_SCORES = {
     True: "In brackets after an accuracy: the same difference on test examples with even labels (independent), "
-    "and over all clients' examples together (pooled). For equally large clients, pooled accuracy is the mean over clients.",
+    "and over all clients' examples together (pooled). For equally large clients, pooled accuracy is the "
+    "mean over clients.",
     False: "In brackets after a correlation: the same difference in accuracy, and in the correlation over all clients' "
     "examples together (pooled). They may point in opposite directions. The correlation within each client ignores "
     "that labels are more common on some clients than on others. Accuracy and the pooled correlation reward a method "

@@ -108,8 +108,8 @@ class Gains(TableView):
         """What gains and shares are."""
         columns = self.request.columns
         yield (
-            f"Gains{in_units(columns).replace('percent', 'points')}, {over_clients(columns)} {AT_ROUND[self.round]}: means of "
-            f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
+            f"Gains{in_units(columns).replace('percent', 'points')}, {over_clients(columns)} {AT_ROUND[self.round]}: "
+            f"means of differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
             "docs/statistics.md)."
         )
         yield (
