@@ -109,8 +109,8 @@ class Gains(TableView):
         columns = self.request.columns
         yield (
             f"Gains{in_units(columns).replace('percent', 'points')}, {over_clients(columns)} {AT_ROUND[self.round]}: "
-            f"means of differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
-            "docs/statistics.md)."
+            f"means of differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows "
+            "have; docs/statistics.md)."
         )
         yield (
             f"Share: the gain of {self.part.name} in percent of the row's gain, on the seeds that all three "
