@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,4 +170,5 @@ def _rendered(judged: Judgement) -> tuple[str, str]:
     about = [f"90 % interval {' to '.join(ends)}"] if len(ends) > 1 else []
     others = () if judged.word == DEPENDS else judged.readings  # the linked page lists all readings
     readings = [f"{name}: {word}" for name, word, _ in others]
-    return judged.claim.headline.format(**values), "; ".join([*about, *readings])
+    headline = re.sub(r"(?<!\w)-(?=\d)", "−", judged.claim.headline.format(**values))
+    return headline, "; ".join([*about, *readings])
