@@ -154,7 +154,7 @@ def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> I
     if any(row["checkpointed"] for row in rows):
         yield "¶ With --checkpoint-activations: without it, not even one text fits."
     if any(row["hours"] is None for row in rows):
-        yield "–: hours need the number of texts, but the data directory (--data-dir or DATA_DIR) lacks the data."
+        yield "–: hours need the number of texts; name a folder with the data (--data-dir or DATA_DIR)."
 
 
 def hours_notes(plan: dict[str, Any], tflops: float | None, by_gpu: bool) -> Iterator[str]:
@@ -163,15 +163,19 @@ def hours_notes(plan: dict[str, Any], tflops: float | None, by_gpu: bool) -> Ite
     by_gpu: whether a table shows each row's hours on a GPU.
     """
     timed_cells, untimed_cells = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
-    if tflops:
+    if tflops and timed_cells:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
         yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
         yield "Shorter texts take less time; loading, checkpoints and, on a GPU, many small steps take more."
-    elif not timed_cells + untimed_cells:
+    if tflops:
+        if untimed_cells:
+            yield f"{untimed_cells} cells have no hours: their number of texts needs the data (--data-dir or DATA_DIR)."
+        return
+    if not timed_cells + untimed_cells:
         yield "Nothing is left to compute."
     if timed_cells:
         hours = f"About {plan['hours']:.1f} h in one process for {timed_cells} cells"
         yield f"{hours}, from records of the same method and task."
     if untimed_cells and not by_gpu:
-        estimate = "--tflops N estimates their time at N · 10^12 operations/s."
+        estimate = "--tflops N estimates their time at N · 10^12 operations/s, from the data."
         yield f"{untimed_cells} cells have no similar record: {estimate}"

@@ -26,14 +26,14 @@ from benchmarks.overrides import expanded
 from benchmarks.publication import Paper
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of
-from benchmarks.running.counts import Counted, counted, stand_ins
+from benchmarks.running.counts import Counted, counted, counted_or_published, stand_ins
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
 from benchmarks.selection import Selection, all_records
 from reports.pages.text import human_bytes, in_one_unit
 
 _BOTH = "uplink + downlink"
-_HEADINGS = ("Task", "Method", "Rounds", "counted *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time model")
+_HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time model")
 _WIDTH = 118
 _WAYS = ("up_bytes", "down_bytes", "setup_bytes")
 _BYTES = (
@@ -85,17 +85,14 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
         for row, column, cell in cells
         for stage, sizes in zip(chain_of(cell), stages[row.id, column.task], strict=False)
     }
-    hours, seconds = 0.0, list[float | None]()
+    seconds: list[float | None]
     if args.tflops:
         options = RunOptions(args.results_dir, args.data_dir, args.backbone)
-        runs = [options.located(unique[spec_id]) for spec_id in distinct]
-        counts = [(run, counted(run, options)) for run in runs]
-        flops = sum(derive_cell_flops(run, of.examples, of.scored) for run, of in counts)
-        hours = seeds * flops / (args.tflops * 1e12 * 3600)
+        flops = [_flops(options.located(unique[spec_id]), options) for spec_id in distinct]
+        seconds = [each if each is None else each / (args.tflops * 1e12) for each in flops] * seeds
     else:
         timings = Timings(taken(all_records(args.results_dir, [chosen.benchmark])))
         seconds = _seconds(list(unique.values()), finished, timings)
-        hours = sum(duration or 0 for duration in seconds) / 3600
     return {
         "benchmark": chosen.benchmark.id,
         "scale": chosen.scale.id,
@@ -104,12 +101,21 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
         "cells": len(cells),
         "unique_cells": len(unique),
         "finished_cells": sum(finished(cell, False) for cell in unique.values()),
-        "hours": hours,
+        "hours": sum(duration or 0 for duration in seconds) / 3600,
         "cells_of_known_hours": len(seconds) - seconds.count(None),
         "cells_of_unknown_hours": seconds.count(None),
         "sum": {way: sum(sizes[way] for sizes in sent.values()) for way in _WAYS},
         "rows": rows,
     }
+
+
+def _flops(run: RunConfig, options: RunOptions) -> float | None:
+    """A run's operations; None if its number of texts is unknown."""
+    try:
+        of = counted_or_published(run, options)
+    except UserError:
+        return None
+    return derive_cell_flops(run, of.examples, of.scored)
 
 
 def _planned_row(
@@ -246,10 +252,10 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
             layers = chosen.benchmark.shown(option, value, replace(chosen.scale, depth=depth))
             notes.setdefault(f"{unit.name[0].upper()}{unit.name[1:]} {layers}", []).append(method_row.name)
     encoders = " and ".join(dict.fromkeys(row["backbone"] for row in rows))
-    counted = chosen.benchmark.paper.bytes_convention
-    yield f"* As the paper counts, {counted}; derived for {encoders} with {rows[0]['clients']} clients."
+    who, counted = "the paper" if chosen.benchmark.is_printed else "this suite", chosen.benchmark.paper.bytes_convention
+    yield f"* As {who} counts, {counted}; derived for {encoders} with {rows[0]['clients']} clients."
     yield from (f"{text}: {'; '.join(dict.fromkeys(of))}." for text, of in notes.items())
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
         yield "All rounds include a run's earlier runs; per round is for the stage that sends most."
-    yield "One-time: the pre-trained model, sent to each client before round 1; the paper leaves it out."
+    yield "One-time: the pre-trained model, sent to each client before round 1; not in the other columns."

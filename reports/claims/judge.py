@@ -182,8 +182,9 @@ class Judgement:
             f"published: {wording.numbers(self.published)}{note}; measured: {wording.numbers(self.measured)}{partial}"
         ]
         for name, (theirs, ours) in self.otherwise.items():
-            published = f"published {published_word(theirs)} ({wording.numbers(theirs)}{note})"
-            texts.append(f"read as {name}: {published}; measured {measured_word(ours)} ({wording.numbers(ours)})")
+            word = published_word(theirs)
+            published = "" if word == NOT_PUBLISHED else f"published {word} ({wording.numbers(theirs)}{note}); "
+            texts.append(f"read as {name}: {published}measured {measured_word(ours)} ({wording.numbers(ours)})")
         return [*texts, *wording.full_reasons(self.measured)]
 
     @property
