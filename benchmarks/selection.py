@@ -113,7 +113,7 @@ class Selection:
 
 def part_of(
     table: str | Benchmark,
-    scale: str = "demo",
+    scale: str = "",
     methods: Sequence[str] = (),
     tasks: Sequence[str] = (),
     seeds: Sequence[int] = (0,),
@@ -122,11 +122,14 @@ def part_of(
 ) -> Selection:
     """Select a part of a table or figure by ids; UserError for unknown ids, with the valid ones.
 
-    methods, tasks: empty for all. changes: "field=value" texts, as in `--set`. backbone: a folder or hub name that
-    replaces the scale's encoder.
+    scale: "" for the default, demo. methods, tasks: empty for all. changes: "field=value" texts, as in `--set`.
+    backbone: a folder or hub name that replaces the scale's encoder.
     """
     changed = with_settings(table if isinstance(table, Benchmark) else benchmark(table), changes)
-    at = with_backbone(scale_of(changed, scale), backbone)
+    if not scale and SCALES[0] not in changed.scales_by_id:
+        others = ", ".join(changed.scales_by_id)
+        raise UserError(f"{changed.id} has no scale {SCALES[0]}, the default; name one with --scale: {others}")
+    at = with_backbone(scale_of(changed, scale or SCALES[0]), backbone)
     return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
 
 

@@ -184,8 +184,10 @@ def folder(text: str) -> Path:
 
 def selection(args: argparse.Namespace, table: str | None = None, scale: str | None = None) -> Selection:
     """The selected part of a benchmark. table, scale: override those of the arguments."""
-    scale = scale or args.scale or "demo"
-    chosen = part_of(table or args.id, scale, args.methods, args.tasks, seeds_of(args) or (0,), args.set, args.backbone)
+    name, scale = table or args.id, scale or args.scale or ""
+    if name in COMMANDS:
+        raise UserError(f"{name!r} is a command, not a benchmark: see `python -m benchmarks {name} --help`")
+    chosen = part_of(name, scale, args.methods, args.tasks, seeds_of(args) or (0,), args.set, args.backbone)
     return chosen.with_sweep(args.results_dir) if getattr(args, "from_sweep", False) else chosen
 
 
@@ -304,7 +306,9 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
             default="",
         ),
         # machine
-        "--workers": option("cells computed in parallel (default: all cores, or what GPU memory fits)", type=positive),
+        "--workers": option(
+            "cells computed in parallel (default: all cores, or what GPU memory fits; slurm: 4)", type=positive
+        ),
         "--client-workers": option(
             "clients per cell trained in parallel by Ray (default: 1)", type=positive, default=1
         ),
@@ -326,7 +330,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--lenient": flag("skip and count malformed rows, accept missing files"),
         "--no-tracking": flag("write records only, without MLflow"),
         "--hours": option("stop after this many hours (default: run to the end)", type=hours),
-        "--status": flag("only show what is left of each step"),
+        "--status": flag("show what is left of each step; first copies the committed runs to the results folder"),
         "--keep": flag("also copy finished records to the committed folder"),
         "--port": option("default: 5055", type=positive, default=5055),
         "--host": option("address to listen on (default: this machine only)", default="127.0.0.1"),

@@ -167,9 +167,10 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
     for step in every:
         cells = {cell.spec_id: cell for command in step.commands for cell in cells_of(command, args)}
         seconds = [timings.seconds(cell) for spec_id, cell in cells.items() if spec_id not in finished]
-        hours = sum(duration or 0.0 for duration in seconds) / 3600
-        unknown = f" and {seconds.count(None)} cells of unknown length" if None in seconds else ""
-        left = f"{len(cells) - len(seconds)} of {len(cells)} cells finished, {hours:.1f} h left in one process{unknown}"
+        known, unknown = [each for each in seconds if each is not None], seconds.count(None)
+        lengths = [f"{sum(known) / 3600:.1f} h left in one process"] if known else []
+        lengths += [f"{unknown} cells of unknown length left"] if unknown else []
+        left = f"{len(cells) - len(seconds)} of {len(cells)} cells finished, {' and '.join(lengths)}"
         yield f"{step.title}: {f'{left}, without tuning' if seconds else f'finished, {len(cells)} cells'}"
 
 

@@ -23,7 +23,7 @@ def list_command(args: argparse.Namespace) -> int:
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
     wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDTH, 24)).columns
-    print(f"Cells (method × task) with a record, of all, scale {args.scale}; –: no such scale\n")
+    print(f"Finished cells (a method on a task) of all cells at scale {args.scale}; –: no such scale\n")
     for table in tables:
         at = table.scales_by_id.get(args.scale)
         count = "{}/{}".format(*finished.of(table, at)) if at else "–"
@@ -32,6 +32,7 @@ def list_command(args: argparse.Namespace) -> int:
     published = [table for table in tables if table.is_printed]
     studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})
     print(f"\n{len(published)} tables and figures of {with_tables} papers, and {studies} additional studies")
+    print("A cell of several tables counts in each of them.")
     print("Methods, tasks, settings: `python -m benchmarks show ID`; other scales: --scale")
     return 0
 

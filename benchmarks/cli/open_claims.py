@@ -25,7 +25,7 @@ _CLAIM_HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours
 _CLAIM_NOTES = """\
 Fix the number of seeds before you see results: verdicts assume this (docs/statistics.md).
 * One process, from the mean of records of the same row and task, or method and task; ? is unknown.
-‡ Needed to decide the claim, projected from the effect and spread so far ("none": more than 100)."""
+‡ Needed to decide the claim, projected from the effect and spread so far; empty: unknown, or enough seeds."""
 
 
 def show_open_claims(args: argparse.Namespace) -> int:

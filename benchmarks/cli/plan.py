@@ -50,6 +50,7 @@ def plan_command(args: argparse.Namespace) -> int:
         from benchmarks.cli.open_claims import show_open_claims  # loads the judge
 
         return show_open_claims(args)
+    RunOptions(args.results_dir, args.data_dir).check_data_dir()
     chosen, finished = selection(args), Completed(RunOptions(args.results_dir))
     plan = planned(chosen, finished, args)
     if gpu := gpu_of(args):

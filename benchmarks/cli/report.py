@@ -51,6 +51,11 @@ _drawings: list[Drawing] = []  # set before the fork of the processes that draw
 def report_command(args: argparse.Namespace) -> int:
     """Show the results of the given benchmarks or papers (default: all), at each scale with records."""
     folders = _with_committed(args.records) or [args.results_dir / "records"]
+    if not args.records and not folders[0].is_dir():
+        raise UserError(
+            f"{folders[0]}: expected records of your runs, found none. Run a benchmark first, such as `make demo`. "
+            "README.md shows the committed results; `--records benchmarks/fedsplitbert/records` reads a paper's."
+        )
     records, results_dir = read_folders(folders), args.results_dir
     if wanted := seeds_of(args):
         records = of_seeds(records, wanted)

@@ -297,14 +297,17 @@ class Gpu:
 
 
 # Memory and peak rates are from NVIDIA's data sheets "V100 Tensor Core GPU" (2020; SXM2), "RTX A6000" (2021), "A100
-# Tensor Core GPU" (2021; SXM) and "H100 Tensor Core GPU" (2022; SXM), on resources.nvidia.com and images.nvidia.com.
+# Tensor Core GPU" (2021; SXM), "H100 Tensor Core GPU" (2022; SXM) and "H200 Tensor Core GPU" (2023; SXM), on
+# resources.nvidia.com and images.nvidia.com.
 # Rates are for dense products on tensor cores: half the rates with sparsity (A6000: 309.7, H100: 1 979).
 GPUS = {
     "v100-16": Gpu("V100 16 GB", 16 * 2**30, 125, "fp16"),
     "v100-32": Gpu("V100 32 GB", 32 * 2**30, 125, "fp16"),
     "a6000": Gpu("RTX A6000", 48 * 2**30, 155, "bf16"),
     "a100-40": Gpu("A100 40 GB", 40 * 2**30, 312, "bf16"),
+    "a100-80": Gpu("A100 80 GB", 80 * 2**30, 312, "bf16"),
     "h100": Gpu("H100", 80 * 2**30, 989, "bf16"),
+    "h200": Gpu("H200", 141 * 10**9, 989, "bf16"),
 }
 GPU_USED = 0.3  # assumed share of a GPU's peak rate when training encoders of this size
 LAUNCH_S = 0.04  # seconds in which a host launches the kernels for a part of a batch, for 12 layers (`make bench`)

@@ -52,7 +52,7 @@ class SlurmJobs(Executor):
         try:
             import submitit
         except ImportError:
-            raise UserError("--executor slurm needs submitit: pip install 'fedbert-bench[slurm]'") from None
+            raise UserError("--executor slurm needs submitit: .venv/bin/pip install -e '.[slurm]'") from None
         given = parameters(settings.slurm)
         cluster = given.pop("cluster", "slurm")
         self.room, self.poll_seconds = (settings.workers, 0.2) if cluster == "local" else (MOST_JOBS, 2.0)

@@ -61,8 +61,8 @@ STUDY = Study(
         _STUDIED,
         scores=_ACCURACY,
     ),
-    headline="If each client's label shares correct both, with a strength chosen on validation data, FedAvg is "
-    "{compared} than FedSplitBERT",
+    headline="FedAvg is {compared} than FedSplitBERT once each client's label shares correct the predictions of both, "
+    "with a strength chosen on validation data",
     rows={
         "fedavg": "FedAvg",
         "fedavg-prior": "FedAvg + prior, strength 1",

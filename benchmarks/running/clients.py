@@ -131,7 +131,7 @@ def library(settings: RunOptions) -> Any:
     try:
         import ray
     except ImportError:
-        raise UserError("--executor ray needs Ray: pip install 'fedbert-bench[ray]'") from None
+        raise UserError("--executor ray needs Ray: .venv/bin/pip install -e '.[ray]'") from None
     return ray
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 from benchmarks.errors import UserError
 
@@ -24,9 +25,9 @@ def load_folder(folder: Path) -> Mapping[Path, ModuleType]:
     _LOADED.add(folder.resolve())
     modules = modules_in(folder)
     for file, module in modules.items():
-        for task in getattr(module, "TASKS", ()):
+        for task in _listed(module, "TASKS", file):
             _add_task(task, file)
-        for method in getattr(module, "METHODS", ()):
+        for method in _listed(module, "METHODS", file):
             _add_method(method, file)
     return modules
 
@@ -43,7 +44,7 @@ def load_file(file: Path) -> Sequence[FunctionType]:
     if not file.is_file():
         raise UserError(f"{file}: expected a Python file that defines METHODS, found no file")
     sys.path.append(str(file.resolve().parent))
-    methods: Sequence[FunctionType] = getattr(_imported(file.resolve()), "METHODS", ())
+    methods = _listed(_imported(file.resolve()), "METHODS", file)
     if not methods:
         raise UserError(f"{file}: expected METHODS = (your_method,), a tuple of functions, found none")
     for method in methods:
@@ -72,10 +73,19 @@ def reserve(kind: str, name: str, file: Path, names: Collection[str]) -> None:
     _FILES[kind, name] = file
 
 
+def _listed(module: ModuleType, name: str, file: Path) -> Sequence[Any]:
+    """The module's METHODS or TASKS; () if it has none."""
+    listed = getattr(module, name, ())
+    if not isinstance(listed, tuple | list):
+        found = f"found {type(listed).__name__}; a tuple of one ends in a comma"
+        raise UserError(f"{file}: expected {name} to be a tuple, such as (yours,), {found}")
+    return listed
+
+
 def _imported(module: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise UserError(f"{module}: expected a Python file, found another kind of file; its name must end in .py")
     loaded = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(loaded)

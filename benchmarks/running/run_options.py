@@ -91,15 +91,19 @@ class RunOptions:
     def check(self) -> None:
         """Raise UserError before any computation if the machine or a folder is unusable."""
         if self.client_workers > 1 and find_spec("ray") is None:
-            raise UserError("--client-workers: expected Ray, found none installed: pip install 'fedbert-bench[ray]'")
+            raise UserError("--client-workers: expected Ray, which is not installed: .venv/bin/pip install -e '.[ray]'")
         self._check_device()
+        self.check_data_dir()
+        for folder in ("", "records", "checkpoints", "locks"):
+            require_writable(self.results_dir / folder)
+
+    def check_data_dir(self) -> None:
+        """UserError if the data directory is not a folder."""
         if self.data_dir is not None and not self.data_dir.is_dir():
             raise UserError(
                 f"data directory {self.data_dir}: expected a folder, found "
                 f"{'a file' if self.data_dir.exists() else 'nothing'}. Set DATA_DIR to the folder of your datasets."
             )
-        for folder in ("", "records", "checkpoints", "locks"):
-            require_writable(self.results_dir / folder)
 
     def _check_device(self) -> None:
         """UserError for an unknown or missing device; a cluster's nodes may have other GPUs than this machine."""

@@ -135,9 +135,9 @@ class Files:
         raise NoDataError(f"no {self.name} data: looked in {folder}/ for {candidates}; put {self.wanted} there{hub}")
 
     def _require_repository(self) -> str:
-        instead = f"set DATA_DIR to a folder with {self.wanted}"
+        instead = f"set DATA_DIR to a folder with {self.wanted.rstrip(',')}"
         if not self.repository:
-            raise NoDataError(f"{self.name}: no known copy on the Hugging Face hub has all its parts; {instead}")
+            raise NoDataError(f"{self.name}: the Hugging Face hub has no complete copy; {instead}")
         return instead
 
     def _splits(self) -> dict[Part, tuple[Iterator[RawRow], Location]]:
@@ -247,8 +247,9 @@ def _hub() -> ModuleType:
 def _unavailable(repository: str, part: str | None, revision: str | None, error: Exception) -> NoDataError:
     wanted = f"{f'{part!r} of ' if part else ''}{repository}{f'@{revision}' if revision else ''}"
     return NoDataError(
-        f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). Connect to the internet, "
-        "without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, or set DATA_DIR to a folder with the data"
+        f"cannot load {wanted}: the Hugging Face hub does not answer, or is switched off ({_first_line(error)}). Set "
+        "DATA_DIR to a folder with the data; `python -m benchmarks fetch ID --scale SCALE --to FOLDER` fills one on a "
+        "machine with internet, and `python -m benchmarks data` lists the files"
     )
 
 

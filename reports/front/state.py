@@ -104,11 +104,11 @@ def coverage(
         runs = f"{at_paper[0]} of {at_paper[1]} cells" if at_paper[0] else "No run yet"
         text += f" {runs} with the papers' encoders."
     if fresh[0]:
-        runs = f"{fresh[0]} of {fresh[1]} further runs"
-        text += f" The committed evidence campaign (docs/protocol.md) has finished {runs}."
+        runs = f"{fresh[0]} of {fresh[1]} are finished"
+        text += f" Of the evidence campaign's runs that are in no table, {runs} (docs/protocol.md)."
     added = [(f"{each.paper.name} on {name}", count) for each in every for name, count in each.additions.items()]
     if listed := ", ".join(f"{place} ({count})" for place, count in added if count):
-        text += f" Columns that we added are not counted: {listed}."
+        text += f" Finished cells in columns that we added are not counted: {listed}."
     return text
 
 

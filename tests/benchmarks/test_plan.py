@@ -156,7 +156,7 @@ def test_a_second_plan_is_the_same_and_needs_no_torch(tmp_path):
     ("arguments", "reason"),
     [
         (["--scale", "lite", "--tasks", "arsarcasm"], "on the number of examples; name the data folder with"),
-        (["--scale", "lite", "--tasks", "arsarcasm", "--data-dir", "no-such-folder"], "the data directory"),
+        (["--scale", "lite", "--tasks", "arsarcasm", "--data-dir", "docs"], "looked in docs"),
         (["--set", "options.features=trimmed"], "the bytes depend on the texts themselves"),
     ],
 )

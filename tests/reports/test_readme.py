@@ -86,4 +86,4 @@ def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3):
     lite = Standing(table3.paper, "page", cells, (), (), (), {"RTE, a part": 4})
     text = coverage([lite], (0, 63), "lite")
     assert text.startswith("2 of 4 cells of the papers' tables and figures, and of our studies, are finished")
-    assert text.endswith("Columns that we added are not counted: FedSplitBERT on RTE, a part (4).")
+    assert text.endswith("Finished cells in columns that we added are not counted: FedSplitBERT on RTE, a part (4).")
