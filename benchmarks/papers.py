@@ -124,7 +124,10 @@ def standings_at(
                 continue
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
-                studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
+                is_planned = "kind" in table.view.options
+                studies.append(
+                    Headline(statement, table.title, MEASURED, numbers, study=table.id, is_planned=is_planned)
+                )
         cells, additions = cells_at(scale, tables, records)
         verdicts = judged(paper, next(iter(at.values())), records), audited(paper, records)
         link = f"benchmarks/{paper}/README.md"

@@ -50,7 +50,7 @@ def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
     text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in estimates)
     summary = study.headline.format(compared=compared(whole.value, whole.interval))
     numbers = f"mean of {len(estimates)} tasks {text}; {CONFIDENCE} interval; protocol fixed before the runs"
-    return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page)
+    return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page, is_planned=True)
 
 
 def _answering(study: Study, records: Sequence[RunResult]) -> Evidence:

@@ -64,6 +64,7 @@ class Headline:
         numbers: The evidence.
         claim: The id of its claim, check or study (its table); the other two are "".
         page: The document that reports it, if it has one, relative to the project's folder.
+        is_planned: Whether the protocol described it before its runs.
     """
 
     summary: str
@@ -74,6 +75,7 @@ class Headline:
     check: str = ""
     study: str = ""
     page: str = ""
+    is_planned: bool = False
 
 
 def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
@@ -116,7 +118,7 @@ def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture:
     """The first page's state: the finished runs, the picture, the findings, and a line per paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
     pairs = [(standing, each) for standing in standings for each in islice(headlines(standing), MOST)]
-    pairs.sort(key=lambda pair: not pair[1].page)  # questions with a protocol of their own come first
+    pairs.sort(key=lambda pair: not pair[1].is_planned)  # questions of the protocol come first
     bullets = [_bullet(standing, each, scale) for standing, each in pairs]
     parts = [f"**What has been run.** {run}", picture]
     parts += ["## What was found", "\n".join(bullets)] if bullets else []
@@ -146,8 +148,8 @@ def _bullet(standing: Standing, headline: Headline, scale: str) -> str:
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
-    """Studies with a document, decided claims and checks with a headline, and other studies."""
-    yield from (study for study in standing.studies if study.page)
+    """Studies of the protocol, decided claims and checks with a headline, and other studies."""
+    yield from (study for study in standing.studies if study.is_planned)
     for judged in standing.judgements:
         if judged.claim.headline and judged.measured.is_decided:
             summary, numbers = _rendered(judged)
@@ -157,7 +159,7 @@ def headlines(standing: Standing) -> Iterator[Headline]:
             summary = finding.headline.format(published=finding.printed, recomputed=finding.recomputed)
             given = f"published {finding.printed}, recomputed {finding.recomputed}"
             yield Headline(summary, finding.statement, finding.verdict, given, check=finding.id)
-    yield from (study for study in standing.studies if not study.page)
+    yield from (study for study in standing.studies if not study.is_planned)
 
 
 def _rendered(judged: Judgement) -> tuple[str, str]:

@@ -43,7 +43,7 @@ def overview(site: SiteData) -> Iterator[tuple[str, str]]:
 
 def _order(entry: tuple[Dossier, Headline]) -> tuple[bool, bool]:
     """Studies with a document, then findings against a paper."""
-    return not entry[1].page, not entry[1].verdict.startswith(AGAINST)
+    return not entry[1].is_planned, not entry[1].verdict.startswith(AGAINST)
 
 
 def _tiles(site: SiteData) -> list[tuple[str, str]]:

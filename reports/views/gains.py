@@ -143,23 +143,43 @@ class Gains(TableView):
         groups = tuple(Group(self.request.name_of(row), tuple(self._lines_of(row))) for row in self.request.rows)
         return (Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups),)
 
-    def conclusions(self) -> Iterator[str]:
-        """The headline's gain on each task as a sum, where all its rows have the same seeds."""
+    @cached_property
+    def sums(self) -> dict[str, dict[str, Estimate]]:
+        """Task -> the headline's gain and its parts, where they are evidence and have the same seeds."""
         named, gain = self.options.get("sum", {}), (self.headline.id, self.reference.id)
         rows = {
             name: (self.request.benchmark.row(one), self.request.benchmark.row(other))
             for name, (one, other) in {self.headline.name: gain, **named}.items()
         }
+        sums = {}
+        checks = gates(self.request)
         for column in self.columns if named else ():
-            gains = {name: each for name, pair in rows.items() if (each := self._over(*pair, column))}
-            if len(gains) < len(rows) or len({each.n for each in gains.values()}) > 1:
+            if column.task in checks and checks[column.task].why:
                 continue
+            gains = {name: each for name, pair in rows.items() if (each := self._over(*pair, column))}
+            if len(gains) == len(rows) and len({each.n for each in gains.values()}) == 1:
+                sums[column.name] = gains
+        return sums
+
+    def conclusions(self) -> Iterator[str]:
+        """The headline's gain on each task as a sum."""
+        for task, gains in self.sums.items():
             whole, *parts = (f"{name} {with_interval(each.value, each.ends, '+')}" for name, each in gains.items())
-            of = f"{column.name}{seed_counts(each.n for each in gains.values())}, gain over {self.reference.name}"
+            of = f"{task}{seed_counts(each.n for each in gains.values())}, gain over {self.reference.name}"
             yield f"{of}: {whole} = {' + '.join(parts)}; {CONFIDENCE} intervals."
 
     def finding(self) -> tuple[str, str] | None:
-        """For the first page: the headline row against the part, on the mean of the tasks that are evidence."""
+        """For the first page: a task's sum, or the headline row against the part, on the mean of tasks that count."""
+        if self.sums:
+            task, gains = next(iter(self.sums.items()))
+            points, *parts = (each.value or 0.0 for each in gains.values())
+            *others, last = (
+                f"{name} {number(part, '+', places=1)}" for name, part in zip([*gains][1:], parts, strict=True)
+            )
+            between = f"{number(points, places=1)} points between {self.reference.name} and {self.headline.name}"
+            title = f"The {between}, on {task} are {', '.join(others)} and {last}"
+            kind = self.options.get("kind", "exploratory")
+            return title, f"{' '.join(self.conclusions()).rstrip('.')}; {kind}"
         checks = gates(self.request)
         counted = [at for at in self.columns if at.task not in checks or not checks[at.task].why]
         estimates = {at.name: self._over(self.headline, self.part, at) for at in counted}

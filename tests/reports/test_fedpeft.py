@@ -135,10 +135,20 @@ def test_the_parts_of_a_gain_sum_to_the_whole():
         for row, level in (("fedit", 80.0), ("fedper-lora", 86.0), ("fedsa-lora", 89.0))
         for seed in range(5)
     ]
-    (sentence,) = page(request_for(bench, scale, runs)).conclusions
+    gate, levels = benchmark("fedpeft-scores"), {"overall-majority": 60.0, "linear": 70.0, "central": 90.0}
+    checks = [
+        made_up(gate.cell(gate.row(row), column, scale, seed), level, {}, diverged=False)
+        for row, level in levels.items()
+        for seed in range(5)
+    ]
+    shown = page(request_for(bench, scale, [*checks, *runs]))
+    (sentence,) = shown.conclusions
     assert sentence.startswith("SST-2 (n = 5), gain over FedIT: FedSA-LoRA, local B and head +")
     whole, head, rest = map(float, re.findall(r" ([+-]\d+\.\d+) \[", sentence))
     assert abs(whole - head - rest) < 0.02
     assert abs(head - 6) < 1
     assert abs(rest - 3) < 1
-    assert not page(request_for(bench, scale, runs[:-1])).conclusions  # a seed of a row is missing
+    assert shown.finding is not None
+    assert " points between FedIT and FedSA-LoRA, local B and head, on SST-2 are head +" in shown.finding[0]
+    assert not page(request_for(bench, scale, runs)).conclusions  # nothing shows that the encoder learns the task
+    assert not page(request_for(bench, scale, [*checks, *runs[:-1]])).conclusions  # a seed of a row is missing

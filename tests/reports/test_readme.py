@@ -71,9 +71,9 @@ def test_a_headline_is_decided_by_all_of_its_readings(table3):
         assert headline.verdict.startswith(word)
 
 
-def test_the_first_page_has_two_findings_of_a_paper_and_studies_with_a_document_first(table3):
+def test_the_first_page_has_two_findings_of_a_paper_and_studies_of_the_protocol_first(table3):
     yes = Evidence(2.0, (2.0, 2.0), 3, is_derived=True)
-    study = Headline("B is better", "", MEASURED, "+1.0", study="table", page="docs/study.md")
+    study = Headline("B is better", "", MEASURED, "+1.0", study="table", page="docs/study.md", is_planned=True)
     first = Standing(table3.paper, "page", {}, [judged(table3, yes, {})] * 3, ())
     text = front_markdown([first, replace(first, studies=(study,))], "", "lite")
     bullets = [line for line in text.splitlines() if line.startswith("- **")]
