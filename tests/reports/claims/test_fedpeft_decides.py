@@ -98,7 +98,8 @@ def verdict(tuned_campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 
 def errors(fedit: float, fedrot: float) -> Measured:
-    return {"fedit": {"aggregation_error": fedit}, "fedrot-lora-same-rate": {"aggregation_error": fedrot}}
+    rotated = {"aggregation_error": fedrot}  # FedRot-LoRA was tuned to FedIT's rate, so both rows are the same run
+    return {"fedit": {"aggregation_error": fedit}, "fedrot-lora": rotated, "fedrot-lora-same-rate": rotated}
 
 
 def cosines(equal: float, distinct: float) -> Measured:
