@@ -247,9 +247,9 @@ def _hub() -> ModuleType:
 def _unavailable(repository: str, part: str | None, revision: str | None, error: Exception) -> NoDataError:
     wanted = f"{f'{part!r} of ' if part else ''}{repository}{f'@{revision}' if revision else ''}"
     return NoDataError(
-        f"cannot load {wanted}: the Hugging Face hub does not answer, or is switched off ({_first_line(error)}). Set "
-        "DATA_DIR to a folder with the data; `python -m benchmarks fetch ID --scale SCALE --to FOLDER` fills one on a "
-        "machine with internet, and `python -m benchmarks data` lists the files"
+        f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). If it does not answer, or is switched "
+        "off (HF_HUB_OFFLINE), set DATA_DIR to a folder with the data; `python -m benchmarks fetch ID --scale SCALE --to "
+        "FOLDER` fills one on a machine with internet, and `python -m benchmarks data` lists the files"
     )
 
 

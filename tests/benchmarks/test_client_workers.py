@@ -63,6 +63,6 @@ def test_clients_that_take_turns_on_one_transformer_stay_in_one_process_and_the_
 
 def test_without_ray_there_is_one_clear_error(settings, monkeypatch):
     monkeypatch.setattr(settings_module, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"--client-workers: expected Ray, .* pip install 'fedbert-bench\[ray\]'"):
+    with pytest.raises(UserError, match=r"--client-workers: expected Ray, .*pip install -e '\.\[ray\]'"):
         replace(settings, client_workers=2).check()
     settings.check()

@@ -84,7 +84,7 @@ def test_missing_files_are_named(of, tmp_path):
     on_hub = of.id not in ("nicta-piboso", "scierc")
     assert ("leave DATA_DIR unset" in str(error.value)) == on_hub
     if not on_hub:
-        with pytest.raises(UserError, match=r"no known copy on .* hub .*set DATA_DIR .*github.com/.*with train.txt"):
+        with pytest.raises(UserError, match=r"hub has no complete copy; set DATA_DIR .*github.com/.*with train.txt"):
             of.load(DataSource())
     *rest, last = files_of(of)
     if not rest or of.id.startswith("corpus-"):
