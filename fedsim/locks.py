@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from filelock import SoftFileLease, Timeout
 
 LEASE_SECONDS = 60.0  # a holder on another machine counts as dead after this time without renewal
 POLL_SECONDS = 0.2
+UNSIGNED_SECONDS = 10.0  # a process names itself in its lock file within milliseconds
 
 
 class TakenError(Exception):
@@ -39,6 +41,9 @@ class Lock(SoftFileLease):
 def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda _: None) -> Iterator[Lock]:
     """Hold a lock for a `with` block. A lock left by a dead process on this machine is taken over at once.
 
+    A process that is killed before it names itself leaves an empty lock file, which filelock never takes over; it is
+    removed after UNSIGNED_SECONDS.
+
     Args:
         path: The lock file, removed afterwards.
         wait: Whether to wait while another process holds the lock.
@@ -49,6 +54,7 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = Lock(path, lease_duration=LEASE_SECONDS, poll_interval=POLL_SECONDS, thread_local=False)
+    _discard_unsigned(path)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -58,11 +64,22 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
         if not wait:
             raise TakenError(holder, host) from None
         on_wait(holder)
-        lock.acquire()
+        lock.acquire(cancel_check=lambda: _discard_unsigned(path))
     try:
         yield lock
     finally:
         lock.release()
+
+
+def _discard_unsigned(path: Path) -> bool:
+    """Remove an empty lock file older than UNSIGNED_SECONDS, by the file system's clock; False: go on waiting."""
+    with suppress(OSError):
+        state = path.stat()
+        if not state.st_size:
+            with tempfile.TemporaryFile(dir=path.parent) as probe:
+                if os.fstat(probe.fileno()).st_mtime - state.st_mtime > UNSIGNED_SECONDS:
+                    path.unlink()
+    return False
 
 
 def refresh(folder: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from filelock import SoftFileLease, Timeout
+
+from fedsim.locks import TakenError, held
 
 logger = logging.getLogger(__name__)
 LOCK, PARTIAL, SUM = ".lock", ".partial", ".crc32"
@@ -68,7 +69,7 @@ class FileCache:
         paths = {name: self.folder / f"{name}{self.suffix}" for name in names}
         with ExitStack() as locks:
             for path in sorted(paths.values()):  # sorted, so that no two processes wait for each other
-                locks.enter_context(SoftFileLease(path.with_suffix(LOCK)))
+                locks.enter_context(held(path.with_suffix(LOCK)))
             if missing := {name: path for name, path in paths.items() if not _is_whole(path)}:
                 self._compute(missing, write)
             return [_mapped(path) for path in paths.values()]
@@ -100,7 +101,7 @@ class FileCache:
         for path in (*self.folder.glob(f"*{PARTIAL}"), *files):
             if path in newest or (path.suffix != PARTIAL and total <= self.limit_bytes):
                 continue
-            with suppress(Timeout, FileNotFoundError), SoftFileLease(path.with_suffix(LOCK), timeout=0):
+            with suppress(TakenError, FileNotFoundError), held(path.with_suffix(LOCK), wait=False):
                 total -= path.stat().st_size if path.suffix != PARTIAL else 0
                 path.unlink()
                 path.with_suffix(SUM).unlink(missing_ok=True)

@@ -248,8 +248,8 @@ def _unavailable(repository: str, part: str | None, revision: str | None, error:
     wanted = f"{f'{part!r} of ' if part else ''}{repository}{f'@{revision}' if revision else ''}"
     return NoDataError(
         f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). If it does not answer, or is switched "
-        "off (HF_HUB_OFFLINE), set DATA_DIR to a folder with the data; `python -m benchmarks fetch ID --scale SCALE --to "
-        "FOLDER` fills one on a machine with internet, and `python -m benchmarks data` lists the files"
+        "off (HF_HUB_OFFLINE), set DATA_DIR to a folder with the data; `python -m benchmarks fetch ID --scale SCALE "
+        "--to FOLDER` fills one on a machine with internet, and `python -m benchmarks data` lists the files"
     )
 
 

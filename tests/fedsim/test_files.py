@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fedsim import locks
 from fedsim.files import FileError, parse_json, read_text
 from fedsim.locks import LEASE_SECONDS, LostError, TakenError, held
 from fedsim.stored import FileCache
@@ -48,6 +49,20 @@ def test_a_lock_that_another_machine_took_over_is_lost(tmp_path):
             lock.check()
         with held(path, wait=False), pytest.raises(LostError):
             lock.check()
+
+
+def test_a_lock_file_of_a_process_that_was_killed_before_it_named_itself_blocks_nobody(tmp_path, monkeypatch):
+    path = tmp_path / "name"
+    path.touch()
+    with pytest.raises(TakenError, match="another process"), held(path, wait=False):  # it may name itself yet
+        pass
+    os.utime(path, (time.time() - 3600,) * 2)
+    with held(path, wait=False) as lock:
+        lock.check()
+    monkeypatch.setattr(locks, "UNSIGNED_SECONDS", 0.5)
+    (tmp_path / "a.lock").touch()
+    assert opened(tmp_path)[:] == CONTENT  # waits for the other process, then goes on without it
+    assert not [*tmp_path.glob("*.lock"), *tmp_path.glob("name")]
 
 
 def opened(folder, name="a", limit=10**9, calls=None):
