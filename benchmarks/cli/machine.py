@@ -137,10 +137,10 @@ def _scales(args: argparse.Namespace) -> Iterator[Check]:
             if (kind == "encoders" or in_folder) and problem(check):
                 missing[kind].append(name)
         text = "; ".join(f"{kind} {', '.join(names)}" for kind, names in missing.items() if names)
-        needs_hub = not in_folder and any(kind == "data" for kind, _ in used) and not hub_answers()
-        without = "data: the Hugging Face hub does not answer; set DATA_DIR" if needs_hub else ""
-        problems = "; ".join(filter(None, (f"missing {text}; a run downloads or makes them" if text else "", without)))
-        yield f"scale {scale_id}", not problems, problems or "ready"
+        problems = [f"missing {text}; a run downloads or makes them"] if text else []
+        if not in_folder and any(kind == "data" for kind, _ in used) and not hub_answers():
+            problems.append("data: the Hugging Face hub does not answer; set DATA_DIR")
+        yield f"scale {scale_id}", not problems, "; ".join(problems) or "ready"
     if not in_folder:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
 

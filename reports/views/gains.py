@@ -144,6 +144,12 @@ class Gains(TableView):
         return (Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups),)
 
     @cached_property
+    def counted(self) -> list[Column]:
+        """The columns that are evidence."""
+        checks = gates(self.request)
+        return [at for at in self.columns if at.task not in checks or not checks[at.task].why]
+
+    @cached_property
     def sums(self) -> dict[str, dict[str, Estimate]]:
         """Task -> the headline's gain and its parts, where they are evidence and have the same seeds."""
         named, gain = self.options.get("sum", {}), (self.headline.id, self.reference.id)
@@ -152,10 +158,7 @@ class Gains(TableView):
             for name, (one, other) in {self.headline.name: gain, **named}.items()
         }
         sums = {}
-        checks = gates(self.request)
-        for column in self.columns if named else ():
-            if column.task in checks and checks[column.task].why:
-                continue
+        for column in self.counted if named else ():
             gains = {name: each for name, pair in rows.items() if (each := self._over(*pair, column))}
             if len(gains) == len(rows) and len({each.n for each in gains.values()}) == 1:
                 sums[column.name] = gains
@@ -180,9 +183,7 @@ class Gains(TableView):
             title = f"The {between}, on {task} are {', '.join(others)} and {last}"
             kind = self.options.get("kind", "exploratory")
             return title, f"{' '.join(self.conclusions()).rstrip('.')}; {kind}"
-        checks = gates(self.request)
-        counted = [at for at in self.columns if at.task not in checks or not checks[at.task].why]
-        estimates = {at.name: self._over(self.headline, self.part, at) for at in counted}
+        estimates = {at.name: self._over(self.headline, self.part, at) for at in self.counted}
         by_task = {name: each for name, each in estimates.items() if each is not None and each.interval is not None}
         if not by_task:
             return None
