@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 from rich.table import Table
@@ -23,6 +23,7 @@ from benchmarks.selection import Selection
 SIDE = 4096  # of the square matrices whose product measures the speed of this machine's GPU
 _HEADINGS = ("Task", "Method", "Client", "Server *", "Whole batch", "Texts at once", "Host ‡", "Hours †")
 UNKNOWN = "–"
+T = TypeVar("T")
 
 
 def gpu_of(args: argparse.Namespace) -> Gpu | None:
@@ -38,12 +39,32 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
     return Gpu(name, memory[0], rate, precision)
 
 
-def add_needs(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu, args: argparse.Namespace) -> None:
-    """Add to each row of a plan the GPU requirements of its run and earlier runs."""
+def add_needs(chosen: Selection, plan: dict[str, Any], gpu: Gpu, args: argparse.Namespace) -> None:
+    """Add the GPU requirements of each row's run and earlier runs to a plan, and the hours of all cells."""
     cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
     options = RunOptions(args.results_dir, args.data_dir, args.backbone)
-    for row in tracked(rows, "Memory"):
+    for row in tracked(plan["rows"], "Memory"):
         row |= needs_of(cells[row["cell"]], gpu, options, args.tflops)
+    of_rows = {(row["method"], row["task"]): row["stage_hours"] for row in plan["rows"]}
+    plan["gpu_hours"] = summed(of_stages(chosen, of_rows).values())
+
+
+def of_stages(chosen: Selection, of_rows: Mapping[tuple[str, str], Sequence[T]]) -> dict[str, T]:
+    """The value of each distinct run and earlier run, by id: a stage that rows or seeds share counts once.
+
+    of_rows: for each method and task, the values of a run's stages in order, for any seed.
+    """
+    return {
+        stage.spec_id: value
+        for row, column, cell in chosen.cells()
+        for stage, value in zip(chain_of(cell), of_rows[row.id, column.task], strict=False)
+    }
+
+
+def summed(hours: Iterable[float | None]) -> float | None:
+    """The sum; None if one of them is unknown."""
+    each = list(hours)
+    return None if None in each else sum(filter(None, each))
 
 
 def needs_of(cell: RunConfig, gpu: Gpu, options: RunOptions, tflops: float | None = None) -> dict[str, Any]:
@@ -51,7 +72,8 @@ def needs_of(cell: RunConfig, gpu: Gpu, options: RunOptions, tflops: float | Non
 
     Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
-    fits = [(stage, *fit) for stage in map(options.located, chain_of(cell)) if (fit := _fit(stage, gpu))]
+    chain = list(map(options.located, chain_of(cell)))
+    fits = [(stage, *fit) for stage in chain if (fit := _fit(stage, gpu))]
     needs: dict[str, Any] = dict.fromkeys(
         ("batch", "micro_batch", "scored_at_once", "memory", "whole_batch_memory")
     ) | {"checkpointed": any(checkpoints for _, _, checkpoints in fits)}
@@ -69,10 +91,13 @@ def needs_of(cell: RunConfig, gpu: Gpu, options: RunOptions, tflops: float | Non
             },
             "whole_batch_memory": most.whole.training,
         }
-    needs["hours"], needs["published_sizes"] = _hours(
-        [(stage, fit.part) for stage, fit, _ in fits], gpu, tflops, options
-    )
-    return needs
+    parts = {stage.spec_id: fit.part for stage, fit, _ in fits}
+    timed = [_hours(stage, parts.get(stage.spec_id), gpu, tflops, options) for stage in chain]
+    needs["stage_hours"] = [hours for hours, _ in timed]
+    return needs | {
+        "hours": summed(needs["stage_hours"]),
+        "published_sizes": any(is_published for _, is_published in timed),
+    }
 
 
 def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
@@ -85,21 +110,22 @@ def _fit(cell: RunConfig, gpu: Gpu) -> tuple[Fit, bool] | None:
 
 
 def _hours(
-    stages: list[tuple[RunConfig, int]], gpu: Gpu, tflops: float | None, options: RunOptions
+    stage: RunConfig, part: int | None, gpu: Gpu, tflops: float | None, options: RunOptions
 ) -> tuple[float | None, bool]:
-    """The runs' hours from their FLOPs, and whether numbers of texts are the published ones; None without numbers.
+    """A run's hours from its FLOPs, and whether its number of texts is the published one; None without a number.
 
-    stages: runs, each with the texts per part of a batch.
+    part: texts per part of a batch; None for a run that needs no GPU.
     """
+    if part is None:
+        return 0.0, False
     try:
-        texts = [counted_or_published(stage, options) for stage, _ in stages]
+        of = counted_or_published(stage, options)
     except UserError:
         return None, False
-    seconds = 0.0
-    for (stage, part), of in zip(stages, texts, strict=True):
-        computing = derive_cell_flops(stage, of.examples, of.scored) / 1e12 / (tflops or GPU_USED * gpu.tflops)
-        seconds += computing if tflops else max(computing, launch_seconds(stage, of.examples, part))
-    return seconds / 3600, any(of.published for of in texts)
+    seconds = derive_cell_flops(stage, of.examples, of.scored) / 1e12 / (tflops or GPU_USED * gpu.tflops)
+    if not tflops:
+        seconds = max(seconds, launch_seconds(stage, of.examples, part))
+    return seconds / 3600, of.published
 
 
 def launch_seconds(cell: RunConfig, examples: Sequence[int], part: int) -> float:
@@ -115,13 +141,15 @@ def launch_seconds(cell: RunConfig, examples: Sequence[int], part: int) -> float
     return config.last_round * config.participation * steps * ceil(config.batch_size / part) * LAUNCH_S
 
 
-def needs_table(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu) -> Table:
+def needs_table(chosen: Selection, plan: dict[str, Any], gpu: Gpu) -> Table:
     """A line per method and tasks with the same requirements."""
     names = {column.task: column.name for column in chosen.columns}
-    table = Table(title=f"Memory and hours on one {gpu.name} ({gpu.memory / 2**30:.0f} GiB), by shapes")
-    for heading in _HEADINGS:
-        table.add_column(heading, justify="left" if heading in _HEADINGS[:2] else "right")
-    lines = [(chosen.benchmark.row(row["method"]).name, *_texts(row), names[row["task"]]) for row in rows]
+    title = f"Memory and hours on one {gpu.name} ({gpu.memory / 2**30:.0f} GiB), by shapes"
+    table = Table(title=title, show_footer=True)
+    footers = [f"Sum, {plan['unique_cells']} cells ◊", *[""] * (len(_HEADINGS) - 2), _hours_text(plan["gpu_hours"])]
+    for heading, footer in zip(_HEADINGS, footers, strict=True):
+        table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
+    lines = [(chosen.benchmark.row(row["method"]).name, *_texts(row), names[row["task"]]) for row in plan["rows"]]
     frame = pd.DataFrame(lines, columns=[*_HEADINGS[1:], "task"])
     for keys, group in frame.groupby(list(_HEADINGS[1:]), sort=False):
         tasks = list(group["task"])
@@ -130,14 +158,19 @@ def needs_table(chosen: Selection, rows: list[dict[str, Any]], gpu: Gpu) -> Tabl
 
 
 def _texts(row: dict[str, Any]) -> list[str]:
-    hours = UNKNOWN if row["hours"] is None else f"{row['hours']:.2g}" if row["hours"] < 10 else f"{row['hours']:,.0f}"
-    hours += " §" if row["published_sizes"] else ""
+    hours = _hours_text(row["hours"]) + (" §" if row["published_sizes"] else "")
     if row["memory"] is None:
         return [*[UNKNOWN] * 5, hours]
     sizes = [row["memory"]["client"], row["memory"]["server"], row["whole_batch_memory"], row["memory"]["host"]]
     *on_gpu, host = (f"{size / 2**30:.1f} GiB" for size in sizes)
     parts = f"{row['micro_batch']} of {row['batch']}{' ¶' if row['checkpointed'] else ''}"
     return [*on_gpu, parts, host, hours]
+
+
+def _hours_text(hours: float | None) -> str:
+    if hours is None:
+        return UNKNOWN
+    return "< 0.001" if 0 < hours < 0.001 else f"{hours:.2g}" if hours < 10 else f"{hours:,.0f}"
 
 
 def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> Iterator[str]:
@@ -148,6 +181,7 @@ def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> I
     yield "* Includes other clients' tensors in the process. Client + server is the peak of the most demanding stage."
     yield "Memory counts tensors, for texts of the full length; a tenth of the GPU stays free."
     yield f"† For one seed with its earlier runs, from FLOPs at {rate}; full-length texts, without scoring and loading."
+    yield "◊ All seeds and earlier runs, finished or not; a run that rows or seeds share counts once."
     yield "‡ All clients' state between rounds: private tensors, optimiser moments, codec residuals."
     if any(row["published_sizes"] for row in rows):
         yield "§ From the published number of texts, as the data are missing."
@@ -165,8 +199,9 @@ def hours_notes(plan: dict[str, Any], tflops: float | None, by_gpu: bool) -> Ite
     timed_cells, untimed_cells = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
     if tflops and timed_cells:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
-        yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
-        yield "Shorter texts take less time; loading, checkpoints and, on a GPU, many small steps take more."
+        yield f"{plan['hours']:.2f} h with earlier runs, from FLOPs at a steady {tflops:g} TFLOP/s."
+        yield f"That is for texts of {length} tokens; shorter ones take less time."
+        yield "Loading, checkpoints and, on a GPU, many small steps take more."
     if tflops:
         if untimed_cells:
             yield f"{untimed_cells} cells have no hours: their number of texts needs the data (--data-dir or DATA_DIR)."

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cli.arguments import selection
-from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, needs_table
+from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, needs_table, of_stages
 from benchmarks.cli.progress import tracked
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.cache import keep_in
@@ -30,7 +30,7 @@ from benchmarks.running.counts import Counted, counted, counted_or_published, st
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
 from benchmarks.selection import Selection, all_records
-from reports.pages.text import human_bytes, in_one_unit
+from reports.pages.text import human_bytes, in_one_unit, span
 
 _BOTH = "uplink + downlink"
 _HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time model")
@@ -54,7 +54,7 @@ def plan_command(args: argparse.Namespace) -> int:
     chosen, finished = selection(args), Completed(RunOptions(args.results_dir))
     plan = planned(chosen, finished, args)
     if gpu := gpu_of(args):
-        add_needs(chosen, plan["rows"], gpu, args)
+        add_needs(chosen, plan, gpu, args)
     if args.json:
         print(json.dumps(plan, indent=1, ensure_ascii=False))
         return 0
@@ -62,7 +62,7 @@ def plan_command(args: argparse.Namespace) -> int:
     console.print(_table(chosen, plan))
     print(*hours_notes(plan, args.tflops, bool(gpu)), *_notes(chosen, plan, finished), sep="\n")
     if gpu:
-        console.print(needs_table(chosen, plan["rows"], gpu))
+        console.print(needs_table(chosen, plan, gpu))
         print(*needs_notes(plan["rows"], gpu, args.tflops), sep="\n")
     return 0
 
@@ -73,24 +73,23 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     `rows` has the bytes of one seed with its earlier runs (`_stage` is without them); bytes per round are those of the
     stage that sends most. `sum` counts all distinct cells and earlier runs. null is unknown; `reason` says why.
     """
-    cells, seeds, unique = chosen.cells(), len(chosen.seeds), {run.spec_id: run for run in chosen.runs()}
+    cells, unique = chosen.cells(), {run.spec_id: run for run in chosen.runs()}
     rows = list[dict[str, Any]]()
     stages: dict[tuple[str, str], list[dict[str, int]]] = {}  # method and task -> the bytes of each stage
     of_one_seed = [each for each in cells if each[-1].seed == chosen.seeds[0]]
     for row, column, cell in tracked(of_one_seed, "Bytes"):
         line, stages[row.id, column.task] = _planned_row(chosen.benchmark.paper, cell, args)
         rows.append({"task": column.task, "method": row.id, **line})
-    distinct = {row["cell"]: row for row in rows}
-    sent = {  # spec_id -> bytes: an earlier run that rows or seeds share counts once
-        stage.spec_id: sizes
-        for row, column, cell in cells
-        for stage, sizes in zip(chain_of(cell), stages[row.id, column.task], strict=False)
-    }
+    sent = of_stages(chosen, stages)
     seconds: list[float | None]
     if args.tflops:
         options = RunOptions(args.results_dir, args.data_dir, args.backbone)
-        flops = [_flops(options.located(unique[spec_id]), options) for spec_id in distinct]
-        seconds = [each if each is None else each / (args.tflops * 1e12) for each in flops] * seeds
+        flops = {
+            (row.id, column.task): [_flops(options.located(stage), options) for stage in chain_of(cell)]
+            for row, column, cell in of_one_seed
+        }
+        of_all = of_stages(chosen, flops).values()
+        seconds = [each if each is None else each / (args.tflops * 1e12) for each in of_all]
     else:
         timings = Timings(taken(all_records(args.results_dir, [chosen.benchmark])))
         seconds = _seconds(list(unique.values()), finished, timings)
@@ -252,9 +251,10 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
         for depth in depths if value is not None else ():
             layers = chosen.benchmark.shown(option, value, replace(chosen.scale, depth=depth))
             notes.setdefault(f"{unit.name[0].upper()}{unit.name[1:]} {layers}", []).append(method_row.name)
-    encoders = " and ".join(dict.fromkeys(row["backbone"] for row in rows))
+    encoders = ", ".join(dict.fromkeys(row["backbone"] for row in rows))
     who, counted = "the paper" if chosen.benchmark.is_printed else "this suite", chosen.benchmark.paper.bytes_convention
-    yield f"* As {who} counts, {counted}; derived for {encoders} with {rows[0]['clients']} clients."
+    clients = span([row["clients"] for row in rows])
+    yield f"* As {who} counts, {counted}; derived for {encoders} with {clients} client{'s' * (clients != '1')}."
     yield from (f"{text}: {'; '.join(dict.fromkeys(of))}." for text, of in notes.items())
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):

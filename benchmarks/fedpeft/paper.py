@@ -127,13 +127,13 @@ CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row
 
 # ---- settings ----------------------------------------------------------------------------------------------------
 
-# A decade to each side of the pilots' optima (docs/protocol.md): a decade higher for FFA-LoRA, (IA)³ and Fed-SB, a
-# decade lower for full models.
+# Pilots of FedIT, FFA-LoRA, FedSA-LoRA and central training gave the ranges (docs/protocol.md). They are a decade
+# higher for rows that train few values or no A, and a decade lower for full models.
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
 HIGH_RATES = (1e-3, 2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2, 7e-2, 1e-1)
 FULL_RATES = (1e-5, 2.5e-5, 5e-5, 1e-4, 2e-4, 4e-4, 7e-4, 1e-3)
 _FULL_MODEL = (FULL.id, "diloco", "scaffold", "central")
-_HIGH = ("ffa-lora", "ffa-lora-frozen", "ia3", "fed-sb")
+_HIGH = ("ffa-lora", "ffa-lora-frozen", "fedsvd", "ia3", "fed-sb")
 _TUNED = (*(row.id for row in METHODS if not row.tuned_as), "central", CENTRAL_LORA.id, LOCAL.id)
 
 
@@ -143,12 +143,15 @@ def _rates(row: str) -> Grid:
 
 
 _ROW_GRIDS: Mapping[str, Grid] = {
-    "fedrot-lora-soft": {"options.strength": (0.1, 0.3, 0.5)},
+    "fedrot-lora-soft": {
+        "training.learning_rate": (4e-3, 7e-3),  # FedRot-LoRA's best with λ = 1, and the next
+        "options.strength": (0.1, 0.3, 0.5, 1.0),  # the authors'
+    },
     "fedit-adam": {
         "training.learning_rate": (1e-3, 4e-3),
         "options.server.learning_rate": (1e-3, 3e-3, 1e-2, 3e-2),  # the authors' are the first and the third
     },
-    "ditto-lora": {"options.pull": (0.01, 0.1, 1.0)},
+    "ditto-lora": {"training.learning_rate": (1e-3, 2e-3, 4e-3, 7e-3), "options.pull": (0.1, 1.0)},
 }
 SWEEPS = Path(__file__).parents[1] / "campaign" / "results" / "sweeps"  # they tune the definitions, too
 MINIATURE = Search(
@@ -245,10 +248,10 @@ DEVIATIONS = deviations(f"""
   its examples for testing; on SST-2 at the lite scale, half of its examples.
 - protocol: All rows share one protocol, which no paper uses: the same encoder, clients, rounds and optimiser (AdamW,
   fresh in every round), and 8 trials for each tuned row. Codecs and rank 16 take the tuned settings of their method.
-  Grids of rates are a decade higher for FFA-LoRA, (IA)³ and Fed-SB, and a decade lower for full models. FedIT with
-  server Adam tries two client rates and four server rates. One rate trains the adapter and the head, so FFA-LoRA's head
-  has a higher rate than FedIT's. Rates are chosen on one draw of label shares, in which every client has at least 10 %
-  of each label; some of the scored draws are more uneven.
+  Grids of rates are a decade higher for FFA-LoRA, FedSVD, (IA)³ and Fed-SB, and a decade lower for full models. FedIT
+  with server Adam tries two client rates and four server rates, FedRot-LoRA with a tuned λ two rates and four λ. One
+  rate trains the adapter and the head, so FFA-LoRA's head has a higher rate than FedIT's. Rates are chosen on one draw
+  of label shares, in which every client has at least 10 % of each label; some of the scored draws are more uneven.
 - scores: A client's own score is on examples with the label shares of its training data, which rewards knowing them.
   Its independent score is on test examples of all clients, equally many of each label. Pooled accuracy is over all
   clients' examples: for a shared model, its global score. Scores are means of the last three rounds.
@@ -258,6 +261,10 @@ DEVIATIONS = deviations(f"""
 - rank: HetLoRA only pads: it does not prune ranks, and it weights clients by size.
 - codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with
   FedIT's tuned settings.
-- fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS. The paper takes those of a gradient over
-  pooled texts. Both are sent once.
+- fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS, and R starts at 0. The paper takes the
+  singular vectors and values of a gradient over pooled texts. A and B are sent once.
+- ia3: As peft selects modules by the end of their names, (IA)³ also rescales the attention's output, which the paper
+  does not.
+- diloco: Clients start each round with a new AdamW and take about {STEPS} steps. In DiLoCo they keep its state and take
+  500.
 """)

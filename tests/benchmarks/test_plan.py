@@ -105,11 +105,20 @@ def test_missing_data_are_counted_by_their_published_sizes(tmp_path, values):
     with pytest.raises(UserError, match="RTE"):  # no size is published here
         counted_or_published(cell_at_paper("rte-central"), RunOptions(data_dir=tmp_path))
     arguments = ("--scale", "paper", "--tasks", "rte-central,qnli-central", "--methods", "scratch", "--gpu", "a6000")
-    rte, qnli = values("fedbert-table7", *arguments, "--data-dir", str(tmp_path))["rows"]
-    assert (rte["hours"], rte["published_sizes"]) == (None, False)
+    plan = values("fedbert-table7", *arguments, "--data-dir", str(tmp_path))
+    rte, qnli = plan["rows"]
+    assert (rte["hours"], rte["published_sizes"], plan["gpu_hours"]) == (None, False, None)
     assert qnli["hours"] > 1
     assert qnli["published_sizes"]
     assert qnli["micro_batch"] == qnli["batch"] == 32
+
+
+def test_the_sum_of_hours_counts_an_earlier_run_of_two_seeds_once(values):
+    options = ("--methods", "bert,bert-fl", "--tasks", "scierc", "--tflops", "1e-6")
+    plan = values("fedbfpt-table3", *options, "--gpu", "a6000", "--seeds", "0-1")
+    alone, (further, fine_tuning) = (row["stage_hours"] for row in plan["rows"])
+    assert plan["gpu_hours"] == pytest.approx(2 * alone[0] + further + 2 * fine_tuning)
+    assert plan["hours"] == pytest.approx(plan["gpu_hours"])  # without a GPU's table, too
 
 
 def cell_at_paper(task: str) -> RunConfig:
