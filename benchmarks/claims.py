@@ -222,6 +222,7 @@ class Claim:
     """A sentence of a paper, or a part of one, and the relations that it asserts.
 
     Args:
+        is_question: Whether the sentence is ours, because published numbers disagree on it.
         is_source: Whether published values were derived from the sentence; they cannot confirm it and are left out.
         otherwise: Name -> another reading, which is judged and shown but does not decide the verdict.
         caveats: Scale -> a caveat for the verdict at that scale.
@@ -233,10 +234,16 @@ class Claim:
     place: str  # "section IV-C"
     relations: tuple[Relation, ...]
     reading: str = field(kw_only=True, default="")  # how the sentence translates to numbers
+    is_question: bool = field(kw_only=True, default=False)
     is_source: bool = field(kw_only=True, default=False)
     otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
     caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
     headline: str = field(kw_only=True, default="")
+
+    @property
+    def sentence(self) -> str:
+        """The quotation in quotation marks; a sentence of ours without them."""
+        return self.quotation if self.is_question else f"“{self.quotation}”"
 
     @property
     def every_relation(self) -> tuple[Relation, ...]:

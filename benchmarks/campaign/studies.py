@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.campaign.protocol import SCALE, campaign
-from benchmarks.campaign.study_text import ACCURACY, Evidence, pairs_of, study_blocks
+from benchmarks.campaign.study_text import ACCURACY, Evidence, fixed_test, pairs_of, study_blocks
 from benchmarks.claims import Study
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark
@@ -49,7 +49,9 @@ def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
         return None
     text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in estimates)
     summary = study.headline.format(compared=compared(whole.value, whole.interval))
-    numbers = f"mean of {len(estimates)} tasks {text}; {CONFIDENCE} interval; protocol fixed before the runs"
+    margin, word = fixed_test(study, evidence)
+    test = f"the test fixed before the runs, equality within {margin:g} point: {word}"
+    numbers = f"mean of {len(estimates)} tasks {text}; {CONFIDENCE} interval; {test}"
     return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page, is_planned=True)
 
 

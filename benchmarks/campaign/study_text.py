@@ -175,12 +175,17 @@ def _answer(study: Study, evidence: Evidence) -> str:
     """The primary comparison, judged like a claim, and the first secondary ones."""
     if evidence.missing:
         return f"**{evidence.name}**: {_not_run(evidence)}"
+    texts = [_mean_text(evidence, study.rows, pair) for pair in pairs_of(study)[:3]]
+    margin, word = fixed_test(study, evidence)
+    return f"**{evidence.name}**: {texts[0]}. Equal within {margin:g} point: **{word}**. {'; '.join(texts[1:])}."
+
+
+def fixed_test(study: Study, evidence: Evidence) -> tuple[float, str]:
+    """The margin of the primary comparison, in points, and the verdict on equality within it."""
     (relation,) = study.primary.relations
     rows, than = (tuple(evidence.at(at.row) for at in side) for side in (relation.rows, relation.than))
     verdict = Deciding((replace(relation, rows=rows, than=than),), evidence.runs).verdict
-    texts = [_mean_text(evidence, study.rows, pair) for pair in pairs_of(study)[:3]]
-    word = measured_word(verdict)
-    return f"**{evidence.name}**: {texts[0]}. Equal within {relation.most:g} point: **{word}**. {'; '.join(texts[1:])}."
+    return relation.most, measured_word(verdict)
 
 
 def _mean_text(evidence: Evidence, names: Mapping[str, str], pair: Pair) -> str:

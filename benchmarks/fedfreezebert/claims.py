@@ -294,8 +294,8 @@ _SENTENCES = (
         reading="contradicted if a trained inverter recovers all tokens of more than 1 % of held-out texts; we also "
         "show the share of tokens. At lite scale only for SST-2.",
         caveats={"lite": "SST-2's encoder has only six layers"},
-        headline="The features that FedFreezeBERT's clients send reveal {value:.0f} % of held-out sentences word for "
-        "word",
+        headline="The features of the layers that FedFreezeBERT's best head reads reveal {value:.0f} % of "
+        "held-out sentences word for word",
     ),
     Claim(
         "10",

@@ -88,6 +88,8 @@ _TABLE = another(
   α = 0.1.
 - tuning (lite): Rates are tuned at α = {ALPHAS[0]:g}, with {MINIATURE.trials} trials per row, by accuracy. The authors
   have 6 to 18.
+- sizes: LoRA has α = 2 r, the adapter m = 16 and the prefix 16 positions, as in the other tables of the suite. The
+  authors have α = r, and their best prefixes mostly 64 positions (configs/tuning.py), so our prefix may fall short.
 - full: Full fine-tuning leaves the embeddings frozen, as in all tables of the suite. The authors train them.
 - schedule: The authors restart a linear schedule in every round. Here the rate is constant after a warm-up.
 """,

@@ -74,13 +74,8 @@ class Guide(TableView):
         if not order:
             return ()
         best, ratio = scores[order[0]], resplit_ratio(request.records_of(rows[order[0]], column))
-
-        def is_below(id: str) -> bool:
-            shared = sorted(best.keys() & scores[id].keys())
-            ends = resampled([metric(score).gain(best[seed], scores[id][seed]) for seed in shared], ratio).interval
-            return ends is not None and ends[0] > 0
-
-        close = {*takewhile(lambda id: not is_below(id), order)}  # a noisy row is no choice below a row that is none
+        # A noisy row is no choice below a row that is not one.
+        close = {*takewhile(lambda id: not _is_better(score, best, scores[id], ratio), order)}
         return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), id in close) for id in order]
 
     def _scores(
@@ -91,10 +86,20 @@ class Guide(TableView):
         each = {one.cell.seed: score_within(one, score, size * MEGABYTE, request.find, WAYS) for one in records}
         return {seed: value for seed, value in each.items() if value is not None}
 
+    def _constants(self, request: Request, column: Column, score: str) -> dict[int, float]:
+        """The constant answers' score by seed."""
+        return self._scores(request, request.benchmark.row(self.options["constant"]), column, score)
+
     def _constant(self, request: Request, column: Column, score: str) -> float | None:
         """The mean score of the constant answers; None if they were not run."""
-        scores = self._scores(request, request.benchmark.row(self.options["constant"]), column, score)
+        scores = self._constants(request, column, score)
         return mean(scores.values()) if scores else None
+
+    def _beats_constants(self, request: Request, column: Column, score: str, size: float, row: Row) -> bool:
+        """Whether a row within a budget is shown to be better than the constant answers."""
+        ratio = resplit_ratio(request.records_of(row, column))
+        scores = self._scores(request, row, column, score, size)
+        return _is_better(score, scores, self._constants(request, column, score), ratio)
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """A line for each table, task, score, budget and method that fits."""
@@ -124,7 +129,11 @@ class Guide(TableView):
             values = (constant,) if name == NOTHING_BETTER else (sizes[0][1].value, sizes[-1][1].value)
             shown = " to ".join(dict.fromkeys(number(value, places=1) for value in values))
             texts.append(f"{budget} {name} ({shown})")
-        return f"{examples.capitalize()}: {', '.join(texts) or 'no run'}."
+        is_clear = (self._beats_constants(request, column, score, size, best.row) for size, best in ranked)
+        caveat = ""
+        if ranked and constant is not None and not any(is_clear):
+            caveat = f" None of these is clearly above constant answers ({number(constant, places=1)}), paired by seed."
+        return f"{examples.capitalize()}: {', '.join(texts) or 'no run'}.{caveat}"
 
     @staticmethod
     def _best(choice: Choice, constant: float | None) -> str:
@@ -166,5 +175,12 @@ class Guide(TableView):
             "bytes that one client sends and receives in the whole run, without the one-time model. Other encoders "
             "send other bytes. A cell names the best method and those after it, up to the first one whose difference "
             f"from the best, paired by seed, has a {CONFIDENCE} interval above 0. With one seed no difference has one. "
-            "Methods that do not beat each client's most frequent label are left out."
+            "Methods whose mean is not above that of each client's most frequent label are left out."
         )
+
+
+def _is_better(score: str, one: Mapping[int, float], other: Mapping[int, float], ratio: float) -> bool:
+    """Whether one row's scores by seed are shown to be better than another's, paired by seed."""
+    shared = sorted(one.keys() & other.keys())
+    ends = resampled([metric(score).gain(one[seed], other[seed]) for seed in shared], ratio).interval
+    return ends is not None and ends[0] > 0

@@ -103,7 +103,8 @@ METHODS = (
         "fedit-adam",
         "FedIT, server Adam",
         "fedavg",
-        "τ is 1e-8, as in the authors' optimiser, β₂ is 0.99, and moments have no bias correction, as in FedOpt",
+        "τ is 1e-8, as in FedRot-LoRA's optimiser; β₂ is 0.99 (theirs 0.999), and moments have no bias correction, as "
+        "in FedOpt",
         server={"name": "adam", "learning_rate": 0.01, "tau": 1e-8},
     ),
     _coded("int8", "int8", "int8"),

@@ -73,7 +73,7 @@ def _line(judgement: Judgement) -> str:
     claim = judgement.claim
     cells = (
         (claim.id,),
-        (f"“{claim.quotation}”", claim.place),
+        (claim.sentence, claim.place),
         (judgement.published_word,),
         (
             judgement.result,

@@ -143,7 +143,7 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     if decided:
         judged = min(decided, key=lambda each: (each.measured.is_derived, len(each.claim.benchmarks)))
         test = f" ({_test(judged)})" if _test(judged) else ""
-        return f"“{judged.claim.quotation}”{test}: {judged.verdict}. {judged.effect}."
+        return f"{judged.claim.sentence}{test}: {judged.verdict}. {judged.effect}."
     are_open = about and not any(each.measured.is_decided for each in about)
     few = "its claim is not decided" if len(about) == 1 else f"none of its {len(about)} claims is decided"
     return f"{page.request.coverage}{f'; {few}' if are_open else ''}."
@@ -214,7 +214,7 @@ def _decided(one: Judgement) -> str:
     """A decided claim in Markdown, with its effect, its other readings if the verdict depends on them, and caveats."""
     readings = one.elsewhere if one.word == DEPENDS else ""
     texts = "; ".join(escape(text) for text in (one.verdict, _test(one), one.effect, readings, one.caveat) if text)
-    return f"- “{escape(one.claim.quotation)}”: {texts} (claim {one.claim.id})"
+    return f"- {escape(one.claim.sentence)}: {texts} (claim {one.claim.id})"
 
 
 def _test(one: Judgement) -> str:

@@ -147,7 +147,7 @@ def test_claims_quote_the_paper(paper):
         pytest.skip(f"needs the papers' texts: set {PAPER_TEXTS} to a folder with {paper}.txt")
     files = sorted(Path(os.environ[PAPER_TEXTS]).glob(TEXTS.get(paper, f"{paper}*.txt")))
     text = letters("\n".join(file.read_text() for file in files))
-    for claim in claims_of(paper):
+    for claim in (claim for claim in claims_of(paper) if not claim.is_question):
         for part in re.split(r"…|\[[^\]]*\]", claim.quotation):
             assert letters(part) in text, claim.id
 
