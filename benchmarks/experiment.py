@@ -32,7 +32,7 @@ class Row:
     changes: Mapping[str, JSON]
     printed: bool = True  # whether the paper has the row
     note: str = ""
-    tuned_as: str = ""  # the row whose tuned settings it takes, if it is not tuned itself
+    tuned_as: str = ""  # the row whose tuned settings it takes; its own override them
     fixed: tuple[str, ...] = ()  # fields that define the row; --set cannot change them
     begins: str = ""
     backbone: str = ""  # the row's encoder, for `base`; "" for the scale's
@@ -245,15 +245,11 @@ class Benchmark:
     def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
         """A row's changes to the base configuration: the row's, its tuned settings, then the user's; later ones win.
 
-        Settings tuned for another row come before the row's changes; a user's sweep of the row comes after them.
+        Settings tuned for another row come before the row's changes.
         """
         search = self.search(scale)
-        chosen = search.settings(column.task, row.tuned_as or row.id).items()
-        if row.tuned_as:
-            swept = search.swept.get((column.task, row.id), {}).items()
-            tuned = (*chosen, *row.changes.items(), *swept)
-        else:
-            tuned = (*row.changes.items(), *chosen)
+        borrowed = search.settings(column.task, row.tuned_as) if row.tuned_as else {}
+        tuned = (*borrowed.items(), *row.changes.items(), *search.settings(column.task, row.id).items())
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:

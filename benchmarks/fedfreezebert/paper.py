@@ -49,7 +49,7 @@ METHODS = (
     Row("c", "C-FedFreezeBERT", {"algorithm": "fedfreezebert_central"}, yardstick=FROZEN),
 )
 HEADS = {"ordinary": "ordinary", "average": "average", "psum": "P-SUM", "hsum": "H-SUM"}
-# Heads of the same kind share rates: a linear layer (ordinary, average), or four BERT layers.
+# Heads of the same kind share rates, unless tuned separately: a linear layer, or four BERT layers.
 TUNED_HEADS = {"ordinary": "average", "hsum": "psum"}
 
 
@@ -174,12 +174,11 @@ DEVIATIONS = deviations(f"""
   epochs, as it has only one round), with the average aggregator and with P-SUM, on validation data from a partition
   and seed that no table uses. After {MINIATURE.rungs[0]} rounds the best quarter, with ties, continues
   (benchmarks/fedfreezebert/tuned/lite.json). On SST-2, the ordinary aggregator uses the average's settings, H-SUM
-  those of P-SUM. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12 are the paper's. Rates are
-  {fedsplitbert.RATES[0]:g} to {fedsplitbert.RATES[-1]:g} for trained encoders; with a frozen one
+  those of P-SUM; on tweets each has trials of its own. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12 are the
+  paper's. Rates are {fedsplitbert.RATES[0]:g} to {fedsplitbert.RATES[-1]:g} for trained encoders; with a frozen one
   {HEAD_RATES["average"][0]:g} to {HEAD_RATES["average"][-1]:g} for one linear layer and
   {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for four BERT layers. Warm-up takes a tenth of the steps, and
-  gradients are clipped to norm 1. A held-out tenth of each
-  client's training examples chooses the round to score.
+  gradients are clipped to norm 1. A held-out tenth of each client's training examples chooses the round to score.
 - optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The rate is constant, without warm-up and
   clipping, which the paper does not mention.
 - optimiser-lite (lite): "Adam Optimizer" is AdamW without weight decay, constant after its warm-up.

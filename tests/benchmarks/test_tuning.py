@@ -112,15 +112,25 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
     assert (quantised.codec, quantised.training.learning_rate) == ("fp16", 3e-3)
 
 
-def test_committed_choices_name_the_data_and_the_encoder_of_their_task():
+def test_a_rows_own_choice_overrides_that_of_the_row_it_is_tuned_as(tmp_path):
+    path = choices(tmp_path / "chosen.json", **{SPLIT.id: {RATE: 3e-3, LAYER: 9}, QAT.id: {RATE: 4e-3}})
+    table, demo = searched(Search(chosen=path))
+    quantised = table.cell(QAT, MRPC, demo, 0)
+    assert (quantised.codec, quantised.training.learning_rate) == ("fp16", 4e-3)
+    assert table.cell(SPLIT, MRPC, demo, 0).training.learning_rate == 3e-3
+
+
+def test_committed_choices_name_the_data_and_the_encoder_of_their_task_and_definitions_take_them():
     paths = list((ROOT / "benchmarks").glob("*/tuned/*.json"))
     assert len(paths) >= 5
     for path in paths:
         content = json.loads(path.read_text(encoding="utf-8"))
         table = benchmark(content["benchmark"])
         for entry in read_sweep(path):
-            (column,) = columns_of(table, [entry["task"]])
-            assert entry["scale"] == table.label(scale_of(table, content["scale"]), [column]), path
+            (column,), scale = columns_of(table, [entry["task"]]), scale_of(table, content["scale"])
+            assert entry["scale"] == table.label(scale, [column]), path
+            taken = dict(table.changes(table.row(entry["method"]), column, scale))
+            assert taken == taken | entry["best"]["values"], (path, entry["method"])
 
 
 def test_a_damaged_file_of_choices_is_named(tmp_path):
