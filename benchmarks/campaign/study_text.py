@@ -90,12 +90,14 @@ class Evidence:
         """Seed -> the accuracy of each of the seed's runs at that client; runs: those of one seed together."""
         worst = {record.cell.seed: record for record in self.records(reference, task)}
         of_seeds = [(worst[each[0].cell.seed], *each) for each in runs if each[0].cell.seed in worst]
-        rule = rule_for(self.runs.score_at, [(record, record) for each in of_seeds for record in each])
+        # The reference's own rounds choose the client, so that it is the same for all rows.
+        choosing = rule_for(self.runs.score_at, [(each[0], each[0]) for each in of_seeds])
+        rule = rule_for(self.runs.score_at, [(record, record) for each in of_seeds for record in each[1:]])
         at_worst = {}
-        for each in of_seeds:
-            least, *others = (client_accuracies(record, rule) for record in each)
-            client = least.index(min(least))
-            at_worst[each[0].cell.seed] = [accuracies[client] for accuracies in others]
+        for judging, *others in of_seeds:
+            accuracies = client_accuracies(judging, choosing)
+            client = accuracies.index(min(accuracies))
+            at_worst[judging.cell.seed] = [client_accuracies(record, rule)[client] for record in others]
         return at_worst
 
 

@@ -14,6 +14,7 @@ from benchmarks.claims import Control
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
 from reports.evidence.inference import estimate
+from reports.evidence.scores import PROTOCOL
 from reports.evidence.statistics import Component, Estimate
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,19 @@ def test_the_worst_client_is_the_references_in_each_seed(evidence):
     assert (effect.value, effect.n) == (pytest.approx(4.0), 2)
     assert evidence.worst_level("fedavg", "fedavg", "qqp") == pytest.approx(45)
     assert evidence.worst_level("fedavg", "fedprox", "qqp") == pytest.approx(49)
+
+
+def test_the_worst_client_is_the_same_for_rows_with_fewer_rounds(evidence):
+    """Client 0 is the worst in the mean of the last three rounds, client 1 in the last one; fine-tuning takes one."""
+    tuned, plain = evidence.by_row["fedprox"][0], evidence.by_row["fedavg"][0]
+    long = by_client(plain, *((80, 80),) * 3, (40, 70), (40, 70), (70, 40))
+    late = replace(evidence, runs=replace(evidence.runs, score_at=PROTOCOL))
+    late = replace(late, by_row={"fedavg": [long], "fedprox": [by_client(tuned, (55, 99))]})
+    assert late.worst_level("fedavg", "fedavg", "qqp") == pytest.approx(50)  # (40 + 40 + 70) / 3
+    assert late.worst_level("fedavg", "fedprox", "qqp") == pytest.approx(55)
+    effect = late.worst_difference("fedavg", ("fedprox", "fedavg"), "qqp")
+    assert effect is not None
+    assert effect.value == pytest.approx(55 - 70)  # both at the last round
 
 
 def test_a_clients_accuracy_is_the_mean_of_the_rounds_that_count(record_of):
