@@ -270,6 +270,7 @@ class Decisive:
         steps: The numbers of the campaign's steps that run them; results stay unread until all are finished.
         seeds: Task -> the seeds that count.
         best_of: Rows; the one with the best score on the tuning seed's validation data is the relations' row.
+        instead: A row of the paper's tables, as the claims name it -> the row that the steps run in its place.
     """
 
     claims: tuple[str, ...]
@@ -277,6 +278,7 @@ class Decisive:
     steps: tuple[int, ...]
     seeds: Mapping[str, range]
     best_of: tuple[At, ...] = ()
+    instead: Mapping[At, At] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -72,9 +72,8 @@ def _deciding(paper: str, records: Sequence[RunResult]) -> dict[str, Deciding]:
         scale = next(iter(tables.values())).scale(SCALE)
         runs = Runs.of_all({**gates, **tables}, scale, [*records, *evidence_campaign.records])
         counted = replace(runs, score_at=PROTOCOL, seeds=decisive.seeds)
-        comparisons = Deciding(
-            evidence_campaign.resolved(decisive), counted, evidence_campaign.missing(decisive.steps, records)
-        )
+        missing = evidence_campaign.missing(decisive.steps, records)
+        comparisons = Deciding(evidence_campaign.resolved(decisive), counted, missing, decisive.instead)
         fixed |= dict.fromkeys(decisive.claims, comparisons)
     return fixed
 

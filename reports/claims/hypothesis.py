@@ -156,8 +156,8 @@ class Verdict:
 
     Args:
         comparisons: In the claim's order, each with its state: YES if it holds on its own, NO if it decides against the
-            claim (where one is enough: if it fails on its own). Of several hypotheses with several comparisons each,
-            the best comparison of each counts.
+            claim. Where one is enough: YES if it holds after Holm's correction, NO if it fails on its own. Of several
+            hypotheses with several comparisons each, the best comparison of each counts.
         some: One comparison is enough for the whole claim.
         is_derived: All deciding numbers follow from shapes, without noise.
         tests: The number of ways to fail that Holm's correction counts.
@@ -226,12 +226,13 @@ def decide(every: Sequence[Hypothesis]) -> Verdict:
     rejected = _rejected(hypotheses)
     if some:
         alternatives = hypotheses[0].comparisons
+        held = _held(alternatives)
         fallen = [
-            (one, _state_of(one, one.p_for, min(1.0, len(one.p_against) * min(one.p_against)) <= LEVEL))
+            (one, _state_of(one, one in held, min(1.0, len(one.p_against) * min(one.p_against)) <= LEVEL))
             for one in alternatives
         ]
     else:
-        fallen = [(each.best, _state_of(each.best, each.p_for, each in rejected)) for each in hypotheses]
+        fallen = [(each.best, _state_of(each.best, each.p_for <= LEVEL, each in rejected)) for each in hypotheses]
     state = _state(hypotheses, bool(rejected))
     deciding = [one for each in (rejected if state is State.NO else hypotheses) for one in each.comparisons]
     derived = bool(deciding) and all(one.evidence is not None and one.evidence.is_derived for one in deciding)
@@ -256,6 +257,14 @@ def _rejected(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
     return exact + [each for (_, each), is_rejected in zip(noisy, rejected, strict=True) if is_rejected]
 
 
+def _held(alternatives: Sequence[Assertion]) -> list[Assertion]:
+    """The alternatives that hold: exact ones, and noisy ones by Holm."""
+    judged = [(one, one.judged.is_noisy) for one in alternatives if one.judged is not None]
+    noisy = [one for one, is_noisy in judged if is_noisy]
+    held = [one for one, is_held in zip(noisy, holm([each.p_for for each in noisy]), strict=True) if is_held]
+    return held + [one for one, is_noisy in judged if not is_noisy and one.p_for <= LEVEL]
+
+
 def _state(hypotheses: Sequence[Hypothesis], is_rejected: bool) -> State:
     if is_rejected:
         return State.NO
@@ -266,11 +275,11 @@ def _state(hypotheses: Sequence[Hypothesis], is_rejected: bool) -> State:
     return State.YES if all(each.is_judged and each.p_for <= LEVEL for each in hypotheses) else State.UNDECIDED
 
 
-def _state_of(one: Assertion, p_for: float, is_rejected: bool) -> State:
+def _state_of(one: Assertion, is_held: bool, is_rejected: bool) -> State:
     if one.reasons:
         return State.NOT_JUDGED
     if one.judged is None:
         return State.MISSING
-    if p_for <= LEVEL:
+    if is_held:
         return State.YES
     return State.NO if is_rejected else State.UNDECIDED

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.claims import Better, Claim, Relation, rows_named
+from benchmarks.claims import At, AverageBetter, Better, Claim, Relation, rows_named
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
@@ -230,12 +230,14 @@ class Judgement:
 class Deciding:
     """The comparisons that decide a claim, and the runs that they compare.
 
-    missing: the finished runs, such as "21 of 36", while some are missing; "" if all are finished.
+    missing: the finished runs, such as "21 of 36", while some are missing; "" if all are finished. instead: see
+    `Decisive`.
     """
 
-    relations: Sequence[Relation]
+    relations: Sequence[Better | AverageBetter]
     runs: Runs
     missing: str = ""
+    instead: Mapping[At, At] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -245,14 +247,18 @@ class Deciding:
         return replace(verdict, missing=self.missing)
 
     def reading(self, relations: Iterable[Relation], every: MeasuredNumbers) -> Verdict:
-        """The verdict on another reading: by the same runs, on its tasks or the same; without them, by earlier runs."""
+        """The verdict on another reading: by the same runs; without them, by earlier runs."""
         relations = tuple(relations)
-        of_tasks = [
-            replace(one, tasks=one.tasks or tuple(self.runs.seeds)) if isinstance(one, Better) else one
-            for one in relations
-        ]
-        verdict = None if self.missing else decide(hypotheses_of(of_tasks, MeasuredNumbers(self.runs, {})))
-        return verdict if verdict and verdict.state is not State.MISSING else self.on_earlier(relations, every)
+        verdict = decide(hypotheses_of(map(self._as_run, relations), MeasuredNumbers(self.runs, {})))
+        return self.on_earlier(relations, every) if self.missing or verdict.state is State.MISSING else verdict
+
+    def _as_run(self, relation: Relation) -> Relation:
+        """A reading's relation with the rows that were run, on its tasks and scores, or on those that decide."""
+        if not isinstance(relation, Better | AverageBetter):
+            return relation
+        rows, than = (tuple(self.instead.get(at, at) for at in side) for side in (relation.rows, relation.than))
+        scores = relation.scores or tuple(dict.fromkeys(score for one in self.relations for score in one.scores))
+        return replace(relation, rows=rows, than=than, tasks=relation.tasks or tuple(self.runs.seeds), scores=scores)
 
     def on_earlier(self, relations: Iterable[Relation], every: MeasuredNumbers) -> Verdict:
         """The verdict by those of all runs that do not count here."""

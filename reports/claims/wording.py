@@ -219,6 +219,8 @@ def _open_reason(one: Assertion, tests: int) -> str:
         return f"{TOO_FEW}: one shows no error" if judged.n == 1 else "not all of it run"
     if min(one.criterion.p_against(judged)) <= LEVEL:
         return f"{TOO_FEW}: against on its own, but not after Holm's correction for {tests}"
+    if one.p_for <= LEVEL:
+        return f"{TOO_FEW}: for on its own, but not after Holm's correction"
     if one.leads and one.criterion.p_for(judged) <= LEVEL:
         leads = "; ".join(lead.text for lead in one.leads)
         return f"reference not shown to beat no training: this has to be {one.leads[0].criterion.text}: {leads}"

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.campaign.protocol import campaign, decisive_of, study_of
 from benchmarks.claims import AverageBetter, Better, rows_named
 from benchmarks.experiment import Benchmark
-from benchmarks.registry import benchmark_ids
+from benchmarks.registry import benchmark_ids, claims_of
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
 from reports.claims.hypothesis import State
@@ -19,7 +19,7 @@ from reports.claims.measured import MeasuredNumbers
 from reports.claims.wording import numbers, short_reason
 from reports.evidence.paired import rule_for
 from reports.evidence.scores import PROTOCOL
-from tests.reports.claims.conftest import FEDAVG, FEDPROX, SPLIT, RunOf
+from tests.reports.claims.conftest import FEDAVG, FEDPROX, QAT, SPLIT, RunOf
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "protocol.md"
 LONG = (40.0, 40.0, 40.0)  # before the last three rounds
@@ -89,6 +89,26 @@ def test_another_reading_is_judged_on_the_same_runs_if_they_exist(run_of, decidi
     assert decided.reading(other, every).state is State.MISSING  # the other row has only earlier runs
     assert [decided.is_earlier(record) for record in (split[0], earlier[0])] == [False, True]
     assert deciding([*split, *fedavg], "21 of 36").reading(more, every).state is State.MISSING
+
+
+def test_another_reading_is_judged_on_the_rows_that_steps_run_in_place_of_the_tables(run_of, deciding):
+    """On the tasks and the score that decide, too: a table's average may be of another score, over more tasks."""
+    split = curves(run_of, "fedsplitbert", [(*LONG, 69, 69, 60), (*LONG, 70, 71, 60), (*LONG, 70, 69.5, 60)])
+    fedavg = curves(run_of, "fedavg", [(*LONG, 63.0, 63.0, 63.0)] * 3)
+    decided = replace(deciding([*split, *fedavg]), instead={QAT: SPLIT})
+    every = MeasuredNumbers(replace(decided.runs, seeds={}), {})
+    for relation in (Better((QAT,), (FEDAVG,), by=1.0), AverageBetter((QAT,), (FEDAVG,), by=1.0)):
+        verdict = decided.reading([relation], every)
+        ((compared, state),) = verdict.comparisons
+        assert (compared.tasks, state, compared.evidence.value) == (("qqp",), State.YES, pytest.approx(3.5))
+
+
+def test_every_row_of_another_reading_has_one_in_the_campaign():
+    """Of FedSplitBERT, whose steps run another table's rows; claim 5's steps run the paper's tables."""
+    fixed = {claim: each for each in decisive_of("fedsplitbert") for claim in each.claims if each.instead}
+    for claim in (claim for claim in claims_of("fedsplitbert") if claim.id in fixed):
+        named = {at for relations in claim.otherwise.values() for one in relations for at in rows_named(one)}
+        assert named <= fixed[claim.id].instead.keys(), claim.id
 
 
 @pytest.mark.parametrize("paper", ["FedSplitBERT", "FedFreezeBERT", "FedPEFT"])

@@ -118,6 +118,17 @@ def test_several_tasks_are_counted(seeds_of, judge_of):
     assert judge_of(some, above + below).word == "supported"
 
 
+def test_one_of_several_tasks_is_enough_only_after_holms_correction(seeds_of, judge_of):
+    """FedSplitBERT is better by 1 on one task, p = 0.04; of two tasks, one of which shows nothing, that is not rare."""
+    records, some = [], replace(BETTER, some=True)
+    for task, ours in (("qqp", [61.4, 61.0, 60.6]), ("qnli", [60.4, 60.0, 59.6])):
+        records += seeds_of("fedsplitbert", task, ours) + seeds_of("fedavg", task, [60.0] * 3)
+    alone, both = (judge_of(replace(some, tasks=tasks), records) for tasks in (("qqp",), ("qqp", "qnli")))
+    assert (alone.word, both.word) == ("supported", "undecided")
+    assert "0 of 2 hold; most: FedSplitBERT − FedAvg, QQP +1.00" in both.numbers[0]
+    assert "1 of 2 too few seeds: for on its own, but not after Holm's correction" in both.remarks
+
+
 def test_a_claim_about_tasks_shows_their_mean_and_what_another_task_may_show(seeds_of, judge_of):
     """Effects of 1, 3 and 5 points, each ± 0.1: the mean is known far better than another task's effect."""
     records, tasks = [], ("qqp", "qnli", "sst2")
