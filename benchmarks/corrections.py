@@ -36,13 +36,14 @@ CORRECTIONS = {
 
 
 def without_training(row: Row, *corrections: str) -> tuple[Row, ...]:
-    """The rows that correct a row's answers in its last rounds; all corrections if none is given."""
+    """The rows that correct a row's kept answers; all corrections if none is given."""
     return tuple(
         replace(
             row,
             id=f"{row.id}-{id}",
             name=CORRECTIONS[id].name.format(row.name),
-            note=f"{CORRECTIONS[id].note.format(row.name)}; only the last rounds' answers are kept",
+            note=f"{CORRECTIONS[id].note.format(row.name)}; at the same rounds as {row.name}, of which the chosen one "
+            "and the last ones kept their answers",
             printed=False,
             corrects=row.id,
             correction=id,

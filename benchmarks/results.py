@@ -126,6 +126,8 @@ class RunResult:
     schema: int = SCHEMA
     # The folder of the record and its predictions; not in the JSON.
     folder: Annotated[Path | None, Field(exclude=True)] = dataclasses.field(default=None, compare=False)
+    # Of corrected answers: the round that the run chose by its own scores; not in the JSON.
+    chosen_before: Annotated[int | None, Field(exclude=True)] = dataclasses.field(default=None, compare=False)
 
     def to_json(self) -> dict[str, JSON]:
         """The result as plain JSON values."""
@@ -153,11 +155,11 @@ class RunResult:
     @property
     def chosen_round(self) -> int:
         """The best round on validation data; the last round without such data."""
-        return chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
+        return self.chosen_before or chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
 
     def at_last_round(self) -> RunResult:
         """The same run, scored at its last round; sampling errors remain those of the chosen round."""
-        return dataclasses.replace(self, chosen_by="")
+        return dataclasses.replace(self, chosen_by="", chosen_before=None)
 
     def sampling_error(self, name: str) -> float | None:
         """Standard error of the chosen round's score due to the finite test set; None if unknown, 0 for TRAIN_LOSS."""

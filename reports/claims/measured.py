@@ -139,7 +139,7 @@ class MeasuredNumbers(RowCosts):
         """The pairs with accuracy from kept answers, if the column has other scores next to it; else ()."""
         column = self.tables.column(pair.row, pair.task)
         return [
-            (replace(first, chosen_by=one.chosen_by), replace(second, chosen_by=other.chosen_by))
+            (first, second)
             for one, other in (self._pairs(pair) if column and column.extra else ())
             if (first := corrected(one, AS_ANSWERED)) and (second := corrected(other, AS_ANSWERED))
         ]

@@ -125,8 +125,9 @@ class Kept:
 def corrected(record: RunResult, correction: str) -> RunResult | None:
     """A record with the scores of its corrected answers, computed once; None if they cannot be computed.
 
-    Rounds without kept answers have undefined scores, and the last round is scored. The new record has the record's
-    scores that labels suffice for, and those of OF_ANSWERS. It keeps no answers.
+    Rounds without kept answers have undefined scores. The round that the run chose counts, so that both are compared at
+    one round. The new record has the record's scores that labels suffice for, and those of OF_ANSWERS. It keeps no
+    answers.
     """
     return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
 
@@ -153,7 +154,8 @@ def _corrected(record: RunResult, correct: Correct) -> RunResult | None:
             for evaluation, of_clients in answers.items()
         }
     rounds = tuple(_scored(entry, moved.get(entry.round, {})) for entry in record.rounds)
-    return replace(record, rounds=rounds, sampling_errors={}, chosen_by="", predictions={}, folder=None)
+    chosen = record.chosen_round
+    return replace(record, rounds=rounds, sampling_errors={}, chosen_before=chosen, predictions={}, folder=None)
 
 
 def _kept(record: RunResult) -> Kept | None:

@@ -71,11 +71,16 @@ def test_calibration_by_hand():
 
 
 @pytest.fixture(scope="module")
-def fedavg() -> RunResult:
+def every_fedavg() -> tuple[RunResult, ...]:
     table = benchmark("fedsplitbert-table3")
     column = next(column for column in table.columns if column.task == "mrpc")
     request = request_for(table, table.scale("lite"), committed_records().values())
-    return request.records_of(table.row("fedavg"), column)[0]
+    return request.records_of(table.row("fedavg"), column)
+
+
+@pytest.fixture(scope="module")
+def fedavg(every_fedavg: tuple[RunResult, ...]) -> RunResult:
+    return every_fedavg[0]
 
 
 def test_uncorrected_answers_have_the_scores_that_the_run_recorded(fedavg):
@@ -89,6 +94,18 @@ def test_uncorrected_answers_have_the_scores_that_the_run_recorded(fedavg):
     assert scores_of([without], "test/nll").at("last") == (None,)
     with pytest.raises(ReportError, match="expected the score 'test/pearson' of every round, found none"):
         scores_of([without], "test/pearson")
+
+
+def test_corrected_answers_are_scored_at_the_round_that_the_run_chose(every_fedavg):
+    early = next(record for record in every_fedavg if record.chosen_round < len(record.rounds))
+    answered, prior = corrected(early, "as-answered"), corrected(early, PRIOR)
+    assert answered is not None
+    assert prior is not None
+    assert answered.chosen_round == prior.chosen_round == early.chosen_round
+    accuracies = [scores_of([record], "test/accuracy").at("chosen") for record in (answered, early)]
+    assert accuracies[0] == pytest.approx(accuracies[1])
+    assert prior.at_last_round().chosen_round == len(early.rounds)
+    assert "chosen_before" not in prior.to_json()
 
 
 def test_without_the_file_of_answers_or_the_counts_of_labels_there_is_no_such_row(fedavg, tmp_path):
