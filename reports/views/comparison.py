@@ -12,6 +12,7 @@ from benchmarks.measures import metric
 from benchmarks.publication import Published
 from benchmarks.results import ROUND, RunResult
 from reports import ReportError
+from reports.evidence.answered import lacks_a_label
 from reports.evidence.inference import CONFIDENCE, LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import is_distinguishable, level
 from reports.evidence.published import (
@@ -263,7 +264,7 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
         cells.append(CellResult(row, column, scores, seeds, cost, not_run(request, row, column)))
     rows = request.rows if benchmark.average and averages else ()
     means = (_average(request, row, cells, published.get((row.id, AVERAGE, ""))) for row in rows)
-    about = (*_last_round(request, cells), *_undefined(cells))
+    about = (*_last_round(request, cells), *_undefined(cells), *_one_sided(request, cells))
     notes = notes_under(request, _method(request), _derivations(request, published), about)
     return Comparison(request, tuple(cells), tuple(means), tuple(notes))
 
@@ -330,3 +331,18 @@ def _undefined(cells: Sequence[CellResult]) -> Iterator[str]:
                 seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
                 what = "not measured" if result.score.startswith(f"{ROUND}/") else "undefined"  # by older runs
                 yield f"{cell.row.name}, {cell.column.name}: {result.score} {what} in {seeds}."
+
+
+def _one_sided(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
+    """The cells with runs that never give one of the labels."""
+    texts = []
+    for cell in cells if request.scored_at != "best" else ():
+        records = request.records_of(cell.row, cell.column)
+        lacking = sum(lacks_a_label(record, cell.column.evaluation, request.scored_at) for record in records)
+        if lacking:
+            texts.append(f"{cell.row.name}, {cell.column.name} ({lacking} of {len(records)})")
+    if texts:
+        yield (
+            "Runs that, in a round that counts, give no test example of any client one of the labels, which is a "
+            f"constant answer if there are two: {'; '.join(texts)}."
+        )

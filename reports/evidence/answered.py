@@ -1,0 +1,48 @@
+"""Labels that a run's kept answers lack: such scores are close to those of a constant answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.predictions import predictions_file, read_predictions
+from benchmarks.results import POOLED, RunResult
+from reports.evidence.scores import LATE_ROUNDS
+
+_CACHE = "_rounds_without_a_label"
+
+
+def lacks_a_label(record: RunResult, evaluation: str, at: str) -> bool:
+    """Whether a trained run gives no example one of the labels in a round that counts, over all clients.
+
+    False without kept answers. at: "chosen", "last" or "late".
+    """
+    last = len(record.rounds)
+    counted = {"chosen": (record.chosen_round,), "late": range(last - LATE_ROUNDS + 1, last + 1)}.get(at, (last,))
+    without = _rounds_without_a_label(record, "test" if evaluation == POOLED else evaluation)
+    return not without.isdisjoint(counted)
+
+
+def _rounds_without_a_label(record: RunResult, evaluation: str) -> frozenset[int]:
+    """Computed once per record, as many tables have it."""
+    cache: dict[str, frozenset[int]] = vars(record).setdefault(_CACHE, {})
+    if evaluation not in cache:
+        cache[evaluation] = frozenset(_compute(record, evaluation))
+    return cache[evaluation]
+
+
+def _compute(record: RunResult, evaluation: str) -> Sequence[int]:
+    is_trained = any(entry.train_loss is not None for entry in record.rounds)
+    folder = record.folder
+    if not is_trained or folder is None or not record.predictions or not predictions_file(folder, record).exists():
+        return ()
+    parts = [part for (_, name), part in read_predictions(folder, record).items() if name == evaluation]
+    if not parts or any(part.gold.ndim > 1 or part.last.ndim != 2 or part.last.shape[1] < 2 for part in parts):
+        return ()  # no classification
+    labels = np.unique(np.concatenate([part.gold for part in parts]))
+
+    def answered(number: int) -> np.ndarray:
+        return np.concatenate([part.by_round[number].argmax(axis=1) for part in parts])
+
+    return [number for number in parts[0].by_round if not np.isin(labels, answered(number)).all()]
