@@ -16,7 +16,7 @@ from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import POOLED, RunResult, among, run_bytes, stage_bytes
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.selection import Selection
-from reports.pages.plots import method_mark, new_figure, tidy
+from reports.pages.plots import method_marks, new_figure, tidy
 
 SCORE = ["scale", "task", "evaluation", "metric"]  # two scores may be compared if they are equal in these columns
 MEGABYTE = 10**6
@@ -102,6 +102,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     if frame.empty:
         raise UserError("plot: expected lines of `scores` or `curves` with a score, found none")
     panels = frame.drop_duplicates(["scale", "task"])[SCORE]
+    styles = method_marks(map(str, frame["name"].unique()))
     figure = new_figure(4.6 * min(len(panels), 3), 3.4 * -(-len(panels) // 3))
     for place, key in enumerate(panels.itertuples(index=False), 1):
         shown = frame.merge(pd.DataFrame([key]), on=SCORE)
@@ -111,7 +112,7 @@ def plot(frame: pd.DataFrame) -> Figure:
         for name, lines in shown.groupby("name", sort=False):
             means = lines.groupby("round")["score"].mean() if by_round else lines[["score", "uplink"]].mean()
             xs, ys = (means.index, means) if by_round else ([means["uplink"] / MEGABYTE], [means["score"]])
-            axes.plot(xs, ys, **method_mark(str(name)), label=name, linestyle="-" if by_round else "none")
+            axes.plot(xs, ys, **styles[str(name)], label=name, linestyle="-" if by_round else "none")
         if not by_round:
             front = pareto(shown)
             axes.plot(front["uplink"] / MEGABYTE, front["score"], color="0.6", zorder=0, label="Pareto front")

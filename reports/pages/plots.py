@@ -6,7 +6,7 @@ import io
 import re
 import textwrap
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any, Literal
@@ -64,6 +64,7 @@ _STYLE: Any = {
 _CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
 KINDS = tuple(_CANVASES)
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+_LEGEND_LINES = 4  # for which figures have room
 _DECADES = 30.0  # from this ratio on, the axis is logarithmic
 
 
@@ -175,6 +176,17 @@ def method_mark(method: str) -> dict[str, Any]:
     return {"color": colour_of(method), "marker": MARKS[place % len(MARKS)]}
 
 
+def method_marks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour and mark of each method of a figure: its own ones, or the next mark that its colour does not have yet."""
+    styles: dict[str, dict[str, Any]] = {}
+    for method in dict.fromkeys(methods):
+        own = method_mark(method)
+        place = MARKS.index(own["marker"])
+        marks = (own | {"marker": each} for each in (*MARKS[place:], *MARKS[:place]))
+        styles[method] = next((style for style in marks if style not in styles.values()), own)
+    return styles
+
+
 def mark(place: int) -> dict[str, Any]:
     """Colour and mark of the line at this position."""
     return {"color": PALETTE[place % len(PALETTE)], "marker": MARKS[place % len(MARKS)]}
@@ -237,14 +249,17 @@ def wrapped(text: str, inches: float, points: float) -> str:
 
 
 def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str) -> Figure:
-    """The figure with its heading above the panels, and below them the caption and the legend."""
+    """The figure with its heading above the panels, and below them the caption and the legend.
+
+    A long legend makes the figure higher, not its panels lower.
+    """
     figure.suptitle(wrapped(heading, figure.get_figwidth(), 11), fontsize=11)
     title: Any = {"title": wrapped(caption, figure.get_figwidth(), 8.5), "title_fontsize": 8}
     longest = max((len(str(handle.get_label())) for handle in handles), default=0)
     fitting = max(1, int(figure.get_figwidth() / (0.75 + 0.078 * longest)))  # inches of a key, and of a letter
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=min(3, fitting), frameon=False, fontsize=9, **title
-    )
+    columns = min(3, fitting)
+    figure.set_figheight(figure.get_figheight() + 0.19 * max(0, -(-len(handles) // columns) - _LEGEND_LINES))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9, **title)
     return figure
 
 

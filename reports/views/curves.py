@@ -28,7 +28,7 @@ from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
-from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
+from reports.pages.plots import finish, log_axis, mathtext, method_marks, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
     NOTHING,
     UNDEFINED,
@@ -185,14 +185,22 @@ class Curves(TableView):
                 for place, value in enumerate(values, start=1):
                     yield common | {"status": "run", "round": place, "seed": seed, "value": value}
 
+    @property
+    def _drawn(self) -> list[Row]:
+        return [row for row in self.request.benchmark.rows if row.id not in self.references]
+
+    @cached_property
+    def _marks(self) -> dict[str, dict[str, Any]]:
+        return method_marks(row.name for row in self._drawn)
+
     def _style(self, row: Row) -> dict[str, Any]:
         """A method's colour and mark, whatever rows are shown; later ones slimmer, so that equal curves show."""
         if row.id in self.references:
             return _LEVEL
-        drawn = [entry.id for entry in self.request.benchmark.rows if entry.id not in self.references]
+        drawn = [entry.id for entry in self._drawn]
         slimmer = drawn.index(row.id) / len(drawn)
         sizes = {"linewidth": 3.0 - 2.0 * slimmer, "markersize": 10 - 5 * slimmer, "markeredgewidth": 1.4}
-        return method_mark(row.name) | sizes | {"markerfacecolor": "none"}
+        return self._marks[row.name] | sizes | {"markerfacecolor": "none"}
 
     def _draw_panel(self, axes: Axes, column: Column) -> None:
         axes.set_title(mathtext(f"{column.name}: {self.label(column)}"), fontsize=10)
