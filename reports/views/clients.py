@@ -118,20 +118,16 @@ class Clients(TableView):
             f"{CONFIDENCE} intervals from three seeds on. A gain is paired by seed, at rounds that both runs have, "
             "so it may differ from the difference of two means. n: the method's seeds."
         )
-        yield (
-            "Worst client: for each seed, the client that scores worst in the method's other seeds. (The minimum of "
-            "noisy scores is biased against methods with similar clients: docs/statistics.md.) "
-            f"Worst client of {self.baseline.name}: chosen in the same way, on {self.baseline.name}'s other seeds, and "
-            "the same for all methods. Spread: standard deviation over clients within a run."
+        yield from worst_notes(
+            {
+                f"{row.name} on {at.name}": (self.request.records_of(row, at), at.averaged)
+                for row, at in product(self.request.rows, self.columns)
+            }
         )
-        every = [
-            record for row in self.request.rows for at in self.columns for record in self.request.records_of(row, at)
-        ]
-        if not all(map(keeps_clients, every)):
-            yield (
-                "Each seed draws all clients anew, so no client is the same in two runs: the worst client is the least "
-                "within each run, which lies too low (for perplexity too high) by the noise of its test examples."
-            )
+        if any(quantity == FIXED for _, _, quantity in self.by_cell):
+            name = self.baseline.name
+            yield f"Worst client of {name}: chosen on {name}'s other seeds, and the same for all methods."
+        yield "Spread: standard deviation over clients within a run."
 
     def plot(self) -> Figure:
         """A panel for each task: mean and worst client of each method."""
@@ -151,6 +147,28 @@ class Clients(TableView):
         caption = f"Mean over clients and worst client, with {CONFIDENCE} intervals."
         caption += f"{dagger_note(self.request)}{left_out}"
         return dot_plot(self.request.heading, panels, "score", caption)
+
+
+def worst_notes(cells: Mapping[str, tuple[Sequence[RunResult], str]]) -> Iterator[str]:
+    """How each cell's worst clients are chosen. cells: name -> its records and score."""
+    least: dict[str, list[str]] = {}
+    run = {name: cell for name, cell in cells.items() if level_of(cell[0], of_clients(cell[1], WORST)).n}
+    for name, (records, score) in run.items():
+        if not all(map(keeps_clients, records)):
+            least.setdefault("Each seed draws all clients anew, so no client is the same in two runs", []).append(name)
+        elif not worst_clients(records, score):
+            least.setdefault("With one seed, or with an undefined score, other seeds cannot choose", []).append(name)
+    if sum(map(len, least.values())) < len(run):
+        yield (
+            "Worst client: for each seed, the client that scores worst in the method's other seeds. (The minimum of "
+            "noisy scores is biased against methods with similar clients: docs/statistics.md.)"
+        )
+    for why, names in least.items():
+        whose = "" if len(names) == len(run) else f" of {', '.join(names)}"
+        yield (
+            f"{why}: the worst client{whose} is the least within each run, which lies too low (for perplexity too "
+            "high) by the noise of its test examples, the most for similar clients (docs/statistics.md)."
+        )
 
 
 def _limiting(column: Column, quantity: str) -> str:
