@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmarks.measures import metric
-from benchmarks.results import Find, RunResult, all_stages
+from benchmarks.results import Find, RunResult, all_stages, chosen_round
 from reports.evidence.inference import LEVEL
 from reports.evidence.scores import LATE_ROUNDS, defined, round_scores
 from reports.evidence.statistics import FEWEST_SEEDS, mean
@@ -30,53 +30,63 @@ def spent(record: RunResult, find: Find, directions: Sequence[str]) -> list[floa
     return [before + size / record.cell.cohort_size for size in sent_by_round(record, directions)[1:]]
 
 
-def score_within(
-    record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str], chosen: bool = False
-) -> float | None:
-    """The mean of up to the last three rounds within a client's bytes, in the metric's unit; None without a round.
+def rounds_within(record: RunResult, budget: float, find: Find, directions: Sequence[str]) -> int:
+    """How many rounds fit into a client's bytes."""
+    return sum(size <= budget for size in spent(record, find, directions) or ())
 
-    chosen: take the round among those that is best on validation data, instead of the mean.
-    """
-    rounds = sum(size <= budget for size in spent(record, find, directions) or ())
-    values = round_scores(record, score)[:rounds]
-    if chosen and rounds and record.chosen_by:
-        by = round_scores(record, record.chosen_by)[:rounds]
-        best = metric(record.chosen_by).best(by)
-        values = values[: by.index(best) + 1][-1:] if best is not None else values[-1:]
-    kept = values[-1:] if chosen else values[-LATE_ROUNDS:]
+
+def score_within(record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str]) -> float | None:
+    """The mean of up to the last three rounds within a client's bytes, in the metric's unit; None without a round."""
+    kept = round_scores(record, score)[: rounds_within(record, budget, find, directions)][-LATE_ROUNDS:]
     return None if not kept or None in kept else metric(score).shown(mean(defined(kept)))
 
 
-def resampled_means(curve: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Means over seeds of every bootstrap resample, [RESAMPLES, budgets]."""
+def chosen_within(
+    record: RunResult, score: str, budget: float, find: Find, directions: Sequence[str], by: RunResult
+) -> float | None:
+    """The score in the round within a client's bytes that is best on validation data; None if it is not known.
+
+    by: the run whose validation scores choose: the record, or the run whose answers it corrects.
+    """
+    rounds = rounds_within(record, budget, find, directions)
+    if not rounds:
+        return None
+    chosen = chosen_round([entry.scores for entry in by.rounds[:rounds]], by.chosen_by)
+    value = round_scores(record, score)[chosen - 1]
+    return None if value is None else metric(score).shown(value)
+
+
+def resampled_means(curve: np.ndarray) -> np.ndarray:
+    """Means over seeds of every bootstrap resample, the same ones for all curves: [RESAMPLES, budgets]."""
     n = len(curve)
-    weights = np.random.default_rng(seed).multinomial(n, [1 / n] * n, RESAMPLES) / n
+    weights = np.random.default_rng(0).multinomial(n, [1 / n] * n, RESAMPLES) / n
     return np.asarray(weights @ curve)
 
 
 def on_front(curves: Curves, sign: int = 1) -> dict[str, np.ndarray]:
     """Method -> the probability that no other method is better at each budget, and its band: [3, budgets].
 
-    The probability comes from resamples of each method's seeds, its band from a double bootstrap. Methods below
-    FEWEST_SEEDS are left out.
+    The probability comes from resamples of the seeds, each of them the same for all methods; its band comes from a
+    double bootstrap. {} below FEWEST_SEEDS.
 
     Args:
-        curves: NaN if a method's first round costs more than the budget; then it is not the best there.
+        curves: Of the same seeds. A method with NaN, as its first round costs more, is not the best at that budget.
         sign: Of a gain.
     """
-    several = {name: sign * curve for name, curve in curves.items() if len(curve) >= FEWEST_SEEDS}
-    if not several:
+    n = min(map(len, curves.values()), default=0)
+    if n < FEWEST_SEEDS:
         return {}
+    every = sign * np.stack(list(curves.values()))  # [methods, seeds, budgets]
+    every = np.where(np.isnan(every).any(axis=1, keepdims=True), np.nan, every)
     rng = np.random.default_rng(0)
-    drawn = [[curve[rng.integers(len(curve), size=len(curve))] for curve in several.values()] for _ in range(OUTER)]
-    ends = np.quantile([_shares(each) for each in drawn], (LEVEL, 1 - LEVEL), axis=0)
-    both = np.stack([_shares(list(several.values())), *ends], axis=1)
-    return dict(zip(several, both, strict=True))
+    drawn = [_shares(every[:, rng.integers(n, size=n)]) for _ in range(OUTER)]
+    both = np.stack([_shares(every), *np.quantile(drawn, (LEVEL, 1 - LEVEL), axis=0)], axis=1)
+    return dict(zip(curves, both, strict=True))
 
 
-def _shares(curves: Sequence[np.ndarray]) -> np.ndarray:
+def _shares(curves: np.ndarray) -> np.ndarray:
     """How often each method has the best mean at each budget, [methods, budgets]."""
-    means = np.stack([resampled_means(curve, seed) for seed, curve in enumerate(curves)])
+    means = np.stack(list(map(resampled_means, curves)))
     means = np.where(np.isnan(means), -np.inf, means)
     best = means.max(axis=0)
     return np.asarray(((means >= best - _SAME) & np.isfinite(best)).mean(axis=1))

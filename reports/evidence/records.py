@@ -12,6 +12,7 @@ from benchmarks.dry_run import shapes
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import Find, RunResult, among
 from reports.evidence.corrections import corrected
+from reports.evidence.statistics import FEWEST_SEEDS
 
 DAGGER = "†"  # marks a method that the paper's table lacks
 DEMO = "demo"  # the scale with generated data, which is no evidence about a paper
@@ -42,6 +43,25 @@ def paired(records: Sequence[RunResult], others: Sequence[RunResult]) -> list[tu
     by_seed = {record.cell.seed: record for record in others}
     pairs = ((record, by_seed[record.cell.seed]) for record in records if record.cell.seed in by_seed)
     return [pair for pair in pairs if agree(*pair)]
+
+
+def comparable(runs: Mapping[str, Sequence[RunResult]]) -> dict[str, tuple[RunResult, ...]]:
+    """The rows that are compared, with their records of the seeds that all of them have; {} if these are not two.
+
+    Rows join by their number of seeds, most first. A row is left out if it would leave fewer than FEWEST_SEEDS in
+    common, or fewer than the first row has if that has less. Seeds are paired as in `paired`.
+    """
+    ordered = sorted(runs, key=lambda name: -len(runs[name]))
+    first = runs[ordered[0]] if ordered else ()
+    seeds, names = {record.cell.seed for record in first}, set()
+    fewest = min(FEWEST_SEEDS, len(first))
+    for name in ordered:
+        shared = seeds & {record.cell.seed for record, _ in paired(runs[name], first)}
+        if shared and len(shared) >= fewest:
+            seeds = shared
+            names.add(name)
+    kept = {name: tuple(one for one in runs[name] if one.cell.seed in seeds) for name in runs if name in names}
+    return kept if len(kept) > 1 else {}
 
 
 def is_partial(record: RunResult) -> bool:

@@ -18,7 +18,6 @@ from reports.evidence.records import request_for
 from reports.front.picture import spread_out
 from reports.site.profiles import improvement, profile_shares
 from reports.views import page
-from reports.views.orders import Orders
 
 ACC = "test/accuracy"
 LENGTH = 512
@@ -74,19 +73,6 @@ def test_one_round_for_the_reference_and_the_part(table3, record_of):
     late = replace(table, view=replace(view, options={**view.options, "at": "late"}))
     frame = page(request_for(late, late.scale("lite"), records)).frame().set_index("row")
     assert [round(frame.gain[row], 6) for row in ("fedprox", "fedsplitbert")] == [0.0, 2.5]
-
-
-def test_orders_count_the_bytes_of_the_directions_that_they_name(table3, record_of):
-    """A client sends 1 000 B and then 1 667 B, and receives 233 B and 300 B."""
-    record = record_of("fedavg", "qqp", {ACC: 0.8})
-    options = {"megabytes": 2.7e-3, "front": (), "networks": ("3g", "datacentre")}
-    within = {}
-    for ways in (("up",), ("up", "down")):
-        table = replace(table3, view=View("orders", {**options, "directions": ways}))
-        view = Orders(request_for(table, table.scale("lite"), [record]))
-        column = next(column for column in table.columns if column.task == "qqp")
-        within[view.link] = view.curves(column, [view.budget])["FedAvg"].item()
-    assert within == {"uplink": pytest.approx(60), "uplink and downlink": pytest.approx(40)}
 
 
 RUNS = {
