@@ -28,6 +28,7 @@ class Metric:
         least: The lower limit of a recorded score.
         most: The upper limit of a recorded score.
         of_clients: A name in `OF_CLIENTS` that replaces the mean, or "client2" for client 2.
+        of_labels: The number of labels that it is defined for; 0: any.
         over_decades: Whether values differ by powers of ten; then they print with two digits and on a logarithmic axis.
     """
 
@@ -39,6 +40,7 @@ class Metric:
     least: float = 0.0
     most: float = 1.0
     of_clients: str = ""
+    of_labels: int = 0
     over_decades: bool = False
 
     @property
@@ -141,9 +143,10 @@ METRICS = {
     metric.name: metric
     for metric in (
         Metric("accuracy", "Acc"),
-        Metric("f1", "F1"),
-        Metric("f1_pn", "F1^PN"),
-        Metric("matthews_correlation", "Mcc", least=-1.0),
+        Metric("f1", "F1", of_labels=2),
+        Metric("macro_f1", "macro F1"),
+        Metric("f1_pn", "F1^PN", of_labels=3),
+        Metric("matthews_correlation", "Mcc", least=-1.0, of_labels=2),
         Metric("pearson", "Pearson", least=-1.0),
         Metric("entity_f1", "F1"),
         Metric("entity_f1_concatenated", "F1, the authors' own"),

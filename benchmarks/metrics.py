@@ -99,6 +99,13 @@ def f1(predictions: np.ndarray, references: np.ndarray) -> float:
     return label_f1(1, predictions, references)
 
 
+@metric("labels", "https://scikit-learn.org/stable/modules/generated/sklearn.metrics.f1_score.html")
+def macro_f1(predictions: np.ndarray, references: np.ndarray) -> float:
+    """The mean F1 over the labels that occur in predictions or references."""
+    labels = np.union1d(predictions, references)
+    return float(np.mean([label_f1(label, predictions, references) for label in labels]))
+
+
 @metric("labels", "https://aclanthology.org/2021.wanlp-1.36")
 def f1_pn(predictions: np.ndarray, references: np.ndarray) -> float:
     """The mean F1 of labels 0 (negative) and 2 (positive); 0 for a class that never occurs.

@@ -11,7 +11,7 @@ from typing import Any, cast
 from benchmarks.errors import UserError, did_you_mean
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 
-FIXED = frozenset({"scale", "task", "source", "backbone"})  # the table decides them
+FIXED = frozenset({"scale", "task", "task_version", "source", "backbone", "engine_version"})  # of the table or the code
 _OPTIONS = re.compile(r"(initial\.)*options")  # of a run, or of an earlier run
 
 

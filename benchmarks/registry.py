@@ -15,6 +15,8 @@ from benchmarks.claims import Claim
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import UserError, did_you_mean
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.measures import metric
+from benchmarks.run_config import SCALES
 from benchmarks.running.included import load_folder, modules_in, reserve
 
 T = TypeVar("T", Row, Column)
@@ -60,8 +62,21 @@ def include(folder: Path) -> None:
         raise UserError(f"--include {folder}: {expected}, found none")
     for file, module in modules.items():
         for table in _defined(module, file):
+            _check(table, file)
             reserve("BENCHMARK", table.id, file, benchmark_ids())
             _INCLUDED[table.id] = table
+
+
+def _check(table: Benchmark, file: Path) -> None:
+    """UserError for ids and scores in a user's table that other commands would not understand."""
+    if not table.id.startswith(f"{table.paper.id}-"):
+        expected = f"{file}: expected an id that begins with its paper's, {table.paper.id}-"
+        raise UserError(f"{expected}, found {table.id}; rename the table or the paper")
+    if others := [scale.id for scale in table.scales if scale.id not in SCALES]:
+        raise UserError(f"{file}: {table.id}: expected scales from {', '.join(SCALES)}, found {', '.join(others)}")
+    for column in table.columns:
+        for score in (*column.scores, *column.extra, column.averaged):
+            metric(score)
 
 
 def tables_in(folder: Path) -> dict[str, Benchmark]:
@@ -164,7 +179,7 @@ def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale
                 f"{kind} {name!r}: expected one of its scales, {', '.join(items[name].scales)}, found "
                 f"{scale.id}; leave out the {kind}, or choose another scale"
             )
-    return [items[name] for name in names]
+    return [items[name] for name in dict.fromkeys(names)]
 
 
 def unknown(kind: str, name: str, names: Collection[str]) -> UserError:

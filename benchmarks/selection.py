@@ -138,6 +138,8 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
     if not assignments:
         return benchmark
     changes = [read_assignment(assignment) for assignment in assignments]
+    if "seed" in dict(changes):
+        raise UserError("--set seed: expected a field other than seed, found it; choose seeds with --seeds or --seed")
 
     def label(scale: Scale) -> str:
         return ", ".join(

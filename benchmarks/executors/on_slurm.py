@@ -89,11 +89,21 @@ def _refusals() -> Iterator[None]:
     """Raise UserError in the block if SLURM rejects jobs."""
     try:
         yield
-    except (RuntimeError, NameError, TypeError, ValueError, OSError) as error:
+    except (NameError, TypeError, AssertionError) as error:  # of the given names and values
         raise UserError(
-            f"SLURM takes no jobs here ({' '.join(str(error).split())[:300]}). On a cluster, start this on a node "
-            "with `sbatch`; `--slurm cluster=local` runs the jobs as processes on this machine."
+            "--slurm: expected submitit's names and types, such as partition=gpu, timeout_min=240 or mem_gb=32 (whole "
+            f"numbers), found another ({_one_line(error)}). sbatch reads its other options from the environment, such "
+            "as SBATCH_RESERVATION"
         ) from None
+    except (RuntimeError, ValueError, OSError) as error:
+        raise UserError(
+            f"This machine cannot submit SLURM jobs ({_one_line(error)}). On a cluster, start this on a node with "
+            "`sbatch`; `--slurm cluster=local` runs the jobs as processes on this machine."
+        ) from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:

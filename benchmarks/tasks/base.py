@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks.errors import UserError
+from benchmarks.measures import metric
+
 Texts = Sequence[tuple[str, ...]]  # a tuple, or a file's passages, read on demand
 
 
@@ -154,6 +157,15 @@ class Task:
     long_texts: Literal["cut", "blocks", "packed"] = "cut"
     version: int = 1
     genuine: Callable[[TaskData], bool] | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.metrics:
+            labels, of_labels = len(self.labels or ()), metric(name).of_labels
+            if of_labels and labels != of_labels:
+                raise UserError(
+                    f"task {self.id}: expected metrics of its {labels} labels, found {name}, which is of {of_labels}; "
+                    "accuracy and macro_f1 are of any number"
+                )
 
     def stand_in(self, data: TaskData) -> str:
         """A description of data that replace the published data; "" for the published data."""

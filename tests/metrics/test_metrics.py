@@ -27,6 +27,7 @@ REFERENCES = {
     "accuracy": (2, sklearn.metrics.accuracy_score),
     "f1": (2, lambda *sides: sklearn.metrics.f1_score(*sides, labels=[0, 1], zero_division=0)),
     "matthews_correlation": (2, sklearn.metrics.matthews_corrcoef),
+    "macro_f1": (3, lambda *sides: sklearn.metrics.f1_score(*sides, **F1)),
     "f1_pn": (3, lambda *sides: sklearn.metrics.f1_score(*sides, labels=[0, 2], **F1)),
 }
 TAGS = ("O", "B-x", "I-x", "B-y", "I-y")
