@@ -93,10 +93,15 @@ def _copy(records: Sequence[RunResult], target: Path) -> None:
 
 
 def _copy_sweeps(source: Path, target: Path) -> None:
-    """Copy sweeps and the journal of their trials; if one has two files, the longer one is kept."""
+    """Add sweeps to those of the target; the journal of their trials replaces one that it continues."""
     for path in sorted((source / "sweeps").glob("[!.]*")):
         copy = target / "sweeps" / path.name
-        if not copy.exists() or copy.stat().st_size < path.stat().st_size:
+        if path.suffix == ".json" and copy.exists():
+            table, entries = path.stem.removesuffix(f"-{SCALE}"), [*read_sweep(path), *read_sweep(copy)]
+            write_sweep(
+                copy, table, SCALE, sorted(entries, key=lambda entry: len(entry.get("trials", ()))), by_study=True
+            )
+        elif not copy.exists() or path.read_bytes().startswith(copy.read_bytes()):
             write_bytes(copy, path.read_bytes())
 
 

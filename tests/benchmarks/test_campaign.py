@@ -110,6 +110,27 @@ def test_a_finished_steps_runs_of_a_papers_table_move_to_the_papers_records(monk
     assert not committed().missing([1], list(read_results(tmp_path / "papers" / "paper" / "records")))
 
 
+def test_two_folders_sweeps_are_joined_and_a_journal_is_replaced_only_by_its_continuation(tmp_path):
+    """A new results folder has the sweeps of this session alone, in a shorter file than the committed one."""
+    one, other = tmp_path / "one" / "sweeps", tmp_path / "other" / "sweeps"
+    for folder, tasks, trials in ((one, ("rte", "mrpc"), 8), (other, ("mrpc", "sst2"), 3)):
+        folder.mkdir(parents=True)
+        entries = [
+            {"task": task, "method": "d", "study": f"paper/{task}", "best": None, "trials": [{}] * trials}
+            for task in tasks
+        ]
+        (folder / "paper-table-lite.json").write_text(json.dumps({"tunings": entries}))
+    (one / "journal.log").write_text("a\nb\n")
+    (other / "journal.log").write_text("a\nc\nd\n")
+    campaign._copy_sweeps(other.parent, one.parent)
+    joined = {entry["task"]: len(entry["trials"]) for entry in read_sweep(one / "paper-table-lite.json")}
+    assert joined == {"rte": 8, "mrpc": 8, "sst2": 3}
+    assert (one / "journal.log").read_text() == "a\nb\n"
+    (other / "journal.log").write_text("a\nb\nc\n")
+    campaign._copy_sweeps(other.parent, one.parent)
+    assert (one / "journal.log").read_text() == "a\nb\nc\n"
+
+
 @pytest.mark.slow
 def test_a_stopped_campaign_resumes_to_the_same_results_and_keeps_them(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(campaign, "SCALE", "demo")
