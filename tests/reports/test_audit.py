@@ -90,8 +90,6 @@ _HALF = stats.t.ppf(0.95, 18) * 0.26 / stats.t.ppf(1 - 0.2922 / 2, 18)
             f"{(92 + 86 + 71 + 66 + 50 + 56 + 65 + 72 + 88 + 5100 / 99) / 10:.2f}"),
         # 124,647,170 values of RoBERTa-base; 4 × 12 × 16 × 768 of LoRA, and the head's 592,130.
         ("fedpeft", "saving, fedit, qnli", "140.5", f"{124_647_170 / (4 * 12 * 16 * 768 + 592_130):.1f} with r = 16"),
-        # 3 clients: 0.8448 − 0.8712, 10: 0.8258 − 0.8362, 50: 0.7718 − 0.7680.
-        ("fedpeft", "ffa-sign", "FFA-LoRA above FedIT", "−2.64 / −1.04 / +0.38 points with 3, 10 and 50 clients"),
         ("fedbfpt", "comparable, jnlpba", "p = 0.2922",
             f"90 % interval {-0.26 - _HALF:+.2f} to {-0.26 + _HALF:+.2f} points".replace("-", "−")),
         # Half a unit of 12.9 and 12.4: 75.26 / 1.1295 to / 1.1285, 74.94 / 1.1245 to / 1.1235.

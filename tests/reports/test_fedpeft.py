@@ -1,5 +1,6 @@
 """Federated PEFT's views: what a stated factor of bytes counts, and the guide to methods within a budget of bytes."""
 
+import csv
 import re
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from benchmarks.costs import PeftTerms
 from benchmarks.dry_run.shapes import plan_of
 from benchmarks.fedpeft.forms import FACTORS, FORMS
 from benchmarks.publication import View
-from benchmarks.registry import benchmark
+from benchmarks.registry import benchmark, claims_of, folder_of
 from benchmarks.results import RunResult
 from reports.claims.judge import judge
 from reports.evidence.records import request_for
@@ -27,6 +28,17 @@ def test_terms_are_the_encoders():
     plan = plan_of(TABLE.cell(TABLE.row("fedavg"), TABLE.columns[0], paper, 0))
     assert plan is not None
     assert terms_of(plan.sizes, paper.depth, 3, 8) == BERT
+
+
+def test_the_question_on_ffa_lora_quotes_the_published_averages():
+    (question,) = (claim for claim in claims_of("fedpeft") if claim.id == "1a")
+    with (folder_of("fedpeft") / "published" / "fedrot-lora.csv").open(encoding="utf-8") as file:
+        printed = {(line["row"], line["score"]): float(line["value"]) for line in csv.DictReader(file)
+                   if line["table"].endswith("Table 1") and line["column"] == "average"}  # fmt: skip
+    for clients in (3, 10, 50):
+        score = f"clients/{clients}"
+        gain = 100 * (printed["ffa-lora", score] - printed["fedit", score])
+        assert f"{gain:+.1f}".replace("-", "−") in question.place
 
 
 @pytest.mark.parametrize(
