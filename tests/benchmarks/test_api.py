@@ -1,6 +1,7 @@
 """The public API: select, run, read as data frames; its notebook runs."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import nbclient
@@ -9,9 +10,11 @@ import pandas as pd
 import pytest
 
 from benchmarks import api
-from benchmarks.registry import folder_of
+from benchmarks.errors import UserError
+from benchmarks.registry import benchmark, folder_of, ids_of
 from benchmarks.results import RunResult
-from benchmarks.selection import Selection
+from benchmarks.selection import Selection, with_settings
+from benchmarks.tasks import task
 from tests.conftest import ROOT
 
 SHORT = {"training.rounds": 2, "training.local_epochs": 1, "training.max_length": 16, "training.batch_size": 64}
@@ -100,6 +103,47 @@ def test_tables_of_ones_own_are_included(nothing_included, tmp_path):
     text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE1\n"
     (tmp_path / "own.py").write_text(f"{text}BENCHMARK = replace(TABLE1, id='mine-first')\n", encoding="utf-8")
     assert api.select("mine-first", include=tmp_path).title == "mine-first @ demo"
+
+
+def test_a_papers_own_tables_have_any_id(nothing_included, tmp_path):
+    lines = (
+        "from dataclasses import replace",
+        "from benchmarks.fedsplitbert.tables import TABLE1",
+        "PAPER = replace(TABLE1.paper, id='oursb')",
+        "BENCHMARK = replace(TABLE1, id='ours-first', paper=PAPER)",
+    )
+    (tmp_path / "own.py").write_text("\n".join(lines), encoding="utf-8")
+    api.select("ours-first", include=tmp_path)
+    assert ids_of("oursb") == ["ours-first"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            "scales=(replace(TABLE1.scales[0], id='mine'),)",
+            "expected scales from demo, lite, literal, paper, found mine",
+        ),
+        ("columns=(replace(TABLE1.columns[0], scores=('test/f2',)),)", "unknown metric 'test/f2'"),
+    ],
+)
+def test_a_table_with_an_unknown_scale_or_score_is_refused(nothing_included, tmp_path, change, message):
+    text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE1\n"
+    (tmp_path / "own.py").write_text(
+        f"{text}BENCHMARK = replace(TABLE1, id='mine-first', {change})\n", encoding="utf-8"
+    )
+    with pytest.raises(UserError, match=message):
+        api.select("mine-first", include=tmp_path)
+
+
+def test_a_metric_of_two_labels_is_refused_for_three():
+    with pytest.raises(UserError, match="expected metrics of its 3 labels, found f1, which is of 2"):
+        replace(task("sst2"), labels=("bad", "even", "good"), metrics=("accuracy", "f1"))
+
+
+def test_a_seed_is_not_set_as_a_field():
+    with pytest.raises(UserError, match="choose seeds with --seeds"):
+        with_settings(benchmark("fedsplitbert-table3"), ["seed=3"])
 
 
 @pytest.mark.slow
