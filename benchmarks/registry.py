@@ -77,7 +77,7 @@ def _check(table: Benchmark, file: Path) -> None:
     if others := [scale.id for scale in table.scales if scale.id not in SCALES]:
         raise UserError(f"{file}: {table.id}: expected scales from {', '.join(SCALES)}, found {', '.join(others)}")
     for column in table.columns:
-        for score in (*column.scores, *column.extra, column.averaged):
+        for score in filter(None, (*column.scores, *column.extra, column.averaged)):
             metric(score)
 
 

@@ -139,7 +139,7 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
         return benchmark
     changes = [read_assignment(assignment) for assignment in assignments]
     if "seed" in dict(changes):
-        raise UserError("--set seed: expected a field other than seed, found it; choose seeds with --seeds or --seed")
+        raise UserError("--set seed: the seed is not a setting; choose seeds with --seeds or --seed")
 
     def label(scale: Scale) -> str:
         return ", ".join(

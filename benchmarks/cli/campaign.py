@@ -97,10 +97,12 @@ def _copy_sweeps(source: Path, target: Path) -> None:
     for path in sorted((source / "sweeps").glob("[!.]*")):
         copy = target / "sweeps" / path.name
         if path.suffix == ".json" and copy.exists():
-            table, entries = path.stem.removesuffix(f"-{SCALE}"), [*read_sweep(path), *read_sweep(copy)]
-            write_sweep(
-                copy, table, SCALE, sorted(entries, key=lambda entry: len(entry.get("trials", ()))), by_study=True
-            )
+            table = path.stem.removesuffix(f"-{SCALE}")
+            entries = [*read_sweep(path), *read_sweep(copy)]
+            entries.sort(
+                key=lambda entry: len(entry.get("trials", ()))
+            )  # a study with more trials replaces one with fewer
+            write_sweep(copy, table, SCALE, entries, by_study=True)
         elif not copy.exists() or path.read_bytes().startswith(copy.read_bytes()):
             write_bytes(copy, path.read_bytes())
 

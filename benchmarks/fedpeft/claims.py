@@ -91,9 +91,9 @@ CLAIMS = (
         "our sentence; averages in FedRot-LoRA's Table 1 differ by −2.6, −1.0 and +0.4 points (3, 10, 50 clients)",
         _above("ffa-lora", "fedit"),
         is_question=True,
-        reading="on SST-2, at any distance. Both share the head, and each has its own grid of rates. One rate trains "
-        "adapter and head, so FFA-LoRA's head has five times FedIT's rate. FFA-LoRA's abstract claims consistency and "
-        "efficiency, which claims 1b and 1c judge.",
+        reading="higher accuracy on SST-2, by any amount. Both share the head, and each has its own grid of rates. "
+        "One rate trains adapter and head, so FFA-LoRA's head has five times FedIT's rate. FFA-LoRA's abstract claims "
+        "consistency and efficiency, which claims 1b and 1c judge.",
         otherwise={
             f"no more than {_A_LITTLE:g} point below": _above("ffa-lora", "fedit", by=-_A_LITTLE),
             "head frozen at its draw": _above("ffa-lora-frozen", "fedit"),

@@ -77,7 +77,7 @@ class Ranks(TableView):
     def worst_label(self) -> str:
         """What the worst client is: no cell may have one that other seeds chose."""
         is_chosen = any(worst_clients(*cell) for cell in self.worst.values())
-        return "worst client" if is_chosen or not self.worst else "least client of a run"
+        return "worst client" if is_chosen or not self.worst else "lowest client of a run"
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

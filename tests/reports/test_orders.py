@@ -126,7 +126,7 @@ def test_a_number_of_fewer_seeds_says_so_and_has_no_rank(orders, record_of):
     ("scheme", "label", "says"),
     [
         ("label-table", "worst client", "the client that scores worst in the method's other seeds"),
-        ("equal", "least client of a run", "the worst client is the least within each run, which lies too low"),
+        ("equal", "lowest client of a run", "the worst client is the least within each run, which lies too low"),
     ],
 )
 def test_the_page_says_what_the_worst_client_is(orders, record_of, scheme, label, says):
