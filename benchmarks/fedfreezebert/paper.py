@@ -173,10 +173,10 @@ DEVIATIONS = deviations(f"""
 - miniature (lite): Each method has {MINIATURE.trials} trials over its learning rate, with the average aggregator and
   with P-SUM, on validation data from a partition and seed that no table uses. C-FedFreezeBERT has only one round, so
   its trials also choose between 3 and 5 epochs. After {MINIATURE.rungs[0]} rounds the best quarter, with ties,
-  continues (benchmarks/fedfreezebert/tuned/lite.json). On SST-2, the ordinary aggregator uses the average's settings, H-SUM
-  those of P-SUM. On tweets each of them has its own trials. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12 are
-  the paper's. Rates are {fedsplitbert.RATES[0]:g} to {fedsplitbert.RATES[-1]:g} for trained encoders; with a frozen one
-  {HEAD_RATES["average"][0]:g} to {HEAD_RATES["average"][-1]:g} for one linear layer and
+  continues (benchmarks/fedfreezebert/tuned/lite.json). On SST-2, the ordinary aggregator uses the average's settings,
+  H-SUM those of P-SUM. On tweets each of them has its own trials. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12
+  are the paper's. Rates are {fedsplitbert.RATES[0]:g} to {fedsplitbert.RATES[-1]:g} for trained encoders; with a
+  frozen one {HEAD_RATES["average"][0]:g} to {HEAD_RATES["average"][-1]:g} for one linear layer and
   {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for four BERT layers. Warm-up takes a tenth of the steps, and
   gradients are clipped to norm 1. A held-out tenth of each client's training examples chooses the round to score.
 - optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The rate is constant, without warm-up and
