@@ -257,4 +257,6 @@ def sound_rows(
             passed += 1
             yield row, checked
     if not passed:
-        raise UserError(f"{location.path}: expected at least one example, found none; correct the file, or get it again")
+        raise UserError(
+            f"{location.path}: expected at least one example, found none; correct the file, or get it again"
+        )
