@@ -12,7 +12,6 @@ from typing import Any, Never
 
 from fedsim.errors import FederationError
 
-
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # what Git stores in place of a large file
 
 
