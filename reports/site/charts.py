@@ -47,7 +47,8 @@ def layered(height: int, layers: Mapping[str, Any]) -> Chart:
     return {"height": height, "layer": shown, "usermeta": {"layers": list(layers)}}
 
 
-COLOUR: Any = {"field": "method", "type": "nominal", "title": None, "legend": {"columns": 1, "labelLimit": 260}}
+_LEGEND = {"columns": 1, "labelLimit": 260, "symbolOpacity": 1}
+COLOUR: Any = {"field": "method", "type": "nominal", "title": None, "legend": _LEGEND}
 _ROUND = fields("round", title="round", axis={"tickMinStep": 1, "format": "d"})
 _SCORE = fields("value", scale={"zero": False})
 _LOW_TO_HIGH = {"y": {**_SCORE, "field": "low"}, "y2": {"field": "high"}, "color": COLOUR}
@@ -58,7 +59,7 @@ LINES = layered(  # scores after every round: one line per method, ± sd as a ba
         "spread": ({"type": "area", "opacity": 0.14}, {"x": _ROUND, **_LOW_TO_HIGH}),
         "ours": (
             {"type": "line", "point": {"size": 34}, "strokeWidth": 2},
-            {"x": _ROUND, "y": _SCORE, "color": COLOUR, "tooltip": _LINE_TIP},
+            {"x": _ROUND, "y": _SCORE, "color": COLOUR, "shape": COLOUR, "tooltip": _LINE_TIP},  # not by colour alone
         ),
     },
 )
