@@ -23,7 +23,7 @@ from reports.evidence.traffic import measured_cost
 from reports.pages import files
 from reports.pages.page import Page
 from reports.pages.render import print_page
-from reports.pages.text import NOTHING, dagger_note, in_one_unit, number
+from reports.pages.text import NOTHING, dagger_note, in_one_unit, number, skipped_note
 
 REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
 WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
@@ -96,6 +96,8 @@ def summary(page: Page, width: int | None = None) -> list[str]:
         if (selection := request.selections[row.id, column.task]).diverged
     ]
     lines += [f"Diverged: {'; '.join(diverged)}"] if diverged else []
+    for column in request.columns:
+        lines += skipped_note(column, [record for row in request.rows for record in request.records_of(row, column)])
     return [*lines, *_sent(request), *_gains(page, width)]
 
 
