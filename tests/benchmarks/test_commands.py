@@ -108,7 +108,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
 }
 WRONG_VALUES = {
     "options.critical_layer=13": "critical layer 13: expected 0 to 12, as the paper's model has 12 layers",
-    "options.dropout=0.5": "fedsplitbert: unknown options ['dropout']",
+    "options.dropout=0.5": "fedsplitbert: unknown option dropout;",
     "training.precision=fp16": "precision fp16 needs a GPU",
     "clients=100000": "100000 clients: expected at least one example for each, found 240 examples;",
     'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical': expected one of",
