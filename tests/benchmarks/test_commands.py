@@ -79,11 +79,11 @@ def test_doctor_and_data_say_what_a_machine_has(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "ok   scale demo: ready" in lines
     assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
-    (missing,) = (line for line in lines if line.startswith("none scale paper: missing encoders "))  # not downloaded
+    (missing,) = (line for line in lines if line.startswith("no   scale paper: missing encoders "))  # not downloaded
     encoders, data = missing.split("; data ")
     assert "bert-base-uncased" in encoders
     assert {"qnli", "rte-central"} & set(data.split(", ")) == {"qnli"}  # RTE is here
-    assert sum(line.startswith(("none scale ", "ok   scale ")) for line in lines) == 4
+    assert sum(line.startswith(("no   scale ", "ok   scale ")) for line in lines) == 4
 
 
 # ---- wrong inputs ------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ WRONG_VALUES = {
     'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical': expected one of",
 }
 WRONG_TABLES = {
-    TEMPLATE.format(id="fedsplitbert-table1", annotation=""): "the id fedsplitbert-table1 is taken",
+    TEMPLATE.format(id="fedsplitbert-table1", annotation=""): "BENCHMARK: expected a new id, found fedsplitbert-table1",
     "BENCHMARK = 1\n": "expected BENCHMARK to be a Benchmark, found int",
     "import no_such_module\nBENCHMARK = 1\n": "cannot be imported",
     "": "found none",
