@@ -108,7 +108,7 @@ def split_by_group(
         if not rest.size or not aside.size:
             raise PartitionError(
                 f"client {client}, {option} {test_share:g}: expected whole groups of examples on both sides, found "
-                f"{rest.size} examples for training and {aside.size} held out; use fewer clients, another {option}, or "
+                f"{rest.size} for training and {aside.size} held out; use fewer clients, another {option}, or "
                 "no groups"
             )
     return train, test
