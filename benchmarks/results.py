@@ -262,7 +262,7 @@ def read_results(folder: Path) -> Iterator[RunResult]:
 
 
 def read_folders(folders: Iterable[Path]) -> list[RunResult]:
-    """The records in several folders, one per cell; UserError if a folder is missing."""
+    """The records in several folders, one per cell; UserError if a folder is missing, or only its parent is named."""
     records: dict[str, RunResult] = {}
     for folder in folders:
         if not folder.is_dir():
@@ -270,6 +270,8 @@ def read_folders(folders: Iterable[Path]) -> list[RunResult]:
             raise UserError(
                 f"{folder}: expected a folder of records, found {content}: run a benchmark first, or name its folder"
             )
+        if (folder / "records").is_dir() and not any(folder.glob("*.json")):
+            raise UserError(f"{folder}: expected a folder of records, found its parent; name {folder / 'records'}")
         for record in read_results(folder):
             records.setdefault(record.cell_id, record)
     return list(records.values())

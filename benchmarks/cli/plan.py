@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -27,9 +28,11 @@ from benchmarks.publication import Paper
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of
 from benchmarks.running.counts import Counted, counted, counted_or_published, stand_ins
+from benchmarks.running.requirements import missing_inputs, problem
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
 from benchmarks.selection import Selection, all_records
+from benchmarks.tasks import task
 from fedsim.errors import plural
 from reports.pages.text import human_bytes, in_one_unit, span
 
@@ -73,6 +76,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
 
     `rows` has the bytes of one seed with its earlier runs (`_stage` is without them); bytes per round are those of the
     stage that sends most. `sum` counts all distinct cells and earlier runs. null is unknown; `reason` says why.
+    `obstacles` are messages with which `run` would stop.
     """
     cells, unique = chosen.cells(), {run.spec_id: run for run in chosen.runs()}
     rows = list[dict[str, Any]]()
@@ -105,9 +109,28 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
         "hours": sum(duration or 0 for duration in seconds) / 3600,
         "cells_of_known_hours": len(seconds) - seconds.count(None),
         "cells_of_unknown_hours": seconds.count(None),
+        "obstacles": obstacles(list(unique.values()), finished, args),
         "sum": {way: sum(sizes[way] for sizes in sent.values()) for way in _WAYS},
         "rows": rows,
     }
+
+
+def obstacles(runs: Sequence[RunConfig], finished: Completed, args: argparse.Namespace) -> list[str]:
+    """Messages with which `run` would refuse runs, as far as the named folders show.
+
+    They are about missing files or, if all are there, about partitions that the data do not allow.
+    """
+    options = RunOptions(args.results_dir, args.data_dir, backbone=args.backbone)
+    if missing := missing_inputs(runs, options, finished, named_only=True):
+        return missing
+    on_files = [
+        run
+        for run in runs
+        if args.data_dir and run.source != "generated" and task(run.task).long_texts != "packed"
+        if not finished(run, False)
+    ]
+    checks = (problem(partial(counted, run, options)) for run in on_files)
+    return [*filter(None, dict.fromkeys(checks))]
 
 
 def _flops(run: RunConfig, options: RunOptions) -> float | None:
@@ -257,6 +280,7 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     clients = span([row["clients"] for row in rows])
     yield f"* As {who} counts, {counted}; derived for {encoders} with {clients} client{'s' * (clients != '1')}."
     yield from (f"{text}: {'; '.join(dict.fromkeys(of))}." for text, of in notes.items())
+    yield from (f"`run` would stop: {obstacle}" for obstacle in plan["obstacles"])
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
         yield "All rounds include a run's earlier runs; per round is for the stage that sends most."

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.results import CHECKSUM, checksum, read_result, read_results, write_result, write_text
+from benchmarks.results import CHECKSUM, checksum, read_folders, read_result, read_results, write_result, write_text
 from tests.benchmarks.conftest import outcome
 from tests.conftest import ROOT
 
@@ -103,3 +103,11 @@ def test_a_file_that_is_not_json_is_refused(content, tmp_path):
     (tmp_path / "it.json").write_bytes(content)
     with pytest.raises(UserError, match=r"it.json: expected a record of a finished cell.*Restore the file, or move"):
         read_result(tmp_path / "it.json")
+
+
+@pytest.mark.parametrize(("name", "found"), [("absent", "found nothing"), (".", "found its parent; name .*records")])
+def test_a_folder_without_records_is_refused(tmp_path, name, found):
+    (tmp_path / "records").mkdir()
+    with pytest.raises(UserError, match=f"expected a folder of records, {found}"):
+        read_folders([tmp_path / name])
+    assert read_folders([tmp_path / "records"]) == []
