@@ -199,7 +199,7 @@ class RunResult:
 def result_from_json(value: Mapping[str, Any]) -> RunResult:
     """The result from `to_json` output; KeyError or ValueError for other values."""
     if value["schema"] != SCHEMA:
-        raise ValueError(f"record schema {value['schema']}, this version reads {SCHEMA}")
+        raise ValueError(f"expected the record schema {SCHEMA}, found {value['schema']}")
     record = from_json(RunResult, json.dumps(value))
     # Old records identify an earlier run by its final weights.
     digests = {name: entry["digest"] for name, entry in record.inputs.items()}
@@ -214,7 +214,8 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
         stated |= {(entry.round, "up"): entry.up_bytes, (entry.round, "down"): entry.down_bytes}
     if wrong := [key for key in counted.keys() | stated if counted[key] != stated.get(key)]:
         number, way = min(wrong)
-        raise ValueError(f"round {number}: its ledger has {counted[min(wrong)]} bytes {way}, the round another sum")
+        found = stated.get((number, way), "no sum")
+        raise ValueError(f"round {number}: expected the ledger's {counted[number, way]} bytes {way}, found {found}")
     return record
 
 

@@ -78,9 +78,9 @@ def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise FileError(f"{path}: expected {what}, found JSON that is nested too deep") from None
+        raise FileError(f"{path}: expected {what}, found JSON that is nested too deeply") from None
     except ValueError as error:
-        raise FileError(f"{path}: expected {what}, found no JSON that can be read: {error}") from None
+        raise FileError(f"{path}: expected {what}, found text that is not JSON: {error}") from None
 
 
 def write_bytes(path: Path, content: bytes) -> None:

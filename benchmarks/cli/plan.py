@@ -33,6 +33,7 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
 from benchmarks.selection import Selection, all_records
 from benchmarks.tasks import task
+from fedsim.errors import plural
 from reports.pages.text import human_bytes, in_one_unit, span
 
 _BOTH = "uplink + downlink"
@@ -213,7 +214,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
 def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     """A line per method and tasks with the same bytes; methods that send nothing are left out."""
     unique = "" if plan["cells"] == plan["unique_cells"] else f", {plan['unique_cells']} unique"
-    count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} recorded in the results folder"
+    count = f"{plural(plan['cells'], 'cell')}{unique}, {plan['finished_cells']} recorded in the results folder"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
     table = Table(title=f"{chosen.title}: {count} ({label})", show_footer=True)
     names = {column.task: column.name for column in chosen.columns}
@@ -234,7 +235,7 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
         *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
         *(_texts(chosen, [*lines[size], total]) for size, total in zip(sizes[2:], (up + down, once), strict=True)),
     ]
-    footers = [f"Sum, {plan['unique_cells']} cells", *[""] * 4, columns[5].pop(), columns[6].pop()]
+    footers = [f"Sum, {plural(plan['unique_cells'], 'cell')}", *[""] * 4, columns[5].pop(), columns[6].pop()]
     for heading, footer in zip(_HEADINGS, footers, strict=True):
         table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
     for line in zip(*columns, strict=True):

@@ -25,7 +25,7 @@ from benchmarks.tasks import task
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState, cohorts
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 from fedsim.features import FeatureCache
 from fedsim.models.adapters import with_adapter
 from fedsim.models.model import Model, encoder_layers
@@ -267,7 +267,7 @@ def wire_plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePla
     """
     sizes = examples or [1] * cell.clients
     if len(sizes) != cell.clients:
-        raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
+        raise UserError(f"examples: expected a number for each of {plural(cell.clients, 'client')}, found {len(sizes)}")
     budget = cell.training
     of_one_length = budget.padding == "fixed" or task(cell.task).long_texts == "packed"
     padded = replace(budget, padding="fixed" if of_one_length else "longest")

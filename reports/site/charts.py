@@ -12,6 +12,7 @@ from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
 from benchmarks.run_config import JSON
+from fedsim.errors import plural
 from reports.evidence.records import DEMO, Request
 from reports.evidence.scores import score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
@@ -161,7 +162,7 @@ def _values(panel: str, marks: Sequence[Mark], request: Request, column: Column)
             **sizes,
             "sizes": {name: human_bytes(size) for name, size in sizes.items()},
             "rounds": rounds_of(request, mark.row, column),
-            "runs": f"{len(mark.scores)} seed{'s' if len(mark.scores) > 1 else ''}",
+            "runs": plural(len(mark.scores), "seed"),
             "href": html.cell_page(mark.cell_id),
         }
 

@@ -268,7 +268,7 @@ def test_a_failure_is_named_and_the_others_are_rehearsed(monkeypatch, capsys):
     out, error = capsys.readouterr()
     assert "failed: FederationError: no room" in out
     assert "bert-base-uncased (random weights), pooled, 128 tokens: loss 0.5" in out
-    assert "rehearsals failed, of the rows fedsplitbert-table4, " in error
+    assert " failed, for fedsplitbert-table4, " in error
 
 
 @pytest.mark.slow

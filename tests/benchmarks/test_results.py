@@ -65,7 +65,7 @@ def first(value: dict[str, Any]) -> dict[str, Any]:
 
 
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another schema": (lambda value: value.update(schema=0), "record schema 0, this version reads 1"),
+    "another schema": (lambda value: value.update(schema=0), "expected the record schema 1, found 0"),
     "an unknown field": (lambda value: value.update(mood="good"), "mood: .* found an unknown field"),
     "a text for a number": (
         lambda value: first(value).update(up_bytes="12"),
@@ -76,7 +76,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "bytes below 0": (lambda value: value["ledger"][0].__setitem__(5, -1), "ledger.0.5: .* at least 0"),
     "other sums": (
         lambda value: first(value).update(up_bytes=1),
-        f"round 1: its ledger has {RECORD.rounds[0].up_bytes} bytes up",
+        f"round 1: expected the ledger's {RECORD.rounds[0].up_bytes} bytes up, found 1",
     ),
     "a third direction": (lambda value: value["ledger"][0].__setitem__(2, "across"), "ledger.0.2: .*up.down"),
 }
