@@ -163,6 +163,6 @@ def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
     faults = {"unknown": unknown, "missing": missing}
     if problems := [f"{fault} {named('option', names)}" for fault, names in faults.items() if names]:
-        known = ", ".join(parameter.name for parameter in parameters)
-        raise FederationError(f"{name}: {', '.join(problems)}; its options: {known or 'none'}")
+        options = ", ".join(parameter.name for parameter in parameters)
+        raise FederationError(f"{name}: {', '.join(problems)}; its options: {options or 'none'}")
     return function(workload, **options)

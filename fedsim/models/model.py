@@ -89,8 +89,8 @@ def parameter_groups(names: Iterable[str]) -> ParameterGroups:
         else:
             raise FederationError(f"encoder: expected BERT's parameters, found {name!r}; choose another encoder")
     if sorted(layers) != list(range(len(layers))) or not layers:
-        found = ", ".join(map(str, sorted(layers))) or "none"
-        raise FederationError(f"encoder: expected layers numbered from 0 on, found {found}; choose another encoder")
+        numbers = ", ".join(map(str, sorted(layers))) or "none"
+        raise FederationError(f"encoder: expected layers numbered from 0 on, found {numbers}; choose another encoder")
     layers[len(layers) - 1] |= last
     return ParameterGroups(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))
 
