@@ -214,8 +214,8 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
         stated |= {(entry.round, "up"): entry.up_bytes, (entry.round, "down"): entry.down_bytes}
     if wrong := [key for key in counted.keys() | stated if counted[key] != stated.get(key)]:
         number, way = min(wrong)
-        found = stated.get((number, way), "no sum")
-        raise ValueError(f"round {number}: expected the ledger's {counted[number, way]} bytes {way}, found {found}")
+        claimed = stated.get((number, way), "no sum")
+        raise ValueError(f"round {number}: expected the ledger's {counted[number, way]} bytes {way}, found {claimed}")
     return record
 
 

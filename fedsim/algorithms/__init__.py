@@ -156,13 +156,13 @@ def trains(name: str) -> bool:
 
 
 def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
-    """Build a method; the FederationError for an unknown or missing option names the known ones."""
+    """Build a method; the FederationError for an unknown or missing option names all options."""
     function = algorithm_function(name)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     unknown = sorted(set(options) - {parameter.name for parameter in parameters})
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
     faults = {"unknown": unknown, "missing": missing}
     if problems := [f"{fault} {named('option', names)}" for fault, names in faults.items() if names]:
-        options = ", ".join(parameter.name for parameter in parameters)
-        raise FederationError(f"{name}: {', '.join(problems)}; its options: {options or 'none'}")
+        taken = ", ".join(parameter.name for parameter in parameters)
+        raise FederationError(f"{name}: {', '.join(problems)}; its options: {taken or 'none'}")
     return function(workload, **options)
