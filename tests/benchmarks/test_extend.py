@@ -9,8 +9,10 @@ import pytest
 import benchmarks.tasks
 import fedsim.algorithms
 from benchmarks import api, registry
+from benchmarks.cli import pages
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
+from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
@@ -102,6 +104,18 @@ def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, ca
         assert main(arguments) == 2
         assert f"is taken; give its {kind} another one" in capsys.readouterr().err
         path.write_text(text, encoding="utf-8")
+
+
+def test_own_tasks_are_in_the_list_of_data_and_own_tables_on_the_site(folder, monkeypatch, capsys):
+    included = ["--include", str(folder / "mine"), "--results-dir", str(folder / "results")]
+    assert main(["data", *included, "--data-dir", str(folder / "data")]) == 0
+    assert "ok   reviews: 120 examples" in capsys.readouterr().out
+    shown: list[SiteData] = []
+    monkeypatch.setattr(pages, "build", lambda site, out: (shown.append(site), (out, 0, 0))[1])
+    monkeypatch.setattr(pages, "tables_by_paper", lambda: {"ours": [registry.benchmark("ours-reviews")]})
+    monkeypatch.setattr(pages, "read_folders", lambda folders: [])
+    assert main(["site", *included]) == 0
+    assert [request.benchmark.id for request in shown[0].requests] == ["ours-reviews"]
 
 
 def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tmp_path):
