@@ -15,7 +15,7 @@ from benchmarks.results import RunBytes, RunResult, all_stages, among, stage_byt
 from benchmarks.run_config import digest
 from benchmarks.selection import Selection
 from reports.evidence.gate import gates
-from reports.evidence.published import AVERAGE
+from reports.evidence.published_files import AVERAGE
 from reports.evidence.records import Request
 from reports.evidence.scores import defined, score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd

@@ -12,6 +12,7 @@ from benchmarks import api, registry
 from benchmarks.cli import pages
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.papers import published_of
 from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
@@ -104,6 +105,28 @@ def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, ca
         assert main(arguments) == 2
         assert f"is taken; give its {kind} another one" in capsys.readouterr().err
         path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (None, "published.csv: expected the published values, found no such file; restore it, or write"),
+        ("Table 1,fedavgg,reviews,test/f1,90", "expected a row of ours-reviews .* found 'fedavgg'.* mean 'fedavg'"),
+        ("Table 1,fedavg,review,test/f1,90", "expected a column of ours-reviews .* found 'review'"),
+        ("Table 1,fedavg,reviews,f1,90", "expected a score of ours-reviews .* found 'f1'; correct the line"),
+        ("Table I,fedavg,reviews,test/f1,90", r"expected a table of ours-reviews \(Table 1\), found 'Table I'"),
+        ("Table 1,fedavg,reviews,test/f1,many", "published.csv:2: expected table,row,column,score,value with a number"),
+    ],
+)
+def test_wrong_published_values_are_named_before_a_run(folder, line, message):
+    path = folder / "mine" / "published.csv"
+    path.unlink() if line is None else path.write_text(f"{path.read_text()}{line}\n")
+    with pytest.raises(api.UserError, match=message):
+        api.select("ours-reviews", "lite", include=folder / "mine")
+    path.write_text("table,row,column,score,value\nTable 1,fedavg,reviews,test/f1,90\n")
+    (folder / "mine" / "data.csv").write_text("text,verdict\n")  # of no table
+    table = api.select("ours-reviews", "lite", include=folder / "mine").benchmark
+    assert published_of([table])["ours"].at("Table 1", "fedavg", "reviews", "test/f1") == 90
 
 
 def test_own_tasks_are_in_the_list_of_data_and_own_tables_on_the_site(folder, monkeypatch, capsys):
