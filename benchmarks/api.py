@@ -183,7 +183,8 @@ def load(*folders: str | Path) -> list[RunResult]:
 
 def page(chosen: Selection, records: Sequence[RunResult], score_at: str = "") -> Page:
     """The page of a table or figure for the given records. score_at: as for `request_for`."""
-    return page_of(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at))
+    request = request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at)
+    return page_of(replace(request, rows=tuple(chosen.named)) if chosen.named else request)
 
 
 def table(chosen: Selection, records: Iterable[RunResult]) -> pd.DataFrame:
