@@ -146,8 +146,9 @@ def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tm
     for scale in ("lite", "demo"):
         assert main(["list", "--scale", scale, "--results-dir", str(tmp_path)]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= 80
-        counts[scale] = {line.split()[0]: line.split()[1] for line in lines if line.count("/")}
+        assert lines[0].endswith(f"at scale {scale}: the committed records, and none in {tmp_path}")
+        assert max(map(len, lines[1:])) <= 80
+        counts[scale] = {line.split()[0]: line.split()[1] for line in lines[1:] if line.count("/")}
     assert counts["lite"]["fedsplitbert-table1"] == "9/9"
     assert counts["demo"]["fedsplitbert-table1"] == "0/9"
     tables = map(registry.benchmark, registry.benchmark_ids())
