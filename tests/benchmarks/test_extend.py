@@ -1,5 +1,6 @@
 """A user's methods, tasks and tables: docs/extend.md followed literally."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from benchmarks.cli import pages
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.papers import published_of
+from benchmarks.tasks.base import DataSource
+from fedsim.server import ServerOptimizer
 from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
@@ -105,6 +108,26 @@ def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, ca
         assert main(arguments) == 2
         assert f"is taken; give its {kind} another one" in capsys.readouterr().err
         path.write_text(text, encoding="utf-8")
+
+
+def test_the_pages_central_sets_are_read_from_csv(folder):
+    (block,) = re.findall(r"```python\n(FILES = .*?)```", PAGE, re.DOTALL)
+    (rows,) = re.findall(r"```text\n(text,verdict\n.*?)```", PAGE, re.DOTALL)
+    module = folder / "mine" / "reviews.py"
+    text = re.sub(r"^FILES = .*?^\)\n", lambda _: block, module.read_text(), flags=re.DOTALL | re.MULTILINE)
+    module.write_text(text)
+    for part in ("train", "dev", "test"):
+        (folder / "data" / "reviews" / f"{part}.csv").write_text(rows)
+    registry.include(folder / "mine")
+    data = benchmarks.tasks.task("reviews").load(DataSource(folder / "data"))
+    assert data.pool.texts == (("a warm, funny film",), ("far too long",))
+    assert list(data.pool.labels) == [1, 0]
+    assert set(data.central) == {"test", "validation"}
+
+
+def test_the_pages_server_step_exists():
+    (server,) = re.findall(r"server=(\{.*?\})\)`", PAGE)
+    assert ServerOptimizer.from_options(ast.literal_eval(server)).name == "adam"
 
 
 @pytest.mark.parametrize(
