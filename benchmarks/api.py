@@ -129,10 +129,11 @@ def settings(
     data_dir = None if data_dir is None else Path(data_dir)
     machine = {name: tuple(value) if isinstance(value, list) else value for name, value in machine.items()}
     options = RunOptions(Path(results_dir), data_dir, workers=1 if workers is None else workers, **machine)
+    executor = options.executor or "processes"
     if options.ray_address and not (options.executor == "ray" or options.client_workers > 1):
-        raise UserError(f"--ray-address: expected with --executor ray, found {options.executor or 'processes'}")
+        raise UserError(f"--ray-address: expected the executor ray, found {executor}; add --executor ray")
     if options.slurm and options.executor != "slurm":
-        raise UserError(f"--slurm: expected with --executor slurm, found {options.executor or 'processes'}")
+        raise UserError(f"--slurm: expected the executor slurm, found {executor}; add --executor slurm")
     options.check()
     if workers is None:
         count = cells or available_cores()

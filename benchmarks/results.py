@@ -199,7 +199,7 @@ class RunResult:
 def result_from_json(value: Mapping[str, Any]) -> RunResult:
     """The result from `to_json` output; KeyError or ValueError for other values."""
     if value["schema"] != SCHEMA:
-        raise ValueError(f"record schema {value['schema']}, this version reads {SCHEMA}")
+        raise ValueError(f"expected the record schema {SCHEMA}, found {value['schema']}")
     record = from_json(RunResult, json.dumps(value))
     # Old records identify an earlier run by its final weights.
     digests = {name: entry["digest"] for name, entry in record.inputs.items()}
@@ -214,7 +214,8 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
         stated |= {(entry.round, "up"): entry.up_bytes, (entry.round, "down"): entry.down_bytes}
     if wrong := [key for key in counted.keys() | stated if counted[key] != stated.get(key)]:
         number, way = min(wrong)
-        raise ValueError(f"round {number}: its ledger has {counted[min(wrong)]} bytes {way}, the round another sum")
+        claimed = stated.get((number, way), "no sum")
+        raise ValueError(f"round {number}: expected the ledger's {counted[number, way]} bytes {way}, found {claimed}")
     return record
 
 
@@ -261,7 +262,7 @@ def read_results(folder: Path) -> Iterator[RunResult]:
 
 
 def read_folders(folders: Iterable[Path]) -> list[RunResult]:
-    """The records in several folders, one per cell; UserError if a folder is missing."""
+    """The records in several folders, one per cell; UserError if a folder is missing, or only its parent is named."""
     records: dict[str, RunResult] = {}
     for folder in folders:
         if not folder.is_dir():
@@ -269,6 +270,8 @@ def read_folders(folders: Iterable[Path]) -> list[RunResult]:
             raise UserError(
                 f"{folder}: expected a folder of records, found {content}: run a benchmark first, or name its folder"
             )
+        if (folder / "records").is_dir() and not any(folder.glob("*.json")):
+            raise UserError(f"{folder}: expected a folder of records, found its parent; name {folder / 'records'}")
         for record in read_results(folder):
             records.setdefault(record.cell_id, record)
     return list(records.values())

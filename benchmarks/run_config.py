@@ -38,7 +38,7 @@ def digest(value: JSON, length: int = 16) -> str:
 
 def _require_name(value: str) -> str:
     if not NAME.fullmatch(value):
-        raise ValueError("a name with at most 64 letters, digits, '_', '.' and '-', as it enters file names")
+        raise ValueError("a name of at most 64 letters, digits, '_', '.' or '-', as file names contain it")
     return value
 
 

@@ -18,6 +18,7 @@ from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
 from benchmarks.running.timings import glimpses
 from benchmarks.sweeps.tuning import Values, best_values, read_sweep
+from fedsim.errors import plural
 
 _CELL = '"cell": '
 
@@ -82,7 +83,7 @@ class Selection:
             return next(iter(reasons))
         lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
         rest = "; the others are finished" if failed < count else ""
-        return f"{failed} of {count} cells failed{rest}. " + "\n".join(lines)
+        return f"{failed} of {plural(count, 'cell')} failed{rest}. " + "\n".join(lines)
 
     @property
     def sweep_file(self) -> Path:

@@ -55,9 +55,8 @@ class AdapterConfig:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, read.get(name))
             elif name not in read:
-                raise FederationError(
-                    f"{name}: the adapter {self.kind} does not have it; expected {', '.join(read) or 'only kind'}"
-                )
+                expected = f"fields among {', '.join(read)}" if read else "no other field"
+                raise FederationError(f"adapter {self.kind}: expected {expected}, found {name}")
 
     @property
     def scale(self) -> float:

@@ -90,7 +90,9 @@ class Qsgd(Codec):
 
     def __post_init__(self) -> None:
         if not (1 <= self.levels <= LARGEST_CODE and (self.bucket is None or self.bucket > 0)):
-            raise ValueError("expected 1 to 127 levels, and buckets with values")
+            raise ValueError(
+                f"qsgd: expected 1 to {LARGEST_CODE} levels and a bucket above 0, found {self.levels} and {self.bucket}"
+            )
 
     @property
     def bits(self) -> int:
@@ -132,7 +134,7 @@ class TopK(Codec):
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
-            raise ValueError("expected a share in (0, 1]")
+            raise ValueError(f"topk: expected a share in (0, 1], found {self.share}")
 
     def encode(self, tensor: Tensor, generator: torch.Generator) -> Encoded:
         flat = tensor.flatten()

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from fedsim.data import Batch, Examples, Subset, targets_of
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 from fedsim.models.model import Model
 from fedsim.precision import DTYPES
 from fedsim.stored import FileCache, Numbers
@@ -182,8 +182,8 @@ class FeatureCache:
         size = shape[0] * row_bytes * head.states
         if size > self.limit_bytes:
             raise FederationError(
-                f"features of {len(examples)} examples take {size / 1e9:.2f} GB, the cache in "
-                f"{self.folder} holds at most {self.limit_bytes / 1e9:.2f} GB: recompute them in every epoch "
+                f"features: expected at most {self.limit_bytes / 1e9:.2f} GB, the limit of the cache in {self.folder}, "
+                f"found {size / 1e9:.2f} GB for {plural(len(examples), 'example')}; recompute them in every epoch "
                 "(options.cached=false)"
             )
 

@@ -12,6 +12,8 @@ from typing import Any, Never
 
 from fedsim.errors import FederationError
 
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # what Git stores in place of a large file
+
 
 class FileError(FederationError):
     """A file is not what was expected; the message names it."""
@@ -30,16 +32,21 @@ def open_file(path: Path, what: str = "a file") -> BufferedReader:
 
     Raises:
         MissingFileError: It does not exist.
-        FileError: It cannot be opened.
+        FileError: It cannot be opened, or is only Git LFS's pointer to the file.
     """
     try:
-        return path.open("rb")
+        file = path.open("rb")
+        beginning = file.peek(len(LFS_POINTER))
     except FileNotFoundError:
         raise MissingFileError(f"{path}: expected {what}, found nothing there") from None
     except IsADirectoryError:
         raise FileError(f"{path}: expected {what}, found a folder") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         raise FileError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
+    if beginning.startswith(LFS_POINTER):
+        file.close()
+        raise FileError(f"{path}: expected {what}, found a Git LFS pointer; run `git lfs pull` in its repository")
+    return file
 
 
 def read_file(path: Path, what: str = "a file") -> bytes:
@@ -71,9 +78,9 @@ def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise FileError(f"{path}: expected {what}, found JSON that is nested too deep") from None
+        raise FileError(f"{path}: expected {what}, found JSON that is nested too deeply") from None
     except ValueError as error:
-        raise FileError(f"{path}: expected {what}, found no JSON that can be read: {error}") from None
+        raise FileError(f"{path}: expected {what}, found text that is not JSON: {error}") from None
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -114,7 +114,8 @@ class Ranks:
 
     def __post_init__(self) -> None:
         if not self.ranks or not all(isinstance(rank, int) and 0 < rank <= self.most for rank in self.ranks):
-            raise FederationError(f"ranks: expected numbers from 1 to the adapter's r, {self.most}, found {self.ranks}")
+            given = ", ".join(map(str, self.ranks)) or "none"
+            raise FederationError(f"ranks: expected integers from 1 to the adapter's r, {self.most}, found {given}")
 
     def cut(self, client: ClientId, params: Mapping[str, Tensor]) -> Params:
         """The tensors, truncated to a client's rank."""

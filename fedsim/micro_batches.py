@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedsim.data import IGNORED, Batch
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 
 Result = TypeVar("Result")
 
@@ -89,7 +89,7 @@ class MicroBatches:
             less = f"{smaller}add --checkpoint-activations, or " if self.trains else ""
             task = "train on" if self.trains else "score"
             raise FederationError(
-                f"out of memory: the device cannot {task} {texts} texts at once; {less}share each GPU among fewer runs "
-                "(--workers)"
+                f"out of memory: the device cannot {task} {plural(texts, 'text')} at once; {less}share each GPU among "
+                "fewer runs (--workers)"
             ) from None
         self.size, self.automatic = texts // 2, False

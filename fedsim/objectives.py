@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedsim.data import IGNORED, Batch, Subset
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, named
 from fedsim.wire import Params
 
 # Shape suffixes: n texts in a subset, B batch, S tokens, N targets in a batch (B, or tokens with a target), C outputs,
@@ -343,8 +343,8 @@ def build_objective(
     vocabulary = vocabulary or NO_VOCABULARY
     if kind is MaskedLM:
         given["vocabulary"] = vocabulary
-    names = {each.name for each in fields(kind)}
-    if unknown := sorted(set(given) - names):
-        raise FederationError(f"objective {name}: unknown options {unknown}; it takes {', '.join(sorted(names))}")
+    names = sorted(each.name for each in fields(kind))
+    if unknown := sorted({*given} - {*names}):
+        raise FederationError(f"objective {name}: unknown {named('option', unknown)}; its options: {', '.join(names)}")
     outputs = 1 if kind is Regression else classes if kind.sparse_gradients else vocabulary.size
     return kind(**{"outputs": outputs, **given})

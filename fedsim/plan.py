@@ -36,15 +36,16 @@ class ExchangePlan:
         for role in ("download", "train", "upload", "local"):
             unknown = getattr(self, role) - names
             if unknown:
-                raise FederationError(f"exchange plan: {role} names no such parameter: {_some(unknown)}")
+                raise FederationError(f"exchange plan: {role}: expected parameters of the view, found {_some(unknown)}")
         if self.upload & self.local:
-            raise FederationError(f"exchange plan: both uploaded and local: {_some(self.upload & self.local)}")
+            both = _some(self.upload & self.local)
+            raise FederationError(f"exchange plan: expected no parameter both uploaded and local, found {both}")
         lost = self.train - self.upload - self.local
         if lost:
-            raise FederationError(f"exchange plan: trained, but neither uploaded nor local: {_some(lost)}")
+            raise FederationError(f"exchange plan: expected trained parameters uploaded or local, found {_some(lost)}")
         written = [self.view[name] for name in self.upload]
         if len(set(written)) != len(written):
-            raise FederationError("exchange plan: two uploaded parameters map to one server parameter")
+            raise FederationError("exchange plan: expected a server parameter for each uploaded one, found one for two")
 
 
 PlanFn = Callable[[int, ClientId], ExchangePlan]  # (round, client)

@@ -47,8 +47,8 @@ class ServerOptimizer:
     def __post_init__(self) -> None:
         if (self.momentum and self.name != "sgd") or (self.nesterov and not self.momentum):
             raise FederationError(
-                f"server optimiser {self.name}: expected momentum with sgd, and nesterov with momentum, found momentum "
-                f"{self.momentum} and nesterov {self.nesterov}; the other optimisers have beta1 instead"
+                f"server optimiser {self.name}: expected momentum only with sgd, and nesterov only with momentum, "
+                f"found momentum {self.momentum} and nesterov {self.nesterov}; the other optimisers have beta1 instead"
             )
 
     @classmethod

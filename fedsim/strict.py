@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, TypeVar, cast, dataclass_transform
@@ -69,7 +70,8 @@ def first_problem(wrong: ValidationError, kind: type) -> str:
     if problem["type"] == "value_error" and "expected" in default:  # the message from a field's validator
         return f"{place}: {default}" if problem["loc"] else default
     expected = EXPECTED.get(problem["type"], default).format(**problem.get("ctx", {}))
-    value = repr(problem["input"])
+    given = problem["input"]
+    value = json.dumps(given, default=repr, skipkeys=True) if isinstance(given, dict | list | tuple) else repr(given)
     shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
     return f"{place}: expected {expected}, found {'nothing' if problem['type'] == 'missing' else shown}"
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from partitions.checks import (
     PartitionError,
+    in_json,
+    plural,
     require_classes,
     require_clients,
     require_integer,
@@ -39,10 +41,15 @@ class LabelTable:
     def __post_init__(self) -> None:
         rows = self.shares
         if not isinstance(rows, tuple | list) or not all(isinstance(row, tuple | list) for row in rows):
-            raise PartitionError(f"shares must be a table [client][label], found {rows!r}")
-        lengths = [len(row) for row in rows]
-        if len(set(lengths)) != 1:
-            raise PartitionError(f"every client needs a share of every label, found {lengths} shares per client")
+            raise PartitionError(f"shares: expected a table [client][label], found {in_json(rows)}")
+        if not rows:
+            raise PartitionError("shares: expected a row for each client, found none")
+        for client, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise PartitionError(
+                    f"shares of client {client}: expected {len(rows[0])}, as many as client 0 has, found {len(row)}; "
+                    "give each client a share of every label"
+                )
         shares = tuple(
             tuple(require_number(share, f"shares[{client}][{label}]") for label, share in enumerate(row))
             for client, row in enumerate(rows)
@@ -53,9 +60,12 @@ class LabelTable:
         self._normalised()
 
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
-        labels = require_classes(labels, "LabelTable")
+        labels = require_classes(labels, self.scheme)
         if require_clients(n_clients, labels.size) != len(self.shares):
-            raise PartitionError(f"the table is for {len(self.shares)} clients, but {n_clients} are wanted")
+            raise PartitionError(
+                f"shares: expected a row for each of {plural(n_clients, 'client')}, found {len(self.shares)}; "
+                "give as many rows as clients"
+            )
         shares_KL, notes = self._normalised()
         available_L = _available(labels, shares_KL)
         counts_KL = (
@@ -75,8 +85,8 @@ class LabelTable:
             whole = next((whole for whole in (1.0, 100.0) if abs(total - whole) <= _TOLERANCE * whole), None)
             if whole is None or min(row) < 0:
                 raise PartitionError(
-                    f"client {client}: shares must be >= 0 and sum to 1 or 100 within {_TOLERANCE:.0%}, "
-                    f"found {list(row)}, which sum to {total:g}"
+                    f"shares of client {client}: expected numbers of at least 0 that sum to 1 or 100 within "
+                    f"{_TOLERANCE:.0%}, found {in_json(row)}, which sum to {total:g}"
                 )
             rows.append([share / total for share in row])
             if abs(total - whole) > 1e-9 * whole:
@@ -110,17 +120,19 @@ class DrawnShares:
     def __post_init__(self) -> None:
         object.__setattr__(self, "concentration", require_number(self.concentration, "concentration"))
         if self.concentration <= 0:
-            raise PartitionError(f"concentration must be > 0, found {self.concentration:g}")
+            raise PartitionError(f"concentration: expected a number above 0, found {self.concentration:g}")
         if not isinstance(self.of, tuple | list) or len(self.of) < 2:
-            raise PartitionError(f"of must be a list with one share per label, found {self.of!r}")
+            raise PartitionError(f"of: expected a list of at least two shares, one per label, found {in_json(self.of)}")
         of = tuple(require_number(share, f"of[{label}]") for label, share in enumerate(self.of))
         if min(of) <= 0 or abs(math.fsum(of) - 1) > 1e-6:
-            raise PartitionError(f"of must be shares > 0 that sum to 1, found {list(of)}, which sum to {sum(of):g}")
+            raise PartitionError(
+                f"of: expected shares above 0 that sum to 1, found {in_json(of)}, which sum to {sum(of):g}"
+            )
         object.__setattr__(self, "of", of)
         object.__setattr__(self, "balance", require_share(self.balance, "balance"))
 
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
-        labels = require_classes(labels, "DrawnShares")
+        labels = require_classes(labels, self.scheme)
         shares_KL = self._draw(require_clients(n_clients, labels.size), rng)
         dealt = LabelTable(tuple(map(tuple, shares_KL.tolist())), self.size)(labels, n_clients, rng)
         return replace(dealt, report=replace(dealt.report, scheme=self.scheme))
@@ -132,8 +144,8 @@ class DrawnShares:
             if np.abs(shares_KL.mean(axis=0) - of_L).max() <= self.balance:
                 return shares_KL
         raise PartitionError(
-            f"in {_MOST_DRAWS} draws the shares of all clients together differed by more than {self.balance:g} from "
-            f"{list(self.of)}: raise balance or concentration, or use more clients"
+            f"{self.scheme}: expected mean shares over clients within {self.balance:g} of {in_json(self.of)}, found "
+            f"none in {_MOST_DRAWS} draws; raise balance or concentration, or use more clients"
         )
 
 
@@ -142,17 +154,19 @@ def _available(labels: np.ndarray, shares_KL: np.ndarray) -> np.ndarray:
     n_labels = shares_KL.shape[1]
     outside, counts = np.unique(labels[(labels < 0) | (labels >= n_labels)], return_counts=True)
     if outside.size:
-        shown = ", ".join(f"label {label} ({n} examples)" for label, n in zip(outside, counts, strict=True))
+        listed = ", ".join(f"{label} ({plural(n, 'example')})" for label, n in zip(outside, counts, strict=True))
         raise PartitionError(
-            f"the table has labels 0 to {n_labels - 1}, the data also {shown}: add columns or remove those examples"
+            f"shares: expected a column for each label of the data, found {plural(n_labels, 'column')}, and none for "
+            f"label {listed}; add columns or remove these examples"
         )
     available_L = np.bincount(labels, minlength=n_labels)
     absent = np.flatnonzero((available_L == 0) & (shares_KL.sum(axis=0) > 0))
     if absent.size:
         label = absent[0]
+        client = int(np.flatnonzero(shares_KL[:, label])[0])
         raise PartitionError(
-            f"label {label}: shares {shares_KL[:, label].tolist()} wanted, 0 examples available: "
-            "set its shares to 0 or add examples"
+            f"label {label}: expected examples, as its share of client {client} is {shares_KL[client, label]:g}, "
+            "found none; set its shares to 0 or add examples"
         )
     return available_L
 
@@ -169,8 +183,8 @@ def _largest_feasible(shares_KL: np.ndarray, available_L: np.ndarray) -> np.ndar
         if not _shortages(counts_KL, available_L):
             return counts_KL
     raise PartitionError(
-        f"no size is feasible, even 1 example per client over-draws {_shortages(counts_KL, available_L)}: "
-        "lower those shares, add examples or use fewer clients"
+        f"{plural(n_clients, 'client')}: expected enough examples of each label for one per client, found "
+        f"{_shortages(counts_KL, available_L)}; lower the shares of these labels, add examples or use fewer clients"
     )
 
 
@@ -181,8 +195,8 @@ def _of_size(size: int, shares_KL: np.ndarray, available_L: np.ndarray) -> np.nd
     if shortages:
         feasible = int(_largest_feasible(shares_KL, available_L)[0].sum())
         raise PartitionError(
-            f"size {size} for each of {len(shares_KL)} clients over-draws {shortages}: "
-            f"use a size of at most {feasible}, or leave size out to get that"
+            f"size {size} for each of {plural(len(shares_KL), 'client')}: expected enough examples of each label, "
+            f"found {shortages}; use a size of at most {feasible}, or leave size out to get that"
         )
     return counts_KL
 
@@ -192,9 +206,9 @@ def _counts(size: int, shares_KL: np.ndarray) -> np.ndarray:
 
 
 def _shortages(counts_KL: np.ndarray, available_L: np.ndarray) -> str:
-    """A description of over-drawn labels; empty without any."""
+    """The labels with fewer examples than the counts need; empty without any."""
     wanted_L = counts_KL.sum(axis=0)
     return ", ".join(
-        f"label {label} ({wanted_L[label]} wanted, {available_L[label]} available)"
+        f"{available_L[label]} of {wanted_L[label]} with label {label}"
         for label in np.flatnonzero(wanted_L > available_L)
     )

@@ -9,6 +9,8 @@ import numpy as np
 
 from partitions.checks import (
     PartitionError,
+    in_json,
+    plural,
     require_classes,
     require_clients,
     require_integer,
@@ -57,7 +59,7 @@ class Sizes:
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", require_share(self.share, "share"))
         if not isinstance(self.sizes, tuple | list) or not self.sizes:
-            raise PartitionError(f"sizes must be a list with one number per client, found {self.sizes!r}")
+            raise PartitionError(f"sizes: expected a list with one number per client, found {in_json(self.sizes)}")
         numbers = [require_number(size, f"sizes[{client}]") for client, size in enumerate(self.sizes)]
         if all(isinstance(size, int | np.integer) and size > 1 for size in self.sizes):
             object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
@@ -65,8 +67,8 @@ class Sizes:
         total = math.fsum(numbers)
         if min(numbers) <= 0 or abs(total - 1) > 1e-6:
             raise PartitionError(
-                "sizes must all be integers > 1, or all be shares > 0 that sum to 1; "
-                f"found {list(self.sizes)}, which sum to {total:g}"
+                "sizes: expected only integers above 1, or only shares above 0 that sum to 1, "
+                f"found {in_json(self.sizes)}, which sum to {total:g}"
             )
         object.__setattr__(self, "sizes", tuple(numbers))
 
@@ -75,15 +77,18 @@ class Sizes:
         n_drawn = round(labels.size * self.share)
         n_clients = require_clients(n_clients, n_drawn, of=labels.size)
         if n_clients != len(self.sizes):
-            raise PartitionError(f"sizes are given for {len(self.sizes)} clients, but {n_clients} are wanted")
+            raise PartitionError(
+                f"sizes: expected one for each of {plural(n_clients, 'client')}, found {len(self.sizes)}; "
+                "give as many sizes as clients"
+            )
         return reported(self.scheme, labels, deal(np.arange(labels.size), self._counts(n_drawn), rng))
 
     def _counts(self, n_examples: int) -> np.ndarray:
         if isinstance(self.sizes[0], int):
             if sum(self.sizes) > n_examples:
                 raise PartitionError(
-                    f"sizes {list(self.sizes)} want {sum(self.sizes)} examples, {n_examples} are available: "
-                    "lower the sizes or give shares that sum to 1"
+                    f"sizes: expected at most {plural(n_examples, 'example')} in all, found {in_json(self.sizes)}, "
+                    f"which sum to {sum(self.sizes)}; lower the sizes or give shares that sum to 1"
                 )
             return np.array(self.sizes)
         shares = np.array(self.sizes)
@@ -91,8 +96,8 @@ class Sizes:
         if not counts.all():
             client = int(np.argmin(counts))
             raise PartitionError(
-                f"share {self.sizes[client]:g} of {n_examples} examples leaves client {client} without any: "
-                "raise that share or use fewer clients"
+                f"sizes: expected at least one example for each client, found none for client {client} (share "
+                f"{self.sizes[client]:g} of {plural(n_examples, 'example')}); raise that share or use fewer clients"
             )
         return counts
 
@@ -120,8 +125,9 @@ class SortedByScore:
             wanted = self.size * n_clients
             if wanted > scores.size:
                 raise PartitionError(
-                    f"size {self.size} for each of {n_clients} clients: expected at least {wanted} examples, found "
-                    f"{scores.size}; use a size of at most {scores.size // n_clients}, or leave size out"
+                    f"size {self.size} for each of {plural(n_clients, 'client')}: expected at least "
+                    f"{plural(wanted, 'example')}, found {scores.size}; use a size of at most "
+                    f"{scores.size // n_clients}, or leave size out"
                 )
             order = order[np.isin(order, rng.choice(scores.size, wanted, replace=False))]
         return reported(self.scheme, scores, np.array_split(order, n_clients))
@@ -162,23 +168,26 @@ class Dirichlet:
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", require_number(self.alpha, "alpha"))
         if self.alpha <= 0:
-            raise PartitionError(f"alpha must be > 0, found {self.alpha:g}")
+            raise PartitionError(f"alpha: expected a number above 0, found {self.alpha:g}")
         object.__setattr__(self, "min_size", require_integer(self.min_size, "min_size", minimum=1))
         object.__setattr__(self, "max_redraws", require_integer(self.max_redraws, "max_redraws", minimum=0))
         if not isinstance(self.capped, bool):
-            raise PartitionError(f"capped must be true or false, found {self.capped!r}")
+            raise PartitionError(f"capped: expected true or false, found {in_json(self.capped)}")
 
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
-        labels = require_classes(labels, "Dirichlet")
+        labels = require_classes(labels, self.scheme)
         n_clients = require_clients(n_clients, labels.size)
         if self.min_size * n_clients > labels.size:
             raise PartitionError(
-                f"{n_clients} clients want at least {self.min_size} examples each, "
-                f"{self.min_size * n_clients} in all; {labels.size} are available: "
+                f"min_size {self.min_size} for each of {plural(n_clients, 'client')}: expected at least "
+                f"{plural(self.min_size * n_clients, 'example')}, found {labels.size}; "
                 "lower min_size or use fewer clients"
             )
         if not math.isfinite(self.alpha * n_clients):  # the sampler would overflow and return only zeros
-            raise PartitionError(f"alpha {self.alpha:g} overflows with {n_clients} clients: use Equal instead")
+            raise PartitionError(
+                f"alpha: expected a finite sum over {plural(n_clients, 'client')}, found {self.alpha:g} for each; "
+                "use the scheme equal instead"
+            )
         label_ids, pool_sizes = np.unique(labels, return_counts=True)
         counts_KL, redraws = self._draw(pool_sizes, n_clients, rng)
         notes = [f"redraws: {redraws}, a client had fewer than {self.min_size} examples"] if redraws else []
@@ -199,9 +208,9 @@ class Dirichlet:
                 return counts_KL, redraws
         capped = ", capped" if self.capped else ""
         raise PartitionError(
-            f"Dirichlet, alpha {self.alpha:g}{capped}, {n_clients} clients: in {self.max_redraws + 1} draws the "
-            f"smallest client had at most {smallest} examples, at least {self.min_size} are wanted: "
-            "raise alpha or max_redraws, lower min_size, or use fewer clients"
+            f"{self.scheme}, alpha {self.alpha:g}{capped}, {plural(n_clients, 'client')}: expected at least "
+            f"{plural(self.min_size, 'example')} for the smallest client, found at most {smallest} in "
+            f"{plural(self.max_redraws + 1, 'draw')}; raise alpha or max_redraws, lower min_size, or use fewer clients"
         )
 
     def _takers(self, held_K: np.ndarray, total: int) -> np.ndarray:
@@ -223,14 +232,13 @@ def from_description(description: Mapping[str, Any]) -> Partitioner:
     given = dict(description)
     scheme = given.pop("scheme", None)
     if scheme not in SCHEMES:
-        raise PartitionError(f"unknown partition scheme {scheme!r}, known are {', '.join(sorted(SCHEMES))}")
+        raise PartitionError(f"unknown partition scheme {scheme!r}: expected one of {', '.join(sorted(SCHEMES))}")
     options = {field.name: field for field in fields(SCHEMES[scheme])}  # type: ignore[arg-type]
     unknown = sorted(given.keys() - options.keys())
     if unknown:
-        raise PartitionError(
-            f"partition scheme {scheme!r} has no field {', '.join(unknown)}, known are {', '.join(options) or 'none'}"
-        )
+        expected = f"fields among {', '.join(options)}" if options else "no fields"
+        raise PartitionError(f"partition scheme {scheme!r}: expected {expected}, found {', '.join(unknown)}")
     missing = [name for name, field in options.items() if field.default is MISSING and name not in given]
     if missing:
-        raise PartitionError(f"partition scheme {scheme!r} also needs {', '.join(missing)}")
+        raise PartitionError(f"partition scheme {scheme!r}: expected a value for {' and '.join(missing)}, found none")
     return SCHEMES[scheme](**{name: tuples(value) for name, value in given.items()})

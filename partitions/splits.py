@@ -5,6 +5,7 @@ Name suffixes: G groups, S strata.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
@@ -13,23 +14,30 @@ from partitions.drawing import deal, deal_by_label, largest_remainder
 
 
 def split_train_test(
-    labels: np.ndarray, test_share: float, rng: np.random.Generator, stratify: bool, option: str = "test_share"
+    labels: np.ndarray,
+    test_share: float,
+    rng: np.random.Generator,
+    stratify: bool,
+    option: str = "test_share",
+    client: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample round(test_share * n) of n examples for testing; the others are for training.
 
-    stratify: each label's test count is within one example of test_share times its count (classes only). option: the
-    share's name in messages.
+    stratify: each label's test count is within one example of test_share times its count (classes only). option,
+    client: the share's name and the examples' owner, for messages.
     Returns positions in `labels` (train, test), int64, each ascending.
     Raises PartitionError if a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
     """
-    labels = require_classes(labels, "a stratified split") if stratify else require_labels(labels)
+    labels = require_classes(labels, "stratify", "leave it out") if stratify else require_labels(labels)
     test_share = require_share(test_share, option, whole=False)
     n_test = round(test_share * labels.size)
     n_train = labels.size - n_test
     if n_test < 1 or n_train < 1:
+        place = f"{option} {test_share:g}" if client is None else f"client {client}, {option} {test_share:g}"
+        least = _least_size(test_share)
         raise PartitionError(
-            f"{labels.size} examples at {option} {test_share:g} give {n_train} for training and {n_test} "
-            f"for testing, both must be at least 1: give this client more examples or change {option}"
+            f"{place}: expected at least {least} examples, to train on one and hold out another, found {labels.size}; "
+            f"use fewer clients, a partition with a min_size of {least}, such as dirichlet, or another {option}"
         )
     if stratify:
         label_ids, sizes = np.unique(labels, return_counts=True)
@@ -38,6 +46,12 @@ def split_train_test(
     else:
         train, test = deal(np.arange(labels.size), np.array([n_train, n_test]), rng)
     return np.sort(train), np.sort(test)
+
+
+def _least_size(test_share: float) -> int:
+    """The smallest number of examples that leaves one on each side of a split."""
+    sizes = count(max(2, int(0.5 / min(test_share, 1 - test_share))))
+    return next(size for size in sizes if 1 <= round(test_share * size) < size)
 
 
 def split_by_group(
@@ -93,8 +107,9 @@ def split_by_group(
     for client, (rest, aside) in enumerate(zip(train, test, strict=True)):
         if not rest.size or not aside.size:
             raise PartitionError(
-                f"{option} {test_share:g}: whole groups of examples leave client {client} {rest.size} for training "
-                f"and {aside.size} held back, both must be at least 1: use fewer clients, another share, or no groups"
+                f"client {client}, {option} {test_share:g}: expected whole groups of examples on both sides, found "
+                f"{rest.size} for training and {aside.size} held out; use fewer clients, another {option}, or "
+                "no groups"
             )
     return train, test
 

@@ -20,6 +20,7 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import chain_of
 from benchmarks.running.timings import Timings, taken, taken_in
 from benchmarks.sweeps.tuning import read_sweep, write_sweep
+from fedsim.errors import plural
 from fedsim.files import write_bytes
 
 
@@ -120,7 +121,7 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
         if parsed.command == "sweep" and _is_tuned(parsed):
             continue
         untuned = _untuned_rows(parsed) if parsed.command == "run" else []
-        action = f"not run, as {', '.join(untuned)} are not tuned" if untuned else command
+        action = f"not run, without tuned settings for {', '.join(untuned)}" if untuned else command
         print(f"{title}: {action}", flush=True)
         if untuned or _run(command, args, deadline) not in (0, None):
             status = 2
@@ -176,9 +177,10 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
         seconds = [timings.seconds(cell) for spec_id, cell in cells.items() if spec_id not in finished]
         known, unknown = [each for each in seconds if each is not None], seconds.count(None)
         lengths = [f"{sum(known) / 3600:.1f} h left in one process"] if known else []
-        lengths += [f"{unknown} cells of unknown length left"] if unknown else []
-        left = f"{len(cells) - len(seconds)} of {len(cells)} cells finished, {' and '.join(lengths)}"
-        yield f"{step.title}: {f'{left}, without tuning' if seconds else f'finished, {len(cells)} cells'}"
+        lengths += [f"{plural(unknown, 'cell')} of unknown length left"] if unknown else []
+        left = f"{len(cells) - len(seconds)} of {plural(len(cells), 'cell')} finished, {' and '.join(lengths)}"
+        done = f"finished, {plural(len(cells), 'cell')}"
+        yield f"{step.title}: {f'{left}, without tuning' if seconds else done}"
 
 
 def cells_of(command: str, args: argparse.Namespace) -> list[RunConfig]:

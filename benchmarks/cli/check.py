@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -23,6 +23,7 @@ from benchmarks.running.process import quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run, run_federation
+from fedsim.errors import plural
 from fedsim.wire import Channel, Params
 
 TABLE, ROW, ROUNDS = "fedpeft-scores", "fedit", 4
@@ -42,7 +43,9 @@ def check_command(args: argparse.Namespace) -> int:
                 broken += bool(problem)
                 print(f"  {'FAILED' if problem else 'ok    '} {name}{f': {problem}' if problem else ''}", flush=True)
     if broken:
-        raise UserError(f"{args.file}: {broken} checks failed, see above")
+        raise UserError(
+            f"{args.file}: expected methods that pass every check, found {plural(broken, 'failed check')}; see above"
+        )
     return 0
 
 
@@ -90,7 +93,7 @@ class _Checks:
                 if row.round == number:
                     sent[row.direction, row.kind] += row.bytes
             if sent != planned.kinds:
-                return f"round {number}: expected {dict(planned.kinds)} bytes, found {dict(sent)}"
+                return f"round {number}: expected {_sizes(planned.kinds)} bytes, found {_sizes(sent)}"
         return ""
 
     def resumed(self) -> str:
@@ -122,6 +125,11 @@ class _Checks:
         learned = work.initial | run.state.shared | run.state.clients.get(client.id)
         different = _different(expected, {name: learned[name] for name in names}, TOLERANCE)
         return f"expected central training's weights, found others in {different[0]}" if different else ""
+
+
+def _sizes(kinds: Mapping[tuple[str, str], int]) -> str:
+    """The bytes of each direction and kind, such as "down model 120, up model 120"."""
+    return ", ".join(f"{' '.join(names)} {size}" for names, size in sorted(kinds.items())) or "no"
 
 
 def _different(expected: Params, actual: Params, tolerance: float) -> list[str]:

@@ -30,6 +30,7 @@ from benchmarks.running.requirements import check_data, check_encoder, problem
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.tasks import DataSource, task, tasks
 from benchmarks.tracking.store import default_tracking_uri, serve, without_password
+from fedsim.errors import plural
 from fedsim.models.families import FAMILIES, INDEX, longest_text
 from fedsim.models.pretrained import read_ledger
 from fedsim.precision import resolve_precision
@@ -67,7 +68,7 @@ def doctor_command(args: argparse.Namespace) -> int:
 
 def _print(checks: Iterable[Check]) -> None:
     for name, good, text in checks:
-        print(f"{'ok  ' if good else 'none'} {name}: {text}")
+        print(f"{'ok  ' if good else 'no  '} {name}: {text}")
 
 
 def _encoder(args: argparse.Namespace) -> Iterator[Check]:
@@ -77,7 +78,7 @@ def _encoder(args: argparse.Namespace) -> Iterator[Check]:
         located = locate(args.backbone, False, args.data_dir, args.results_dir)
         config, family = located.config, FAMILIES[located.config["model_type"]]
         origin = ", ".join(located.origin.values())
-        sizes = f"{depth(args.backbone)} layers, texts of up to {longest_text(config)} tokens"
+        sizes = f"{plural(depth(args.backbone), 'layer')}, texts of up to {longest_text(config)} tokens"
         yield "encoder", True, f"{located.id} ({config['model_type']}): {sizes}; {origin}; digest {located.digest[:16]}"
         parameters = [name for name, _ in build_encoder(located).named_parameters()]
         heads: Collection[str] = ()
@@ -106,7 +107,7 @@ def _checks(args: argparse.Namespace) -> Iterator[Check]:
     environment = describe_environment(precision, 1)
     versions = ", ".join(f"{name} {version}" for name, version in environment["versions"].items())
     yield "python", True, f"{environment['python']}; {versions}"
-    device = f"{environment['device']} ({precision.device.type}, {precision.name}), {available_cores()} cores"
+    device = f"{environment['device']} ({precision.device.type}, {precision.name}), {plural(available_cores(), 'core')}"
     yield "device", True, device
     if torch.cuda.is_available():
         yield "gpu memory", True, f"{torch.cuda.get_device_properties(0).total_memory / 2**30:.0f} GiB"
@@ -150,7 +151,7 @@ def _datasets(args: argparse.Namespace) -> Iterator[Check]:
     for each in tasks():
         try:
             data = each.load(source_of(each.id, args.data_dir, extracts=args.results_dir / "corpora"))
-            yield each.id, True, f"{len(data.pool)} examples ({data.origin})"
+            yield each.id, True, f"{plural(len(data.pool), 'example')} ({data.origin})"
         except ValueError as error:
             yield each.id, False, str(error)
 
@@ -189,7 +190,7 @@ def fetch_command(args: argparse.Namespace) -> int:
             fetched[kind] += [name] if is_fetched else []
             print(f"ok   {kind} {name}: {text}", flush=True)
         except ValueError as error:  # of the project, or of fedsim
-            print(f"none {kind} {name}: {error}", flush=True)
+            print(f"no   {kind} {name}: {error}", flush=True)
             missing += [] if name in optional else [f"{kind} {name}"]
         note(args.to, fetched["task"], fetched["encoder"])  # after the tasks, as a vocabulary may be trained on them
     print(f"To run offline: DATA_DIR={args.to} and --no-tracking; later `import` the records.")
@@ -208,15 +209,15 @@ def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
         try:
             data = task(name).load(DataSource(args.data_dir, args.lenient))
             size = copied(data.files, args.data_dir, args.to)
-            files = f"{len(data.files)} files copied, {size / 1e6:.1f} MB"
-            return f"{len(data.pool)} examples ({data.origin}: {files})", False
+            files = f"{plural(len(data.files), 'file')} copied, {size / 1e6:.1f} MB"
+            return f"{plural(len(data.pool), 'example')} ({data.origin}: {files})", False
         except NoDataError as error:
             reason = str(error)
     try:
         data = task(name).load(DataSource(extracts=args.to / EXTRACTS))
     except ValueError as error:
         raise UserError("; ".join(filter(None, (reason, str(error))))) from None
-    return f"{len(data.pool)} examples ({data.origin})", True
+    return f"{plural(len(data.pool), 'example')} ({data.origin})", True
 
 
 def _fetched_encoder(name: str, args: argparse.Namespace) -> str:

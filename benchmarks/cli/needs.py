@@ -19,6 +19,7 @@ from benchmarks.running.completed import chain_of
 from benchmarks.running.counts import counted_or_published
 from benchmarks.running.run_options import RunOptions, gpu_memory
 from benchmarks.selection import Selection
+from fedsim.errors import plural
 
 SIDE = 4096  # of the square matrices whose product measures the speed of this machine's GPU
 _HEADINGS = ("Task", "Method", "Client", "Server *", "Whole batch", "Texts at once", "Host ‡", "Hours †")
@@ -146,7 +147,11 @@ def needs_table(chosen: Selection, plan: dict[str, Any], gpu: Gpu) -> Table:
     names = {column.task: column.name for column in chosen.columns}
     title = f"Memory and hours on one {gpu.name} ({gpu.memory / 2**30:.0f} GiB), by shapes"
     table = Table(title=title, show_footer=True)
-    footers = [f"Sum, {plan['unique_cells']} cells ◊", *[""] * (len(_HEADINGS) - 2), _hours_text(plan["gpu_hours"])]
+    footers = [
+        f"Sum, {plural(plan['unique_cells'], 'cell')} ◊",
+        *[""] * (len(_HEADINGS) - 2),
+        _hours_text(plan["gpu_hours"]),
+    ]
     for heading, footer in zip(_HEADINGS, footers, strict=True):
         table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
     lines = [(chosen.benchmark.row(row["method"]).name, *_texts(row), names[row["task"]]) for row in plan["rows"]]
@@ -204,13 +209,13 @@ def hours_notes(plan: dict[str, Any], tflops: float | None, by_gpu: bool) -> Ite
         yield "Loading, checkpoints and, on a GPU, many small steps take more."
     if tflops:
         if untimed_cells:
-            yield f"{untimed_cells} cells have no hours: their number of texts needs the data (--data-dir or DATA_DIR)."
+            yield f"No hours for {plural(untimed_cells, 'cell')}: count the texts with --data-dir or DATA_DIR."
         return
     if not timed_cells + untimed_cells:
         yield "Nothing is left to compute."
     if timed_cells:
-        hours = f"About {plan['hours']:.1f} h in one process for {timed_cells} cells"
+        hours = f"About {plan['hours']:.1f} h in one process for {plural(timed_cells, 'cell')}"
         yield f"{hours}, from records of the same method and task."
     if untimed_cells and not by_gpu:
-        estimate = "--tflops N estimates their time at N · 10^12 operations/s, from the data."
-        yield f"{untimed_cells} cells have no similar record: {estimate}"
+        estimate = "--tflops N estimates the time at N · 10^12 operations/s, from the data."
+        yield f"No similar record for {plural(untimed_cells, 'cell')}: {estimate}"

@@ -22,6 +22,7 @@ from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import SCALES
 from benchmarks.running.process import code_revision
+from fedsim.errors import plural
 from fedsim.files import read_text, write_bytes
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture
@@ -111,7 +112,7 @@ def site_command(args: argparse.Namespace) -> int:
                     texts = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".svg"))
                     sweeps[table.id, scale.id] = {path.name: read_text(path) for path in texts}
     index, pages, size = build(site_data(shown, by_paper, args.scale, sweeps), out)
-    print(f"{pages} pages of {len(shown)} records, {size / 1e6:.1f} MB: open {index}")
+    print(f"{plural(pages, 'page')} of {plural(len(shown), 'record')}, {size / 1e6:.1f} MB: open {index}")
     return 0
 
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -27,9 +28,12 @@ from benchmarks.publication import Paper
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of
 from benchmarks.running.counts import Counted, counted, counted_or_published, stand_ins
+from benchmarks.running.requirements import missing_inputs, problem
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
 from benchmarks.selection import Selection, all_records
+from benchmarks.tasks import task
+from fedsim.errors import plural
 from reports.pages.text import human_bytes, in_one_unit, span
 
 _BOTH = "uplink + downlink"
@@ -72,6 +76,7 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
 
     `rows` has the bytes of one seed with its earlier runs (`_stage` is without them); bytes per round are those of the
     stage that sends most. `sum` counts all distinct cells and earlier runs. null is unknown; `reason` says why.
+    `obstacles` are messages with which `run` would stop.
     """
     cells, unique = chosen.cells(), {run.spec_id: run for run in chosen.runs()}
     rows = list[dict[str, Any]]()
@@ -104,9 +109,28 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
         "hours": sum(duration or 0 for duration in seconds) / 3600,
         "cells_of_known_hours": len(seconds) - seconds.count(None),
         "cells_of_unknown_hours": seconds.count(None),
+        "obstacles": obstacles(list(unique.values()), finished, args),
         "sum": {way: sum(sizes[way] for sizes in sent.values()) for way in _WAYS},
         "rows": rows,
     }
+
+
+def obstacles(runs: Sequence[RunConfig], finished: Completed, args: argparse.Namespace) -> list[str]:
+    """Messages with which `run` would refuse runs, as far as the named folders show.
+
+    They are about missing files or, if all are there, about partitions that the data do not allow.
+    """
+    options = RunOptions(args.results_dir, args.data_dir, backbone=args.backbone)
+    if missing := missing_inputs(runs, options, finished, named_only=True):
+        return missing
+    on_files = [
+        run
+        for run in runs
+        if args.data_dir and run.source != "generated" and task(run.task).long_texts != "packed"
+        if not finished(run, False)
+    ]
+    checks = (problem(partial(counted, run, options)) for run in on_files)
+    return [*filter(None, dict.fromkeys(checks))]
 
 
 def _flops(run: RunConfig, options: RunOptions) -> float | None:
@@ -190,7 +214,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
 def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     """A line per method and tasks with the same bytes; methods that send nothing are left out."""
     unique = "" if plan["cells"] == plan["unique_cells"] else f", {plan['unique_cells']} unique"
-    count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} recorded in the results folder"
+    count = f"{plural(plan['cells'], 'cell')}{unique}, {plan['finished_cells']} recorded in the results folder"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
     table = Table(title=f"{chosen.title}: {count} ({label})", show_footer=True)
     names = {column.task: column.name for column in chosen.columns}
@@ -211,7 +235,7 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
         *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
         *(_texts(chosen, [*lines[size], total]) for size, total in zip(sizes[2:], (up + down, once), strict=True)),
     ]
-    footers = [f"Sum, {plan['unique_cells']} cells", *[""] * 4, columns[5].pop(), columns[6].pop()]
+    footers = [f"Sum, {plural(plan['unique_cells'], 'cell')}", *[""] * 4, columns[5].pop(), columns[6].pop()]
     for heading, footer in zip(_HEADINGS, footers, strict=True):
         table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
     for line in zip(*columns, strict=True):
@@ -256,6 +280,7 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     clients = span([row["clients"] for row in rows])
     yield f"* As {who} counts, {counted}; derived for {encoders} with {clients} client{'s' * (clients != '1')}."
     yield from (f"{text}: {'; '.join(dict.fromkeys(of))}." for text, of in notes.items())
+    yield from (f"`run` would stop: {obstacle}" for obstacle in plan["obstacles"])
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
         yield "All rounds include a run's earlier runs; per round is for the stage that sends most."

@@ -20,6 +20,7 @@ from benchmarks.running.completed import chain_of
 from benchmarks.tasks import task
 from fedsim.algorithms import build_algorithm, trains
 from fedsim.data import Client, Examples, Subset
+from fedsim.errors import plural
 from fedsim.features import FeatureCache
 from fedsim.objectives import Objective, Regression, TokenClassification, TokenRecovery
 from fedsim.precision import Precision
@@ -58,7 +59,7 @@ def rehearse_command(args: argparse.Namespace) -> int:
         shapes = f"{cell.algorithm}, {cell.backbone} ({weights}), {cell.head}, {cell.training.max_length} tokens"
         print(f"{time.perf_counter() - started:5.1f} s  {shapes}: {outcome} ({place})", flush=True)
     if failed:
-        raise UserError(f"{len(failed)} rehearsals failed, of the rows {'; '.join(failed)}")
+        raise UserError(f"{plural(len(failed), 'rehearsal')} failed, for {'; '.join(failed)}")
     return 0
 
 
@@ -108,5 +109,5 @@ def step(cell: RunConfig, located: Located | None) -> float:
     state, metrics = algorithm.round(state, clients[:1], channel)
     answers = algorithm.predict(state, clients[0], texts)
     if not np.isfinite(answers).all():
-        raise UserError(f"{cell.label}: expected finite outputs, found others")
+        raise UserError(f"{cell.label}: expected finite outputs, found NaN or infinity")
     return float("nan") if metrics.train_loss is None else metrics.train_loss

@@ -32,6 +32,7 @@ from benchmarks.run_config import SCALES
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import available_cores, require_writable
 from benchmarks.selection import Selection, of_seeds, part_of
+from fedsim.errors import plural
 from fedsim.files import read_text
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
@@ -64,7 +65,7 @@ def report_command(args: argparse.Namespace) -> int:
     chosen = _with_records(tables_named(args.id), args.scale, records, partial(selection, args))
     if not chosen:
         at = f" at scale {args.scale}" if args.scale else ""
-        at += f" with seeds {wanted[0]} to {wanted[-1]}" if wanted else ""
+        at += _with_seeds(wanted)
         raise UserError(
             f"expected records of {', '.join(args.id) or 'any table'}{at} in {', '.join(map(str, folders))}, found "
             "none; compute them with `python -m benchmarks run`, or name another folder with --records, or other seeds"
@@ -94,6 +95,13 @@ def report_command(args: argparse.Namespace) -> int:
         write_paper(args.readme, pages, pictures, claims, checks, sweep_sections(tables_named(args.id), args.scale))
         print(f"updated {args.readme} and {args.readme.parent / FOLDER}")
     return 0
+
+
+def _with_seeds(seeds: Sequence[int] | None) -> str:
+    """The seeds for the end of a message; "" without a choice."""
+    if not seeds:
+        return ""
+    return f" with seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f" with seed {seeds[0]}"
 
 
 def _with_committed(folders: Sequence[Path]) -> list[Path]:
@@ -189,7 +197,7 @@ def import_command(args: argparse.Namespace) -> int:
     for record in records:
         copy_record(record, options.records_dir)
     new = sum(record.file_name not in before for record in records)
-    print(f"{new} records imported, {len(records) - new} already present")
+    print(f"{plural(new, 'record')} imported, {len(records) - new} already present")
     if alone:
         print(f"imported without predictions, as {args.folder} lacks them: {', '.join(alone)}")
     untracked = {record.file_name for record in records}

@@ -22,6 +22,7 @@ from benchmarks.running.requirements import require_inputs, why_absent
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken_in
 from benchmarks.selection import Selection
+from fedsim.errors import plural
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -40,7 +41,7 @@ def run_command(args: argparse.Namespace) -> int:
         except UserError as error:
             errors.append(f"{name}: {error}")
     if errors:
-        raise UserError(f"{len(errors)} of {len(existing)} tables are incomplete. " + "\n".join(errors))
+        raise UserError(f"Incomplete: {len(errors)} of {plural(len(existing), 'table')}. " + "\n".join(errors))
     return 0
 
 

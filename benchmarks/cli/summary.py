@@ -14,6 +14,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.results import RunBytes, RunResult, all_stages, among, stage_bytes
 from benchmarks.run_config import digest
 from benchmarks.selection import Selection
+from fedsim.errors import plural
 from reports.evidence.gate import gates
 from reports.evidence.published_files import AVERAGE
 from reports.evidence.records import Request
@@ -23,7 +24,7 @@ from reports.evidence.traffic import measured_cost
 from reports.pages import files
 from reports.pages.page import Page
 from reports.pages.render import print_page
-from reports.pages.text import NOTHING, dagger_note, in_one_unit, number
+from reports.pages.text import NOTHING, dagger_note, in_one_unit, number, skipped_note
 
 REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
 WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
@@ -55,7 +56,7 @@ def show_run(
     print(*summary(page), sep="\n")
     print_page(page, Console(), tables=False, notes=notes)
     _, folder, paths = write_table(chosen, every, results_dir)
-    print(f"Tables, plots and {len(page.notes)} notes (--notes): {folder}")
+    print(f"Tables, plots and {plural(len(page.notes), 'note')} (--notes): {folder}")
     return paths
 
 
@@ -97,6 +98,8 @@ def summary(page: Page, width: int | None = None) -> list[str]:
         if (selection := request.selections[row.id, column.task]).diverged
     ]
     lines += [f"Diverged: {'; '.join(diverged)}"] if diverged else []
+    for column in request.columns:
+        lines += skipped_note(column, [record for row in request.rows for record in request.records_of(row, column)])
     return [*lines, *_sent(request), *_gains(page, width)]
 
 
@@ -110,7 +113,7 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
     columns = [column for column in request.columns if any(values[row.id, column.task] for row in rows)]
     counts = sorted({len(values[row.id, column.task]) for row in rows for column in columns} - {0})
     what = "Score" if counts == [1] else "Mean ± standard deviation"
-    seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}" if counts else "no seed"
+    seeds = "(n) seeds" if len(counts) > 1 else plural(counts[0], "seed") if counts else "no seed"
     yield f"{what} of {seeds}, {_ROUNDS[request.scored_at]}.{dagger_note(request, rows)}"
     texts = [["", *(request.name_of(row) for row in rows)]]
     for column in columns:

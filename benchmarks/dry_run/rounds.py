@@ -17,14 +17,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.costs import ModelSizes, Traffic, WirePlan
 from benchmarks.dry_run.device import Values
 from benchmarks.dry_run.stand_ins import META, Features, NoStore, States, Texts, text_like
-from benchmarks.encoders.files import architecture
+from benchmarks.encoders.backbones import backbone_name
+from benchmarks.encoders.files import architecture, check_length
 from benchmarks.errors import RoundRefusedError, UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState, cohorts
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 from fedsim.features import FeatureCache
 from fedsim.models.adapters import with_adapter
 from fedsim.models.model import Model, encoder_layers
@@ -159,12 +160,13 @@ def shaped_workload(
     build: Callable[[], nn.Module] | None = None,
     checkpoints: bool = False,
 ) -> Workload:
-    """A run's workload with numbers as words; UserError if the encoder's configuration is missing.
+    """A run's workload with numbers as words; UserError if the encoder is missing or too short for the texts.
 
     precision: includes the device, by default `meta`. build: makes the encoder; by default one with random weights.
     checkpoints: whether activations are checkpointed.
     """
     config = {name: value for name, value in architecture(cell.backbone).items() if not name.startswith("_")}
+    check_length(cell.training.max_length, config, backbone_name(cell.backbone))
     of, vocab_size = task(cell.task), int(config.get("vocab_size", 30522))
     vocabulary = Vocabulary(vocab_size, np.arange(vocab_size), mask_id=0)
     objective = build_objective(of.objective, of.classes, vocabulary, of.objective_options)
@@ -265,7 +267,7 @@ def wire_plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePla
     """
     sizes = examples or [1] * cell.clients
     if len(sizes) != cell.clients:
-        raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
+        raise UserError(f"examples: expected a number for each of {plural(cell.clients, 'client')}, found {len(sizes)}")
     budget = cell.training
     of_one_length = budget.padding == "fixed" or task(cell.task).long_texts == "packed"
     padded = replace(budget, padding="fixed" if of_one_length else "longest")

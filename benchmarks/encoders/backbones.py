@@ -210,7 +210,7 @@ def requested_backbone(text: str) -> str:
         return text
     if text in BACKBONES:
         raise UserError(
-            f"BACKBONE {text}: expected one encoder, found two: the known one, and a folder in the working directory. "
+            f"BACKBONE {text}: expected one encoder, found two: a preset and a folder in the working directory. "
             f"Write ./{text} for the folder, or move it away."
         )
     return f"./{text}"

@@ -12,10 +12,14 @@ from benchmarks.encoders import fetched
 from benchmarks.encoders.backbones import BACKBONES, TRAINED, Backbone, backbone_name, is_folder
 from benchmarks.encoders.packages import PACKAGED, fetch_packaged, find_packaged
 from benchmarks.errors import UserError
+from fedsim.models.families import longest_text
 
 logger = logging.getLogger(__name__)
 TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
+PIECES = ("sentencepiece.bpe.model", "spiece.model")  # for SentencePiece, whose package is not installed
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", *PIECES)  # a tokenizer has one of these files
 FILES = ("*.safetensors", *TOKENIZER_FILES)
+SHORTEST_TEXT = 8  # tokens: three special ones, and some per text
 
 
 def find_files(requested: str, local_only: bool = False, data_dir: Path | None = None) -> tuple[Path, dict[str, str]]:
@@ -105,6 +109,14 @@ def _packaged(preset: Backbone, local_only: bool, data_dir: Path | None) -> tupl
     return None if located is None else (located[0], {"from": located[1]})
 
 
+def require_tokenizer(folder: Path) -> None:
+    """UserError if a folder has no tokenizer; it does not read the files."""
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise UserError(
+            f"{folder}: expected a tokenizer ({', '.join(TOKENIZERS)}), found none. Save the encoder's there."
+        )
+
+
 @cache
 def architecture(requested: str) -> Mapping[str, Any]:
     """A backbone's configuration; presets need no files."""
@@ -120,3 +132,12 @@ def depth(requested: str) -> int:
     config = architecture(requested)
     # DistilBERT and GPT-2 name it differently
     return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))
+
+
+def check_length(length: int, config: Mapping[str, Any], encoder: str) -> None:
+    """UserError if an encoder with this configuration has no positions for texts of `length` tokens."""
+    if not SHORTEST_TEXT <= length <= (longest := longest_text(config)):
+        raise UserError(
+            f"training.max_length: expected {SHORTEST_TEXT} to {longest}, the limit of {encoder}, found {length}. "
+            f"Choose another encoder, or add --set training.max_length={longest}."
+        )

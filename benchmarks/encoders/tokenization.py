@@ -15,6 +15,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from benchmarks.encoders.backbones import MINI_VOCAB_SIZE
 from benchmarks.encoders.fetched import source_of
+from benchmarks.encoders.files import PIECES, TOKENIZERS, require_tokenizer
 from benchmarks.errors import UserError
 from benchmarks.results import write_text
 from benchmarks.run_config import digest
@@ -22,8 +23,6 @@ from benchmarks.tasks import task
 from fedsim.files import read_json, read_text, require_files
 from fedsim.locks import held
 
-PIECES = ("sentencepiece.bpe.model", "spiece.model")  # for SentencePiece, whose package is not installed
-FILES = ("tokenizer.json", "vocab.txt", "vocab.json", *PIECES)
 BPE_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # in GPT-2's release and on the hub
 END = "<|endoftext|>"
 ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
@@ -34,14 +33,15 @@ FOLDER = "tokenizers"  # of the results directory
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer in a folder; UserError if it is missing, or transformers cannot read it."""
-    if not any((folder / name).is_file() for name in FILES):
-        raise UserError(f"{folder}: expected a tokenizer ({', '.join(FILES)}), found none")
+    require_tokenizer(folder)
     if pieces := [name for name in PIECES if (folder / name).is_file() and not (folder / "tokenizer.json").is_file()]:
         raise UserError(
             f"{folder}: expected tokenizer.json, found only {pieces[0]}. Convert it in an environment with the package "
             f"sentencepiece: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
         )
-    require_files(folder, (*FILES, "tokenizer*", "vocab*", "merges.txt", "*.json", "*.model"), "a file of a tokenizer")
+    require_files(
+        folder, (*TOKENIZERS, "tokenizer*", "vocab*", "merges.txt", "*.json", "*.model"), "a file of a tokenizer"
+    )
     try:
         return AutoTokenizer.from_pretrained(folder)
     except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged file

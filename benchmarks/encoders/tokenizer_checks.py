@@ -44,8 +44,8 @@ def _vocabulary(tokenizer: Any, vocab_size: int) -> str:
     if len(tokenizer) <= vocab_size:
         return ""
     return (
-        f"the tokenizer has {len(tokenizer)} tokens, the encoder {vocab_size}: they do not belong together. "
-        f"Fetch the encoder again."
+        f"expected at most {vocab_size} tokens, the encoder's vocabulary, found {len(tokenizer)}; "
+        "fetch the encoder again"
     )
 
 
@@ -60,7 +60,7 @@ def _special_tokens(tokenizer: Any, model_type: str) -> str:
         number = tokenizer.convert_tokens_to_ids(token)
         encoded = tokenizer(token, add_special_tokens=False)["input_ids"]
         if tokenizer.convert_ids_to_tokens(number) != token or encoded != [number]:
-            return f"expected {token} to be one token, found {tokenizer.convert_ids_to_tokens(encoded)}"
+            return f"expected {token} to be one token, found {' '.join(tokenizer.convert_ids_to_tokens(encoded))}"
     return ""
 
 

@@ -11,6 +11,7 @@ from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
 from benchmarks.running.clients import RUN_PART, connected, gpu_share, library
 from benchmarks.running.run_options import RunOptions, thread_limits
+from fedsim.errors import plural
 
 
 @contextmanager
@@ -37,7 +38,9 @@ class RayTasks(Executor):
         self.room, self._settings = room, settings
         self.submitted: dict[Future[End], Any] = {}
         if (cpus := ray.cluster_resources().get("CPU", 0)) < settings.cores:
-            raise UserError(f"expected {settings.cores} CPUs in the Ray cluster, found {cpus:g}")
+            raise UserError(
+                f"Ray cluster: expected at least {plural(settings.cores, 'CPU')}, found {cpus:g}; lower --threads"
+            )
         # The caller, not Ray, resubmits tasks that are lost with their node.
         options = {"num_cpus": settings.cores, "max_retries": 0, "scheduling_strategy": "SPREAD"}
         gpus = gpu_share(settings, room, RUN_PART if settings.client_workers > 1 else 1.0)

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from benchmarks.costs import Terms, byte_unit
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
+from fedsim.errors import plural
 from reports.evidence.equations import Costs, Equation
 from reports.evidence.published import AS_PRINTED, DIFFERS, MEGABYTE, is_printed_as, places_of
 from reports.evidence.records import Request
@@ -113,7 +114,7 @@ class CostTables(Quantities):
             return ""
         if derived is not None and "features" not in derived.kinds:
             return NOTHING
-        return f"{sizes.layers_read} layer{'s' if sizes.layers_read > 1 else ''}" if sizes.all_tokens else "[CLS]"
+        return plural(sizes.layers_read, "layer") if sizes.all_tokens else "[CLS]"
 
     def _bytes_grid(self, title: str, counted: str) -> Grid:
         """Rows are methods: bytes by direction and kind, with gains."""

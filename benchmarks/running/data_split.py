@@ -67,7 +67,7 @@ def split_data(
         if cell.grouped:
             return split_by_group(parts, texts[POOL], labels, share, generator(SERVER, purpose), stratify, option)
         sides = [
-            split_train_test(labels[part], share, generator(client, purpose), stratify, option)
+            split_train_test(labels[part], share, generator(client, purpose), stratify, option, client)
             for client, part in enumerate(parts)
         ]
         both = list(zip(parts, sides, strict=True))

@@ -13,6 +13,7 @@ import torch
 from benchmarks.dry_run.shapes import derive_fit
 from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
+from benchmarks.encoders.files import check_length
 from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, drawn_parts, locate
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, SCALES, RunConfig
@@ -28,7 +29,6 @@ from fedsim.errors import FederationError
 from fedsim.features import FeatureCache
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.adapters import with_adapter
-from fedsim.models.families import longest_text
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
@@ -38,7 +38,6 @@ from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
 from partitions import PartitionReport
 
-SHORTEST_TEXT = 8  # tokens: three special ones, and some per text
 DATA_SEED = 0  # for generated tasks, in every cell
 
 
@@ -220,12 +219,7 @@ def build_federation(
 
     on_batch: called with each batch's number of examples. map_clients: computes the updates of a round's clients.
     """
-    longest = longest_text(inputs.backbone.config)
-    if not SHORTEST_TEXT <= cell.training.max_length <= longest:
-        raise UserError(
-            f"training.max_length: expected {SHORTEST_TEXT} to {longest}, the limit of {inputs.backbone.id}, "
-            f"found {cell.training.max_length}"
-        )
+    check_length(cell.training.max_length, inputs.backbone.config, inputs.backbone.id)
     if not cell.training.local_epochs:
         raise UserError("training.local_epochs: expected a number above 0, found 0")
     precision = resolve_precision(cell.training.precision, settings.device)

@@ -69,7 +69,7 @@ def code_of(method: str) -> str:
 def reserve(kind: str, name: str, file: Path, names: Collection[str]) -> None:
     """Record which module defines a name; UserError if the name is one of `names` by another module."""
     if name in names and _FILES.get((kind, name)) != file:
-        raise UserError(f"{file}: the id {name} is taken; give its {kind} another one")
+        raise UserError(f"{file}: {kind}: expected a new id, found {name}, which is defined elsewhere; rename it")
     _FILES[kind, name] = file
 
 

@@ -7,12 +7,17 @@ from functools import partial
 
 from benchmarks.encoders import fetched
 from benchmarks.encoders.backbones import BACKBONES, is_folder
-from benchmarks.encoders.files import find_files
+from benchmarks.encoders.files import find_files, require_tokenizer
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import IsFinished, by_stage
 from benchmarks.running.run_options import ELSEWHERE, RunOptions
 from benchmarks.tasks import task
+from fedsim.errors import FederationError
+from fedsim.models.families import weight_files
+from partitions import PartitionError
+
+Kinds = tuple[type[ValueError], ...]
 
 
 def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished: IsFinished) -> None:
@@ -21,29 +26,42 @@ def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished:
     It looks in folders first, then on the hub. If the hub does not answer one short request, its libraries go offline,
     so that not every run tries again.
     """
-    unfinished = [cell for cell in cells if not is_finished(cell, False)]
-    needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
-    names = dict.fromkeys(cell.task for cell in needed if cell.source != "generated")
-    elsewhere = options.executor in ELSEWHERE  # other machines may have other caches, and access to the hub
-    checks = [partial(check_data, name, options, elsewhere) for name in names]
-    encoders = [] if elsewhere else dict.fromkeys(cell.backbone for cell in needed)
-    checks += [partial(check_encoder, name, options) for name in encoders]
-    if missing := list(filter(None, map(problem, checks))):
+    if missing := missing_inputs(cells, options, is_finished):
         raise UserError("\n".join(missing))
 
 
-def problem(check: Callable[[], None], kind: type[UserError] = UserError) -> str:
-    """The message of the check's error of that kind; "" if it passes."""
+def missing_inputs(
+    cells: Sequence[RunConfig], options: RunOptions, is_finished: IsFinished, named_only: bool = False
+) -> list[str]:
+    """A message for each dataset and encoder that unfinished runs and their earlier runs lack.
+
+    named_only: check only the folders that the options name, without the hub and its cache.
+    """
+    unfinished = [cell for cell in cells if not is_finished(cell, False)]
+    needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
+    elsewhere = options.executor in ELSEWHERE  # other machines may have other caches, and access to the hub
+    tasks = dict.fromkeys(cell.task for cell in needed if cell.source != "generated")
+    encoders = dict.fromkeys(cell.backbone for cell in needed)
+    if named_only:
+        tasks = tasks if options.data_dir else {}
+        encoders = {name: None for name in encoders if is_folder(options.requested(name))}
+    checks = [partial(check_data, name, options, elsewhere or named_only) for name in tasks]
+    checks += [partial(check_encoder, name, options) for name in ([] if elsewhere else encoders)]
+    return list(filter(None, map(problem, checks)))
+
+
+def problem(check: Callable[[], object], kinds: Kinds = (UserError, FederationError, PartitionError)) -> str:
+    """The message of the check's error of these kinds; "" if it passes."""
     try:
         check()
-    except kind as error:
+    except kinds as error:
         return str(error)
     return ""
 
 
 def why_absent(task_id: str, options: RunOptions) -> str:
     """Why a task has no data; "" if it has data. UserError if they are damaged."""
-    return problem(partial(check_data, task_id, options), NoDataError)
+    return problem(partial(check_data, task_id, options), (NoDataError,))
 
 
 def check_data(task_id: str, options: RunOptions, local_only: bool = False) -> None:
@@ -67,6 +85,8 @@ def check_encoder(backbone: str, options: RunOptions, local_only: bool = False) 
     requested = options.requested(backbone)
     preset = BACKBONES.get(requested)
     if preset is None or preset.has_files or is_folder(requested):
-        find_files(requested, local_only, options.data_dir)
+        folder, _ = find_files(requested, local_only, options.data_dir)
+        weight_files(folder)
+        require_tokenizer(folder)
     elif preset.bpe:  # its vocabulary is trained here
         check_data("wikitext", options, local_only)

@@ -163,8 +163,8 @@ class Task:
             labels, of_labels = len(self.labels or ()), metric(name).of_labels
             if of_labels and labels != of_labels:
                 raise UserError(
-                    f"task {self.id}: expected metrics of its {labels} labels, found {name}, which is of {of_labels}; "
-                    "accuracy and macro_f1 are of any number"
+                    f"task {self.id}: expected metrics for {labels} labels, found {name}, which is for {of_labels}; "
+                    "choose accuracy or macro_f1, for any number of labels"
                 )
 
     def stand_in(self, data: TaskData) -> str:

@@ -99,7 +99,9 @@ class Corpus:
         if self.field and (metadata := metadata_files(folder / "s2orc")):
             return metadata, True
         other = ", or S2ORC's metadata (*.jsonl or *.jsonl.gz) in s2orc" if self.field else ""
-        form = 'with a line as " = Title = " before each article' if self.kind == "articles" else "one passage a line"
+        form = "one passage per line"
+        if self.kind == "articles":
+            form = 'with a line such as " = Title = " before each article'
         names = ", ".join(place[0] for place in self.places)
         raise NoDataError(
             f"no text of {self.name}: looked in {folder}/ for {names}{other}; put a text there, {form}, or leave "

@@ -205,8 +205,8 @@ def articles(lines: Iterable[str], place: str) -> Iterator[str]:
             article = []
         elif text and not article:
             raise UserError(
-                f'{place}: expected articles, each headed by a line as " = Title = ", found text before the first one; '
-                "add its title"
+                f'{place}: expected articles, each after a line such as " = Title = ", found text before the first '
+                "one; add its title"
             )
         article += [text] if text else []
         after_empty = not text

@@ -106,11 +106,12 @@ class TableReader:
         if not self.tabs:
             records = iter(without_runaways(list(records)))
         header = RawRow(1, self.header) if self.header else next(records, RawRow(1))
-        if header.fault or any(header.texts.count(column) != 1 for column in columns):
-            raise UserError(
-                f"{file}:1: expected a header with the columns {', '.join(columns)}, each once, "
-                f"found {header.fault or ', '.join(map(repr, header.texts))}; get the file again"
-            )
+        if header.fault:
+            raise UserError(f"{file}:1: {header.fault}; correct the file, or get it again")
+        if any(header.texts.count(column) != 1 for column in columns):
+            names = ", ".join(map(repr, header.texts)) or "an empty line"
+            expected = f"expected a header with the columns {', '.join(columns)}, each once"
+            raise UserError(f"{file}:1: {expected}, found {names}; correct the file, or get it again")
         positions = [header.texts.index(column) for column in columns]
         for record in records:
             if record.fault:
@@ -237,7 +238,7 @@ def read_lines(file: Path, newline: str | None = None) -> Iterator[tuple[int, st
 def utf8_fault(text: str) -> str:
     """A fault for the first invalid byte in a text; "" if there is none."""
     stray = "" if text.isascii() else next((mark for mark in text if "\udc80" <= mark <= "\udcff"), "")
-    return f"expected UTF-8, found the byte 0x{ord(stray) - 0xDC00:02x}" if stray else ""
+    return f"expected text in UTF-8, found the byte 0x{ord(stray) - 0xDC00:02x}" if stray else ""
 
 
 def sound_rows(
@@ -256,4 +257,6 @@ def sound_rows(
             passed += 1
             yield row, checked
     if not passed:
-        raise UserError(f"{location.path}: expected at least one example, found none; get the file again")
+        raise UserError(
+            f"{location.path}: expected at least one example, found none; correct the file, or get it again"
+        )

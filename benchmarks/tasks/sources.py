@@ -226,10 +226,7 @@ def load_parquet(files: Sequence[Path]) -> Dataset:
         try:
             tables.append(datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file))))
         except Exception as error:
-            raise UserError(
-                f"{file}: expected a parquet file ({_first_line(error)}); get it again. "
-                "A clone made without git-lfs holds pointers only: `git lfs pull` fetches the files"
-            ) from error
+            raise UserError(f"{file}: expected a parquet file ({_first_line(error)}); get it again") from error
     return datasets.concatenate_datasets(tables)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, MapClients, RoundMetrics, RoundOutcome, drawn_places
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, named
 from fedsim.features import FeatureCache
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.model import Model, shallower
@@ -156,14 +156,13 @@ def trains(name: str) -> bool:
 
 
 def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
-    """Build a method; the FederationError for an unknown or missing option names the known ones."""
+    """Build a method; the FederationError for an unknown or missing option names all options."""
     function = algorithm_function(name)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     unknown = sorted(set(options) - {parameter.name for parameter in parameters})
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
-    if unknown or missing:
-        raise FederationError(
-            f"{name}: unknown options {unknown}, missing options {missing}: "
-            f"it takes {', '.join(parameter.name for parameter in parameters) or 'none'}"
-        )
+    faults = {"unknown": unknown, "missing": missing}
+    if problems := [f"{fault} {named('option', names)}" for fault, names in faults.items() if names]:
+        taken = ", ".join(parameter.name for parameter in parameters)
+        raise FederationError(f"{name}: {', '.join(problems)}; its options: {taken or 'none'}")
     return function(workload, **options)

@@ -60,7 +60,7 @@ def inversion(
 
     def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         if state.round > 0:
-            raise FederationError("inversion trains once: expected 1 round, with training.local_epochs")
+            raise FederationError("inversion: expected 1 round, found more; set training.local_epochs instead")
         sample = public_sample(cohort, public_texts, training.seed)
         occurring = np.unique(tokens_of(sample))
         model = inverter(workload.model, occurring, dtype, training.seed)
@@ -92,7 +92,7 @@ def attacked(workload: Workload, layer: int | None) -> Workload:
             raise FederationError("attacked layer: expected a head that reads one hidden state, such as average")
         groups = whole.groups
         if not isinstance(layer, int) or not 0 <= layer <= groups.depth:
-            raise FederationError(f"attacked layer: expected 0, the embeddings, to {groups.depth}, found {layer!r}")
+            raise FederationError(f"attacked layer: expected 0 (the embeddings) to {groups.depth}, found {layer!r}")
         cut = shallower(whole, groups.embeddings | groups.up_to(layer) | groups.head)
         return Model(cut.network, cut.precision, cut.objective, "reference")  # packed kernels need layers
 

@@ -72,7 +72,7 @@ def frozen_states(workload: Workload, cached: bool, half: bool) -> Callable[[Sub
     half: keep features in half precision; FederationError if none are kept.
     """
     if half and not cached:
-        raise FederationError("half_features: expected cached features of a frozen encoder")
+        raise FederationError("half_features: expected cached features, found none; leave half_features out")
     return partial(workload.by_features, half=half) if cached else as_they_are
 
 

@@ -69,7 +69,7 @@ def local_prior(workload: Workload) -> FederatedAlgorithm:
 
     def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         if state.round > 0:
-            raise FederationError("local prior: labels are counted once: expected 1 round")
+            raise FederationError("local prior: expected 1 round, found more; set training.rounds=1")
         everyone: Params = {}
         for client in cohort:
             for name, counts in channel.to_server(client.id, objective.tally(client.train), "counts").items():

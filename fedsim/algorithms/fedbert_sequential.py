@@ -12,7 +12,7 @@ from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, RoundOutcome
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 from fedsim.plan import ClientId
 from fedsim.server import Moments
 from fedsim.split import Side, SplitMethod, SplitUpdate, together
@@ -47,8 +47,8 @@ def turns_by_round(workload: Workload, turns: str) -> list[list[ClientId]]:
         return [workload.cohort(number) for number in range(1, rounds + 1)]
     if rounds % clients or config.participation < 1:
         raise FederationError(
-            f"turns 'pass': expected all clients to take part, and as many rounds for each of the {clients}, found "
-            f"{rounds} rounds and a participation of {config.participation}"
+            f"turns 'pass': expected a participation of 1 and a number of rounds that is divisible by {clients}, the "
+            f"number of clients, found {plural(rounds, 'round')} and a participation of {config.participation}"
         )
     return [[workload.members[number * clients // rounds]] for number in range(rounds)]
 

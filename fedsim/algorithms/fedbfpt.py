@@ -13,7 +13,7 @@ from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import averaging
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.rng import SERVER, numpy_generator
 
@@ -108,7 +108,9 @@ def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -
     clients = len(workload.members)
     given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
     if len(given) != clients:
-        raise FederationError(f"local_layers: expected one number, or one for each of {clients} clients, found {given}")
+        raise FederationError(
+            f"local_layers: expected one number, or one for each of {plural(clients, 'client')}, found {len(given)}"
+        )
     for number in given:
         if type(number) is not int or not 1 <= number <= depth:
             raise FederationError(f"local_layers: expected 1 to {depth}, the encoder's layers, found {number!r}")

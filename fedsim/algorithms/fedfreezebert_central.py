@@ -44,7 +44,7 @@ def fedfreezebert_central(
 
     def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
         if state.round > 0:
-            raise FederationError("C-FedFreezeBERT sends everything once: expected 1 round, with training.local_epochs")
+            raise FederationError("C-FedFreezeBERT: expected 1 round, found more; set training.local_epochs instead")
         model.write(workload.initial)
         store = workload.features.store(model)
         for client in cohort:

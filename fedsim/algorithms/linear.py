@@ -147,7 +147,9 @@ def fitted(
         strength: The inverse of the L2 penalty.
     """
     if not isinstance(objective, Classification):
-        raise FederationError(f"there is no linear model of {type(objective).__name__}: choose another method")
+        raise FederationError(
+            f"linear model: expected labels or scores, found {type(objective).__name__}; choose another method"
+        )
     if isinstance(objective, Regression):
         ridge = Ridge(alpha=1 / strength).fit(features_NF, targets_N)
         return ridge.coef_[None], np.array([ridge.intercept_])

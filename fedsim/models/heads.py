@@ -12,7 +12,7 @@ from torch.nn import functional
 from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertLayer
 
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 from fedsim.rng import SERVER, torch_seeded
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E head width, N targets: a
@@ -265,8 +265,9 @@ def build_head(name: str, encoder: nn.Module, outputs: int, seed: int) -> Head:
     kind = HEADS[name]
     if config.num_hidden_layers < kind.states:
         raise FederationError(
-            f"head {name}: expected at least {kind.states} layers in the encoder, found {config.num_hidden_layers}; "
-            f"choose a deeper encoder, or one of the heads {', '.join(n for n, k in HEADS.items() if k.states == 1)}"
+            f"head {name}: expected at least {plural(kind.states, 'layer')} in the encoder, found "
+            f"{config.num_hidden_layers}; choose a deeper encoder, or one of the heads "
+            f"{', '.join(n for n, k in HEADS.items() if k.states == 1)}"
         )
     with torch_seeded(seed, 0, SERVER, "layout"):  # modules initialise when made; the head's weights are set below
         head = kind(config, outputs)
@@ -288,5 +289,5 @@ def _copy_layers(encoder: Any, head: Any) -> None:
             layer.load_state_dict(original.state_dict())
     except (AttributeError, RuntimeError):
         raise FederationError(
-            f"copied layers: the layers of a {encoder.config.model_type} encoder are not BERT's; choose fresh ones"
+            f"copied layers: expected BERT's, found those of a {encoder.config.model_type} encoder; choose fresh ones"
         ) from None

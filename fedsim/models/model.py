@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from fedsim.adapter_config import AdapterConfig
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
-from fedsim.errors import FederationError
+from fedsim.errors import FederationError, plural
 from fedsim.micro_batches import MicroBatches
 from fedsim.models.adapters import stable_name
 from fedsim.models.checkpointing import checkpointed
@@ -87,9 +87,10 @@ def parameter_groups(names: Iterable[str]) -> ParameterGroups:
         elif name.startswith(_LAST):
             last.add(name)
         else:
-            raise FederationError(f"not a BERT-family encoder: the parameter {name!r} is in no known part")
+            raise FederationError(f"encoder: expected BERT's parameters, found {name!r}; choose another encoder")
     if sorted(layers) != list(range(len(layers))) or not layers:
-        raise FederationError(f"not a BERT-family encoder: found the layers {sorted(layers)}")
+        numbers = ", ".join(map(str, sorted(layers))) or "none"
+        raise FederationError(f"encoder: expected layers numbered from 0 on, found {numbers}; choose another encoder")
     layers[len(layers) - 1] |= last
     return ParameterGroups(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))
 
@@ -207,8 +208,8 @@ class Model:
             heads = ", ".join(name for name, kind in HEADS.items() if kind.answers_tokens == self.objective.of_tokens)
             asks, answers = ("tokens", "texts") if self.objective.of_tokens else ("texts", "tokens")
             raise FederationError(
-                f"{type(self.objective).__name__} asks for {asks}, and the head {type(self.network.head).__name__} "
-                f"answers for {answers}: choose one of the heads {heads}"
+                f"head {type(self.network.head).__name__}: expected one that answers for {asks}, as "
+                f"{type(self.objective).__name__} needs, found one for {answers}; choose one of the heads {heads}"
             )
         moved = self._moved(batch)
         states = self._states(moved, changed)
@@ -300,7 +301,7 @@ def shallower(model: Model, names: Set[str]) -> Model:
     if cut.parameters.keys() != names:
         different = sorted(cut.parameters.keys() ^ names)
         raise FederationError(
-            f"exchange plan: its view names {len(names)} parameters; expected those of the server's model, or of its "
-            f"first layers with everything around them. The first that differ: {', '.join(different[:3])}"
+            "exchange plan: expected a view of the server's model, or of its first layers with everything around "
+            f"them, found {plural(len(different), 'other or missing parameter')}, such as {', '.join(different[:3])}"
         )
     return cut

@@ -151,8 +151,12 @@ def with_head(
             parameter = made.get_parameter(name)
             if parameter.shape != value.shape:
                 raise FederationError(
-                    f"{folder}: expected a head whose {name} has the shape {list(parameter.shape)}, found "
-                    f"{list(value.shape)}. Fetch the encoder again."
+                    f"{folder}: {name} of the head: expected the shape {_shape(parameter)}, found {_shape(value)}. "
+                    f"Fetch the encoder again."
                 )
             parameter.copy_(value)
     return SequenceModel(encoder, made)
+
+
+def _shape(tensor: Tensor) -> str:
+    return " × ".join(map(str, tensor.shape))

@@ -39,7 +39,7 @@ def _entry(cells: list[str], header: list[str], entries: Mapping[Place, Publishe
         raise ValueError(wrong)
     table, row, column, score, text, derivation = cells if header == DERIVED_HEADER else [*cells, ""]
     if (table, row, column, score) in entries:
-        raise ValueError(f"expected one value a place, found two of {table},{row},{column},{score}.")
+        raise ValueError(f"expected one value for each place, found two of {table},{row},{column},{score}.")
     if derivation and not text:
         return Published(table, row, column, score, _derived((table, column, score), derivation, entries), derivation)
     try:
@@ -58,7 +58,7 @@ def _derived(at: tuple[str, str, str], derivation: str, entries: Mapping[Place, 
         raise ValueError(f"expected {{row}} times (*) or over (/) a number as derivation, found {derivation!r}")
     place, by = (table, match[1], column, score), float(match[3])
     if place not in entries or not by:
-        raise ValueError(f"expected a value of {match[1]} above this line, and no 0, found {derivation!r}")
+        raise ValueError(f"expected a value of {match[1]} other than 0 above this line, found {derivation!r}")
     return entries[place].value * by if match[2] == "*" else entries[place].value / by
 
 

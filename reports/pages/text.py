@@ -219,6 +219,13 @@ def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
             yield f"Deviation {deviation.id}: {deviation.text}"
 
 
+def skipped_note(column: Column, records: Iterable[RunResult]) -> Iterator[str]:
+    """The number of malformed rows that `--lenient` skipped, if any."""
+    lists = [record.inputs["data"].get("skipped") or 0 for record in records]  # of rows, or how many
+    if skipped := max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0):
+        yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+
+
 def _column_notes(request: Request, column: Column) -> Iterator[str]:
     """Notes about a column's data, splits and settings, and its cells' records."""
     by_row = [(row, request.records_of(row, column)) for row in request.rows]
@@ -226,9 +233,7 @@ def _column_notes(request: Request, column: Column) -> Iterator[str]:
     data = [record.inputs["data"] for record in records]
     for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
         yield f"Data of {column.name}: {note}."
-    lists = [entry.get("skipped") or 0 for entry in data]  # of rows, or how many
-    if skipped := max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0):
-        yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+    yield from skipped_note(column, records)
     drawn = dict.fromkeys(", ".join(record.inputs["backbone"].get("drawn", ())) for record in records)
     if parts := "; ".join(filter(None, drawn)):
         yield f"{column.name}: drawn at random, not read from the encoder's files: {parts}."

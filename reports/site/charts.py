@@ -12,6 +12,7 @@ from benchmarks.costs.networks import DEVICES, NETWORKS, Deployment
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
 from benchmarks.run_config import JSON
+from fedsim.errors import plural
 from reports.evidence.records import DEMO, Request
 from reports.evidence.scores import score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
@@ -47,7 +48,8 @@ def layered(height: int, layers: Mapping[str, Any]) -> Chart:
     return {"height": height, "layer": shown, "usermeta": {"layers": list(layers)}}
 
 
-COLOUR: Any = {"field": "method", "type": "nominal", "title": None, "legend": {"columns": 1, "labelLimit": 260}}
+_LEGEND = {"columns": 1, "labelLimit": 260, "symbolOpacity": 1}
+COLOUR: Any = {"field": "method", "type": "nominal", "title": None, "legend": _LEGEND}
 _ROUND = fields("round", title="round", axis={"tickMinStep": 1, "format": "d"})
 _SCORE = fields("value", scale={"zero": False})
 _LOW_TO_HIGH = {"y": {**_SCORE, "field": "low"}, "y2": {"field": "high"}, "color": COLOUR}
@@ -58,7 +60,7 @@ LINES = layered(  # scores after every round: one line per method, ± sd as a ba
         "spread": ({"type": "area", "opacity": 0.14}, {"x": _ROUND, **_LOW_TO_HIGH}),
         "ours": (
             {"type": "line", "point": {"size": 34}, "strokeWidth": 2},
-            {"x": _ROUND, "y": _SCORE, "color": COLOUR, "tooltip": _LINE_TIP},
+            {"x": _ROUND, "y": _SCORE, "color": COLOUR, "shape": COLOUR, "tooltip": _LINE_TIP},  # not by colour alone
         ),
     },
 )
@@ -160,7 +162,7 @@ def _values(panel: str, marks: Sequence[Mark], request: Request, column: Column)
             **sizes,
             "sizes": {name: human_bytes(size) for name, size in sizes.items()},
             "rounds": rounds_of(request, mark.row, column),
-            "runs": f"{len(mark.scores)} seed{'s' if len(mark.scores) > 1 else ''}",
+            "runs": plural(len(mark.scores), "seed"),
             "href": html.cell_page(mark.cell_id),
         }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
+from fedsim.errors import plural
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
 from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number
@@ -91,7 +92,7 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
     for name, by_task in costs.items():
         tasks = [task for task in by_task if task in common] or list(by_task)
         sizes[name] = [mean(way) for way in zip(*(by_task[task] for task in tasks), strict=True)]
-        notes[name] = "" if not tasks or set(tasks) == common else f"{len(tasks)} task{'s' if len(tasks) > 1 else ''}"
+        notes[name] = "" if not tasks or set(tasks) == common else plural(len(tasks), "task")
     flat = [value for values in sizes.values() for value in values]
     if not any(flat):
         return {name: [] for name in costs}, []

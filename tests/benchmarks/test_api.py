@@ -164,7 +164,7 @@ def test_a_table_with_an_unknown_scale_or_score_is_refused(nothing_included, tmp
 
 
 def test_a_metric_of_two_labels_is_refused_for_three():
-    with pytest.raises(UserError, match="expected metrics of its 3 labels, found f1, which is of 2"):
+    with pytest.raises(UserError, match="expected metrics for 3 labels, found f1, which is for 2"):
         replace(task("sst2"), labels=("bad", "even", "good"), metrics=("accuracy", "f1"))
 
 

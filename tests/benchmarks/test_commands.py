@@ -79,11 +79,11 @@ def test_doctor_and_data_say_what_a_machine_has(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "ok   scale demo: ready" in lines
     assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
-    (missing,) = (line for line in lines if line.startswith("none scale paper: missing encoders "))  # not downloaded
+    (missing,) = (line for line in lines if line.startswith("no   scale paper: missing encoders "))  # not downloaded
     encoders, data = missing.split("; data ")
     assert "bert-base-uncased" in encoders
     assert {"qnli", "rte-central"} & set(data.split(", ")) == {"qnli"}  # RTE is here
-    assert sum(line.startswith(("none scale ", "ok   scale ")) for line in lines) == 4
+    assert sum(line.startswith(("no   scale ", "ok   scale ")) for line in lines) == 4
 
 
 # ---- wrong inputs ------------------------------------------------------------------------------------------------
@@ -108,13 +108,13 @@ WRONG: dict[str, tuple[list[str], str]] = {
 }
 WRONG_VALUES = {
     "options.critical_layer=13": "critical layer 13: expected 0 to 12, as the paper's model has 12 layers",
-    "options.dropout=0.5": "fedsplitbert: unknown options ['dropout']",
+    "options.dropout=0.5": "fedsplitbert: unknown option dropout;",
     "training.precision=fp16": "precision fp16 needs a GPU",
-    "clients=100000": "100000 clients cannot share 240 examples",
-    'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical', known are",
+    "clients=100000": "100000 clients: expected at least one example for each, found 240 examples;",
+    'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical': expected one of",
 }
 WRONG_TABLES = {
-    TEMPLATE.format(id="fedsplitbert-table1", annotation=""): "the id fedsplitbert-table1 is taken",
+    TEMPLATE.format(id="fedsplitbert-table1", annotation=""): "BENCHMARK: expected a new id, found fedsplitbert-table1",
     "BENCHMARK = 1\n": "expected BENCHMARK to be a Benchmark, found int",
     "import no_such_module\nBENCHMARK = 1\n": "cannot be imported",
     "": "found none",

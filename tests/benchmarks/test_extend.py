@@ -106,7 +106,7 @@ def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, ca
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(old, new), encoding="utf-8")
         assert main(arguments) == 2
-        assert f"is taken; give its {kind} another one" in capsys.readouterr().err
+        assert f"{kind}: expected a new id, found " in capsys.readouterr().err
         path.write_text(text, encoding="utf-8")
 
 

@@ -96,7 +96,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
     for new in (1, 0):
         capsys.readouterr()
         assert main(["import", str(node / "records"), "--results-dir", str(home)]) == 0
-        assert f"{new} records imported" in capsys.readouterr().out
+        assert f"{new} record{'s' * (new != 1)} imported" in capsys.readouterr().out
     assert [copy.to_json() for copy in read_results(home / "records")] == [record.to_json()]
 
 
@@ -105,7 +105,7 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
     assert fetch(tmp_path) == 2
     output = capsys.readouterr()
     assert "ok   task mrpc" in output.out
-    assert f"none encoder {ENCODER}: " in output.out
+    assert f"no   encoder {ENCODER}: " in output.out
     assert f"error: not fetched: encoder {ENCODER}; put their files into" in output.err
     assert contents(tmp_path) == Contents(tasks=["mrpc"])
     assert source_of("mrpc", tmp_path).folder is None

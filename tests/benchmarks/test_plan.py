@@ -175,6 +175,43 @@ def test_unknown_bytes_have_a_reason(arguments, reason, plan):
     assert "Counted on" not in out
 
 
+@pytest.fixture
+def own_files(tmp_path: Path) -> Path:
+    """A data directory with ten MRPC pairs."""
+    folder = tmp_path / "data" / "MRPC"
+    folder.mkdir(parents=True)
+    lines = "".join(f"{row % 2}\t{row}\t{row}\tone text {row}\tanother text {row}\n" for row in range(10))
+    for name in ("train.tsv", "dev.tsv"):
+        (folder / name).write_text(f"Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n{lines}")
+    return tmp_path / "data"
+
+
+def test_the_plan_says_what_run_would_refuse(values, plan, own_files, tiny_encoder, tmp_path):
+    arguments = (SPLIT, "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--backbone", str(tiny_encoder))
+    at = (*arguments, "--data-dir", str(own_files))
+    assert values(*at, "--set", 'partition={"scheme": "equal"}', "--set", "clients=2")["obstacles"] == []
+    assert "`run` would stop" in plan(*at, "--set", "clients=5")
+    (too_few,) = values(*at, "--set", 'partition={"scheme": "equal"}', "--set", "clients=20")["obstacles"]
+    assert "test_share" in too_few
+    (own_files / "MRPC" / "dev.tsv").unlink()
+    (missing,) = values(*at)["obstacles"]
+    assert "MRPC lacks dev.tsv" in missing
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (bare / name).write_bytes((tiny_encoder / name).read_bytes())
+    (no_tokenizer,) = values(*arguments[:-1], str(bare))["obstacles"]
+    assert no_tokenizer.startswith(f"{bare}: expected a tokenizer")
+    (bare / "model.safetensors").unlink()
+    (no_weights,) = values(*arguments[:-1], str(bare))["obstacles"]
+    assert no_weights.startswith(f"{bare}: expected weights")
+
+
+def test_texts_that_an_encoder_has_no_positions_for_are_refused(plan, tiny_encoder):
+    arguments = (SPLIT, "--methods", "fedavg", "--backbone", str(tiny_encoder), "--set", "training.max_length=1000")
+    assert re.search(r"Bytes unknown \(training.max_length: expected 8 to \d+, the limit of", plan(*arguments))
+
+
 def test_the_plan_as_json_adds_up(values):
     summary = values("fedsplitbert-table4", "--tasks", "mrpc", "--seeds", "3")
     assert (summary["scale"], summary["seeds"], summary["finished_cells"]) == ("demo", [0, 1, 2], 0)
@@ -231,7 +268,7 @@ def test_a_failure_is_named_and_the_others_are_rehearsed(monkeypatch, capsys):
     out, error = capsys.readouterr()
     assert "failed: FederationError: no room" in out
     assert "bert-base-uncased (random weights), pooled, 128 tokens: loss 0.5" in out
-    assert "rehearsals failed, of the rows fedsplitbert-table4, " in error
+    assert " failed, for fedsplitbert-table4, " in error
 
 
 @pytest.mark.slow

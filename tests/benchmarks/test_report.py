@@ -109,7 +109,7 @@ def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, capsy
     assert import_from(given_folder, results) == 0
     (record,) = read_results(results / "records")
     out = capsys.readouterr().out
-    assert "1 records imported, 0 already present" in out
+    assert "1 record imported, 0 already present" in out
     assert f"imported without predictions, as {given_folder} lacks them: {record.file_name}" in out
     path.write_bytes(content)
     for _ in range(2):

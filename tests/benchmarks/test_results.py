@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.results import CHECKSUM, checksum, read_result, read_results, write_result, write_text
+from benchmarks.results import CHECKSUM, checksum, read_folders, read_result, read_results, write_result, write_text
 from tests.benchmarks.conftest import outcome
 from tests.conftest import ROOT
 
@@ -65,7 +65,7 @@ def first(value: dict[str, Any]) -> dict[str, Any]:
 
 
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another schema": (lambda value: value.update(schema=0), "record schema 0, this version reads 1"),
+    "another schema": (lambda value: value.update(schema=0), "expected the record schema 1, found 0"),
     "an unknown field": (lambda value: value.update(mood="good"), "mood: .* found an unknown field"),
     "a text for a number": (
         lambda value: first(value).update(up_bytes="12"),
@@ -76,7 +76,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "bytes below 0": (lambda value: value["ledger"][0].__setitem__(5, -1), "ledger.0.5: .* at least 0"),
     "other sums": (
         lambda value: first(value).update(up_bytes=1),
-        f"round 1: its ledger has {RECORD.rounds[0].up_bytes} bytes up",
+        f"round 1: expected the ledger's {RECORD.rounds[0].up_bytes} bytes up, found 1",
     ),
     "a third direction": (lambda value: value["ledger"][0].__setitem__(2, "across"), "ledger.0.2: .*up.down"),
 }
@@ -103,3 +103,11 @@ def test_a_file_that_is_not_json_is_refused(content, tmp_path):
     (tmp_path / "it.json").write_bytes(content)
     with pytest.raises(UserError, match=r"it.json: expected a record of a finished cell.*Restore the file, or move"):
         read_result(tmp_path / "it.json")
+
+
+@pytest.mark.parametrize(("name", "found"), [("absent", "found nothing"), (".", "found its parent; name .*records")])
+def test_a_folder_without_records_is_refused(tmp_path, name, found):
+    (tmp_path / "records").mkdir()
+    with pytest.raises(UserError, match=f"expected a folder of records, {found}"):
+        read_folders([tmp_path / name])
+    assert read_folders([tmp_path / "records"]) == []

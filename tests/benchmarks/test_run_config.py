@@ -92,7 +92,7 @@ def test_every_field_decides_the_ids():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("scale", "../up", "scale: expected a name with at most 64 letters, .*, found '../up'"),
+        ("scale", "../up", "scale: expected a name of at most 64 letters, .*, found '../up'"),
         ("seed", -1, "seed: expected a number of at least 0, found -1"),
         ("clients", 0, "clients: expected a number above 0, found 0"),
         ("test_share", 1.0, "test_share: expected a number below 1, found 1.0"),

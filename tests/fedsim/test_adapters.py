@@ -104,9 +104,9 @@ def test_methods_without_a_use_for_an_adapter_say_so(small, name, options):
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"kind": "bitfit", "r": 4}, "r: the adapter bitfit does not have it"),
+        ({"kind": "bitfit", "r": 4}, "adapter bitfit: expected no other field, found r"),
         ({"kind": "lora", "r": 0}, "r: expected a number above 0, found 0"),
-        ({"kind": "ia3", "alpha": 1.0}, "expected targets"),
+        ({"kind": "ia3", "alpha": 1.0}, "expected fields among targets, found alpha"),
     ],
 )
 def test_a_field_that_a_kind_does_not_read_is_refused(fields, expected):

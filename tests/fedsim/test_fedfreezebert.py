@@ -107,7 +107,7 @@ def test_features_that_half_precision_cannot_hold_are_an_error():
 
 def test_a_task_whose_features_are_larger_than_the_limit_is_an_error_that_names_the_option(deep, tmp_path):
     size = len(deep.examples.tokens) * deep.hidden * 4
-    with pytest.raises(FederationError, match=r"features of \d+ examples take .* GB.*options\.cached=false"):
+    with pytest.raises(FederationError, match=r"at most .* GB, .* GB for \d+ examples;.*options\.cached=false"):
         computed(FeatureCache(tmp_path, limit_bytes=size - 1), deep)
     computed(FeatureCache(tmp_path, limit_bytes=size), deep)
 

@@ -276,7 +276,7 @@ def test_a_model_without_lora_is_refused(small, name):
     ("method", "options", "expected"),
     [
         ("fedrot_lora", {"strength": 0}, "strength: expected a number above 0"),
-        ("hetlora", {"ranks": [3]}, "ranks: expected numbers from 1 to the adapter's r, 2, found"),
+        ("hetlora", {"ranks": [3]}, "ranks: expected integers from 1 to the adapter's r, 2, found 3"),
         ("fedex_lora", {"residual": "none"}, "residual: expected one of factored, dense, transposed"),
         ("flexlora", {"values": "a"}, "values: expected one of b, both"),
         ("ffa_lora", {"head": "own"}, "head: expected one of shared, local, frozen"),

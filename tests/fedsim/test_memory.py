@@ -142,7 +142,7 @@ def test_parts_are_halved_once_where_memory_is_too_small(trained, full_above, ca
         (4, MicroBatches(), "train on 5 texts.*set --micro-batch below 5, add --checkpoint-activations"),
         (3, MicroBatches(8), "train on 4 texts.*set --micro-batch below 4"),
         (5, MicroBatches(8, automatic=False), "train on 8 texts.*set --micro-batch below 8"),
-        (0, MicroBatches(1), "train on 1 texts at once; add --checkpoint-activations"),
+        (0, MicroBatches(1), "train on 1 text at once; add --checkpoint-activations"),
     ],
 )
 def test_then_the_error_says_what_to_set(trained, full_above, room, micro_batches, advice):
@@ -162,7 +162,7 @@ def test_scored_batches_go_through_in_parts_and_are_halved_once(full_above, case
     np.testing.assert_allclose(model.predict(subset, BATCH, None, halved), whole, atol=1e-5)
     assert halved.size <= 5
     full_above(1)
-    with pytest.raises(FederationError, match=r"score \d texts at once; share each GPU"):
+    with pytest.raises(FederationError, match=r"score \d texts? at once; share each GPU"):
         model.predict(subset, BATCH, None, halved)
 
 

@@ -140,7 +140,7 @@ def test_a_head_that_answers_for_something_else_is_refused(small, head):
     answers_tokens = HEADS[head].answers_tokens
     model = small.load((Classification if answers_tokens else TokenClassification)(2), head)
     asks, answers = ("texts", "tokens") if answers_tokens else ("tokens", "texts")
-    message = f"asks for {asks}, and the head .* answers for {answers}: choose"
+    message = f"expected one that answers for {asks}, as .* needs, found one for {answers}; choose"
     with pytest.raises(FederationError, match=message) as error:
         model.path_logits(small.examples.collate(np.arange(2)))
     named = str(error.value).rpartition("the heads ")[2].split(", ")

@@ -79,9 +79,10 @@ def test_split_is_complete_and_within_one_of_each_share(case, percent, seed):
     share = percent / 100
     n_test = round(share * labels.size)
     if n_test in (0, labels.size):
-        message = f"{labels.size} examples .* {labels.size - n_test} for training and {n_test} for testing"
+        least = next(n for n in range(2, 100) if round(share * n) not in (0, n))
+        message = f"client 3, test_share {share:g}: expected at least {least} examples, .* found {labels.size};"
         with pytest.raises(PartitionError, match=message):
-            split_train_test(labels, share, np.random.default_rng(seed), stratify)
+            split_train_test(labels, share, np.random.default_rng(seed), stratify, client=3)
         return
     train, test = split_train_test(labels, share, np.random.default_rng(seed), stratify)
     assert test.size == n_test

@@ -20,7 +20,7 @@ HEADER = "table,row,column,score,value\n"
         (HEADER + "T,a,x,test/f1,1\nT,a,x,test/acc,many\n", "t.csv:3: expected table,row.*'T,a,x,test/acc,many'"),
         (HEADER + "T,a,x,test/f1,nan\n", "t.csv:2: .*number"),
         (HEADER + "T,a,x,1\n", "t.csv:2: .*'T,a,x,1'"),
-        (HEADER + "T,a,x,,1\nT,a,x,,2\n", "t.csv:3: expected one value a place, found two of T,a,x,"),
+        (HEADER + "T,a,x,,1\nT,a,x,,2\n", "t.csv:3: expected one value for each place, found two of T,a,x,"),
     ],
 )
 def test_damage_is_named_with_its_line(tmp_path, content, message):

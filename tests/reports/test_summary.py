@@ -62,6 +62,13 @@ def test_one_seed_orders_nothing_and_other_numbers_of_seeds_are_shown(table3, wh
     assert "no ordering" not in output
 
 
+def test_skipped_rows_are_counted(table3, whole, record_of):
+    skipped = {"skipped": ["train.tsv:3: expected a label", "train.tsv:9: expected a label"]}
+    first = record_of("fedavg", "mrpc", dict.fromkeys(table3.columns[0].scores, 0.5), scale="demo", data=skipped)
+    assert "Data of MRPC: malformed rows skipped: 2." in lines(table3, [first])
+    assert not any("skipped" in line for line in lines(table3, whole))
+
+
 def test_a_table_of_bytes_ends_with_the_gain_that_was_measured(table3, whole):
     measured = pd.DataFrame(
         [

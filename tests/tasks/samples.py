@@ -73,8 +73,8 @@ def files_of(task: Task) -> dict[str, str]:
 MALFORMED = {
     "glue": ("x", "expected .* columns, found 1"),
     "arsarcasm": ("x,MIXED,msa", "expected one of the labels NEG, NEU, POS, found 'MIXED'"),
-    "wikitext": ("br\udcfccken", "expected UTF-8, found the byte 0xfc"),
-    "corpus": ("br\udcfccken", "expected UTF-8, found the byte 0xfc"),
+    "wikitext": ("br\udcfccken", "expected text in UTF-8, found the byte 0xfc"),
+    "corpus": ("br\udcfccken", "expected text in UTF-8, found the byte 0xfc"),
     "conll": ("x NN B-lipid", "expected one of the tags O, B-.*, found 'B-lipid'"),
     "abstracts": ("nobody\ta", "expected one of the labels .*, found 'nobody'"),
 }

@@ -137,11 +137,13 @@
   function coloured(spec, methods, colours, narrow) {
     spec = JSON.parse(JSON.stringify(spec));
     (spec.layer || [spec]).forEach(function (layer) {
-      var channel = layer.encoding.color;
-      if (channel && channel.field === "method") {
-        channel.scale = { domain: methods, range: methods.map(function (method) { return colours[method] || "#999"; }) };
+      var range = methods.map(function (method) { return colours[method] || "#999"; });
+      ["color", "shape"].forEach(function (name) {
+        var channel = layer.encoding[name];
+        if (!channel || channel.field !== "method") { return; }
+        channel.scale = Object.assign({ domain: methods }, name === "color" ? { range: range } : {});
         if (channel.legend) { channel.legend.orient = narrow ? "bottom" : "right"; }
-      }
+      });
     });
     return spec;
   }
