@@ -150,7 +150,7 @@ list: $(INSTALLED)
 	@$(CLI) list $(call flag,--scale,SCALE) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
 
 data: $(INSTALLED)
-	@$(CLI) data $(PLACES)
+	@$(CLI) data $(PLACES) $(ARGS)
 
 campaign: $(INSTALLED)
 	@$(CLI) campaign $(PLACES) $(call flag,--workers,WORKERS) $(ARGS)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,10 @@ from benchmarks.predictions import Predictions, read_predictions
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.registry import include as include_folder
 from benchmarks.results import RunResult, read_folders
-from benchmarks.run_config import JSON, RunConfig, canonical_json
+from benchmarks.run_config import JSON, SCALES, RunConfig, canonical_json
 from benchmarks.running.completed import IsFinished
 from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
-from benchmarks.running.run_options import RunOptions, available_cores, default_workers
+from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, default_workers
 from benchmarks.selection import Selection, part_of
 from reports.evidence.records import request_for
 from reports.pages.page import Page
@@ -59,9 +60,9 @@ def benchmarks() -> dict[str, Benchmark]:
 def select(
     id: str,
     scale: str = "demo",
-    tasks: Sequence[str] = (),
-    methods: Sequence[str] = (),
-    seeds: int | Sequence[int] = 1,
+    tasks: str | Iterable[str] = (),
+    methods: str | Iterable[str] = (),
+    seeds: int | Iterable[int] = 1,
     backbone: str | None = None,
     changes: Mapping[str, JSON] | None = None,
     include: str | Path | None = None,
@@ -71,8 +72,8 @@ def select(
     Args:
         id: The table's or figure's id.
         scale: The scale's id.
-        tasks: Ids of columns; empty for all.
-        methods: Ids of rows; empty for all.
+        tasks: Ids of columns, or one id; empty for all.
+        methods: Ids of rows, or one id; empty for all.
         seeds: The number of seeds, from 0, or the seeds.
         backbone: A folder or hub name that replaces the scale's encoder.
         changes: Field -> value, as in `--set`, such as {"training.rounds": 2}.
@@ -80,12 +81,33 @@ def select(
     """
     if include is not None:
         include_folder(Path(include))
-    seeds = range(seeds) if isinstance(seeds, int) else tuple(seeds)
-    if not seeds:
-        raise UserError("seeds: expected at least one, found none")
+    if scale not in SCALES:
+        raise UserError(f"scale: expected one of {', '.join(SCALES)}, found {scale!r}")
+    tasks, methods, seeds = _names("tasks", tasks), _names("methods", methods), _seeds(seeds)
     assignments = [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
     backbone = requested_backbone(backbone) if backbone is not None else None
     return part_of(id, scale, methods, tasks, seeds, assignments, backbone)
+
+
+def _names(argument: str, given: str | Iterable[str]) -> list[str]:
+    """The names, or the only one; UserError for anything else."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise UserError(f"{argument}: expected ids, such as ['fedavg', 'fedprox'], found {given!r}; omit it for all")
+    return [str(name) for name in names]
+
+
+def _seeds(given: int | Iterable[int]) -> Sequence[int]:
+    """So many seeds, from 0, or the given ones; UserError for anything else."""
+
+    def is_whole(value: Any, least: int) -> bool:
+        return not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= MOST_SEEDS
+
+    seeds = list(given) if isinstance(given, Iterable) else list(range(given)) if is_whole(given, 1) else []
+    if not seeds or not all(is_whole(each, 0) for each in seeds):
+        expected = f"how many, from 1 to {MOST_SEEDS:,}, or the seeds, such as [5, 6] or range(5, 11)"
+        raise UserError(f"seeds: expected {expected}, found {given!r}")
+    return [int(each) for each in seeds]
 
 
 def settings(
@@ -184,7 +206,8 @@ def load(*folders: str | Path) -> list[RunResult]:
 
 def page(chosen: Selection, records: Sequence[RunResult], score_at: str = "") -> Page:
     """The page of a table or figure for the given records. score_at: as for `request_for`."""
-    return page_of(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at))
+    request = request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at)
+    return page_of(replace(request, rows=tuple(chosen.named)) if chosen.named else request)
 
 
 def table(chosen: Selection, records: Iterable[RunResult]) -> pd.DataFrame:

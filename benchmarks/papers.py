@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 
 import pandas as pd
 
@@ -21,7 +22,8 @@ from reports.audit.statements import Finding, findings
 from reports.claims import wording
 from reports.claims.cells import Runs
 from reports.claims.judge import Deciding, Judgement, judge, measured_word
-from reports.evidence.published import Numbers, read_folder
+from reports.evidence.published import Numbers
+from reports.evidence.published_files import read_paper
 from reports.evidence.records import PAPER, request_for
 from reports.evidence.scores import PROTOCOL
 from reports.front.state import MEASURED, Headline, Standing
@@ -46,8 +48,10 @@ def tables_by_paper() -> dict[str, list[Benchmark]]:
 
 def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
     """Paper id -> its published numbers, for the papers of the given benchmarks."""
-    folders = {table.paper.id: table.published_csv.parent for table in tables}
-    return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
+    files: dict[str, list[Path]] = {}
+    for table in tables:
+        files.setdefault(table.paper.id, []).append(table.published_csv)
+    return {paper: Numbers.of(read_paper(paths)) for paper, paths in files.items()}
 
 
 def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[Judgement]:

@@ -18,11 +18,14 @@ from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import metric
 from benchmarks.run_config import SCALES
 from benchmarks.running.included import load_folder, modules_in, reserve
+from reports import ReportError
+from reports.evidence.published_files import AVERAGE, read_published
 
 T = TypeVar("T", Row, Column)
 _ROOT = Path(__file__).parent
 _TABLES = re.compile(r"^BENCHMARKS?\b[^=\n]*=", re.M)
 _DEFINED = ("BENCHMARK", "BENCHMARKS", "TASKS", "METHODS")
+_BY_ROW = ("scores", "curves", "gains", "orders", "clients")  # views that read published values by row and task
 _INCLUDED: dict[str, Benchmark] = {}  # tables of included folders, by id
 
 
@@ -65,11 +68,12 @@ def include(folder: Path) -> None:
     if not any(getattr(module, name, ()) for module in modules.values() for name in _DEFINED):
         expected = "expected a folder with modules that define BENCHMARK, TASKS or METHODS"
         raise UserError(f"--include {folder}: {expected}, found none")
-    for file, module in modules.items():
-        for table in _defined(module, file):
-            _check(table, file)
-            reserve("BENCHMARK", table.id, file, benchmark_ids())
-            _INCLUDED[table.id] = table
+    tables = [(file, table) for file, module in modules.items() for table in _defined(module, file)]
+    for file, table in tables:
+        _check(table, file)
+        _check_published(table, [other.place for _, other in tables if other.published_csv == table.published_csv])
+        reserve("BENCHMARK", table.id, file, benchmark_ids())
+        _INCLUDED[table.id] = table
 
 
 def _check(table: Benchmark, file: Path) -> None:
@@ -79,6 +83,30 @@ def _check(table: Benchmark, file: Path) -> None:
     for column in table.columns:
         for score in filter(None, (*column.scores, *column.extra, column.averaged)):
             metric(score)
+
+
+def _check_published(table: Benchmark, places: Collection[str]) -> None:
+    """UserError for a user's file of published values that is missing, or has values that its tables would ignore.
+
+    places: of the tables that read the file.
+    """
+    file = table.published_csv
+    if file.is_relative_to(_ROOT):  # the file of a paper's table, which may have more rows and tasks
+        return
+    try:
+        entries = read_published(file)
+    except ReportError as error:
+        raise UserError(str(error)) from None
+    rows = [row.id for row in (*table.rows, *table.without_training)]
+    expected = {"table": places, "row": rows, "column": [*(column.task for column in table.columns), AVERAGE]}
+    if table.view.name == "scores":
+        expected["score"] = [*dict.fromkeys(score for each in table.columns for score in each.scores + each.extra), ""]
+    for entry in entries if table.view.name in _BY_ROW else ():
+        for kind in expected if entry.table == table.place else ("table",):
+            name, names = str(getattr(entry, kind)), expected[kind]
+            if name not in names:
+                found = f"found {name!r}; correct the line.{did_you_mean(name, names)}"
+                raise UserError(f"{file}: expected a {kind} of {table.id} ({', '.join(names)}), {found}")
 
 
 def tables_in(folder: Path) -> dict[str, Benchmark]:

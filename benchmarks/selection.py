@@ -25,13 +25,19 @@ _CELL = '"cell": '
 
 @dataclass(frozen=True)
 class Selection:
-    """The selected part of a benchmark."""
+    """The selected part of a benchmark.
+
+    Args:
+        rows: The rows whose runs it needs.
+        named: The rows that its page shows, if they are named; () for `rows` and those that correct them.
+    """
 
     benchmark: Benchmark
     scale: Scale
     rows: Sequence[Row]
     columns: Sequence[Column]
     seeds: Sequence[int]
+    named: Sequence[Row] = ()
 
     @property
     def title(self) -> str:
@@ -131,7 +137,8 @@ def part_of(
         others = ", ".join(changed.scales_by_id)
         raise UserError(f"{changed.id} has no scale {SCALES[0]}, the default; name one with --scale: {others}")
     at = with_backbone(scale_of(changed, scale or SCALES[0]), backbone)
-    return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
+    rows, columns = rows_of(changed, methods, at), columns_of(changed, tasks, at)
+    return Selection(changed, at, rows, columns, seeds, [changed.row(name) for name in dict.fromkeys(methods)])
 
 
 def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:

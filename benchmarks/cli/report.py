@@ -200,10 +200,18 @@ def import_command(args: argparse.Namespace) -> int:
     print(f"{plural(new, 'record')} imported, {len(records) - new} already present")
     if alone:
         print(f"imported without predictions, as {args.folder} lacks them: {', '.join(alone)}")
+    untracked = {record.file_name for record in records}
     for part in _with_records(benchmark_ids(), None, records, part_of):
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
         ids = {run.definition_id for run in runs}
+        listed = [record for of in (stages, ids) for record in records if record.cell.definition_id in of]
         with open_mirror(part, options, warn) as mirror:  # earlier runs first, as later ones link to them
-            mirror.sync([record for of in (stages, ids) for record in records if record.cell.definition_id in of])
+            mirror.sync(listed)
+        untracked -= {record.file_name for record in listed}
+    if untracked:
+        print(
+            f"{args.folder}: expected records of tables as defined, found {len(untracked)} of other settings, which "
+            "MLflow now lacks; for tables of your own, repeat the command with --include FOLDER"
+        )
     return 0

@@ -16,7 +16,7 @@ from benchmarks.run_config import digest
 from benchmarks.selection import Selection
 from fedsim.errors import plural
 from reports.evidence.gate import gates
-from reports.evidence.published import AVERAGE
+from reports.evidence.published_files import AVERAGE
 from reports.evidence.records import Request
 from reports.evidence.scores import defined, score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
@@ -43,16 +43,16 @@ def show_run(
 
     every: all records, for the table and for reference rows of the same tasks and seeds.
     """
-    names = {row.id for row in chosen.rows}
-    rows, shown = list(chosen.rows), list(records)
+    names = {row.id for row in chosen.named}
+    rows, shown = list(chosen.named), list(records)
     references = [row for row in chosen.benchmark.rows_at(chosen.scale) if row.id in REFERENCES and row.id not in names]
-    for row in reversed(references):
+    for row in reversed(references if names else []):
         cells = {cell.spec_id for cell in replace(chosen, rows=[row]).runs()}
         if of_row := [record for record in every if record.cell.spec_id in cells]:
             rows, shown = [row, *rows], [*shown, *of_row]
     find = among(every)
     earlier = [stage for record in shown for stage in (all_stages(record, find) or [])[:-1]]
-    page = api.page(replace(chosen, rows=rows), [*shown, *earlier])
+    page = api.page(replace(chosen, named=rows), [*shown, *earlier])
     print(*summary(page), sep="\n")
     print_page(page, Console(), tables=False, notes=notes)
     _, folder, paths = write_table(chosen, every, results_dir)
@@ -72,7 +72,8 @@ def write_table(
     Changed settings get a separate folder. draw: writes the plots, or collects them for later.
     """
     scale = chosen.scale
-    whole = replace(chosen, rows=chosen.benchmark.rows_at(scale), columns=chosen.benchmark.columns_at(scale))
+    rows, columns = chosen.benchmark.rows_at(scale), chosen.benchmark.columns_at(scale)
+    whole = replace(chosen, rows=rows, columns=columns, named=())
     page = api.page(whole, records, score_at)
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = results_dir / "reports" / chosen.benchmark.id / name

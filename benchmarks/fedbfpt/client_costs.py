@@ -18,7 +18,8 @@ from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from fedsim.files import read_json
 from reports.claims.costs import percents
-from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_as, read_published
+from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_as
+from reports.evidence.published_files import read_published
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
 from reports.frame import Place, Quantities, Shown

@@ -27,8 +27,8 @@ from reports.evidence.published import (
     as_decimal,
     is_printed_as,
     published_for,
-    read_published,
 )
+from reports.evidence.published_files import read_published
 from reports.evidence.records import PAPER
 from reports.evidence.scores import best_by_seed, score_label
 from reports.evidence.statistics import mean, printed

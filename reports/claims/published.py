@@ -10,7 +10,8 @@ from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, CostBo
 from benchmarks.measures import metric
 from reports.claims.cells import Pair, Tables
 from reports.claims.criterion import Evidence, exact
-from reports.evidence.published import AVERAGE, PARAMETERS, Numbers, Place
+from reports.evidence.published import Numbers
+from reports.evidence.published_files import AVERAGE, PARAMETERS, Place
 from reports.pages.text import number
 
 FROM_PROSE = "derived from prose"

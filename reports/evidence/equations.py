@@ -9,7 +9,8 @@ from functools import cached_property
 
 from benchmarks.costs import ClosedForm, ModelSizes, Terms
 from benchmarks.experiment import Row
-from reports.evidence.published import Numbers, read_published
+from reports.evidence.published import Numbers
+from reports.evidence.published_files import read_published
 from reports.evidence.records import Request
 from reports.evidence.traffic import Cost, derived_cost, measured_cost
 

@@ -200,10 +200,11 @@ class Request:
         }
 
     def cells_run(self, columns: Iterable[Column]) -> tuple[int, int]:
-        """The numbers of finished cells and of all cells in some columns; rows without training are not counted."""
-        run_rows = [row for row in self.rows if not row.corrects]
-        places = [(row.id, column.task) for row, column in product(run_rows, columns)]
-        return sum(self.selections[place].is_run for place in places), len(places)
+        """The numbers of finished cells and of all cells in some columns; a row without training has those it needs."""
+        run_rows = [self.benchmark.row(row.corrects) if row.corrects else row for row in self.rows]
+        distinct = {row.id: row for row in run_rows}.values()
+        cells = [self._cell(row, column) for row, column in product(distinct, columns)]
+        return sum(cell.is_run for cell in cells), len(cells)
 
     @property
     def run(self) -> tuple[int, int]:
@@ -220,8 +221,11 @@ class Request:
 
     def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
         """The finished records of a cell, which may be in a hidden row."""
+        return self._cell(row, column).records
+
+    def _cell(self, row: Row, column: Column) -> CellRecords:
         selection = self.selections.get((row.id, column.task))
-        return (selection or select(self.benchmark, self.scale, row, column, self.index)).records
+        return selection or select(self.benchmark, self.scale, row, column, self.index)
 
     @property
     def columns_run(self) -> tuple[Column, ...]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from benchmarks.experiment import Row
 from benchmarks.results import RunBytes, all_stages, stage_bytes
 from benchmarks.run_config import JSON
-from reports.evidence.published import AVERAGE
+from reports.evidence.published_files import AVERAGE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost

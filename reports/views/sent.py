@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from benchmarks.costs import Factor, ModelSizes, PeftTerms, Traffic, WireForm
 from benchmarks.experiment import Row, Scale
 from benchmarks.run_config import JSON
-from reports.evidence.published import by_place, read_published
+from reports.evidence.published import by_place
+from reports.evidence.published_files import read_published
 from reports.evidence.records import Request
 from reports.evidence.traffic import last_round
 from reports.frame import Quantities, Shown

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbclient
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,6 +19,8 @@ from benchmarks.tasks import task
 from tests.conftest import ROOT
 
 SHORT = {"training.rounds": 2, "training.local_epochs": 1, "training.max_length": 16, "training.batch_size": 64}
+
+WRONG_SEEDS = ("5-10", True, [1.5], [True], [], 0, -1, 1.0, None, [-1], 10_001, [10_001])
 
 
 def chosen_part() -> Selection:
@@ -97,6 +100,30 @@ def test_a_plot_has_a_panel_for_each_task_and_a_mark_for_each_method(records):
     assert [line.get_xdata()[0] for line in against_bytes.lines[:2]] == sent
     with pytest.raises(api.UserError, match="expected lines of `scores` or `curves` with a score, found none"):
         api.plot(api.scores([]))
+
+
+@pytest.mark.parametrize(
+    ("argument", "wrong", "message"),
+    [
+        ("scale", None, "scale: expected one of demo, lite, literal, paper, found None"),
+        ("scale", "huge", "scale: expected one of demo, .* found 'huge'"),
+        *(("seeds", wrong, "seeds: expected how many, from 1 to 10,000, or the seeds") for wrong in WRONG_SEEDS),
+        *(("tasks", wrong, "tasks: expected ids, .* found .*; omit it for all") for wrong in (None, 3, [3], [None])),
+        ("methods", True, "methods: expected ids, .* found True"),
+        ("tasks", "mrcp", "unknown task 'mrcp': .* Did you mean 'mrpc'"),
+    ],
+)
+def test_a_wrong_selection_is_refused(argument, wrong, message):
+    with pytest.raises(UserError, match=message):
+        api.select("fedsplitbert-table3", **{argument: wrong})
+
+
+def test_a_selection_has_one_name_or_several_and_a_number_of_seeds_or_these():
+    one = api.select("fedsplitbert-table3", tasks="mrpc", methods="fedavg", seeds=2)
+    several = api.select("fedsplitbert-table3", tasks=["mrpc"], methods=("fedavg",), seeds=range(2))
+    assert one.cells() == several.cells()
+    assert len(one.cells()) == 2
+    assert list(api.select("fedsplitbert-table3", seeds=np.arange(5, 7)).seeds) == [5, 6]
 
 
 def test_tables_of_ones_own_are_included(nothing_included, tmp_path):

@@ -141,6 +141,8 @@ def test_a_folder_without_a_usable_table_is_refused(table_folder, refusal):
 
 def test_a_results_folder_below_a_file_is_refused(refusal, tmp_path):
     (tmp_path / "file").touch()
+    message = refusal(["list", "--results-dir", str(tmp_path / "file")])
+    assert message.endswith("file: expected a folder, found a file; name your runs' folder")
     message = refusal(run_arguments(tmp_path / "file" / "results", "fedavg"))
     assert "cannot be written (Not a directory). Set RESULTS_DIR" in message
 

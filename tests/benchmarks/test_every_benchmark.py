@@ -21,7 +21,7 @@ from benchmarks.registry import benchmark, benchmark_ids, claims_of, folder_of
 from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from reports.evidence.corrections import CORRECT
-from reports.evidence.published import AVERAGE, PARAMETERS, read_published
+from reports.evidence.published_files import AVERAGE, PARAMETERS, read_published
 from reports.front.readme import BEGIN, END
 
 IDS = benchmark_ids()

@@ -1,5 +1,6 @@
 """A user's methods, tasks and tables: docs/extend.md followed literally."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,13 @@ import pytest
 import benchmarks.tasks
 import fedsim.algorithms
 from benchmarks import api, registry
+from benchmarks.cli import pages
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.papers import published_of
+from benchmarks.tasks.base import DataSource
+from fedsim.server import ServerOptimizer
+from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
@@ -104,13 +110,68 @@ def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, ca
         path.write_text(text, encoding="utf-8")
 
 
+def test_the_pages_central_sets_are_read_from_csv(folder):
+    (block,) = re.findall(r"```python\n(FILES = .*?)```", PAGE, re.DOTALL)
+    (rows,) = re.findall(r"```text\n(text,verdict\n.*?)```", PAGE, re.DOTALL)
+    module = folder / "mine" / "reviews.py"
+    text = re.sub(r"^FILES = .*?^\)\n", lambda _: block, module.read_text(), flags=re.DOTALL | re.MULTILINE)
+    module.write_text(text)
+    for part in ("train", "dev", "test"):
+        (folder / "data" / "reviews" / f"{part}.csv").write_text(rows)
+    registry.include(folder / "mine")
+    data = benchmarks.tasks.task("reviews").load(DataSource(folder / "data"))
+    assert data.pool.texts == (("a warm, funny film",), ("far too long",))
+    assert list(data.pool.labels) == [1, 0]
+    assert set(data.central) == {"test", "validation"}
+
+
+def test_the_pages_server_step_exists():
+    (server,) = re.findall(r"server=(\{.*?\})\)`", PAGE)
+    assert ServerOptimizer.from_options(ast.literal_eval(server)).name == "adam"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (None, "published.csv: expected the published values, found no such file; restore it, or write"),
+        ("Table 1,fedavgg,reviews,test/f1,90", "expected a row of ours-reviews .* found 'fedavgg'.* mean 'fedavg'"),
+        ("Table 1,fedavg,review,test/f1,90", "expected a column of ours-reviews .* found 'review'"),
+        ("Table 1,fedavg,reviews,f1,90", "expected a score of ours-reviews .* found 'f1'; correct the line"),
+        ("Table I,fedavg,reviews,test/f1,90", r"expected a table of ours-reviews \(Table 1\), found 'Table I'"),
+        ("Table 1,fedavg,reviews,test/f1,many", "published.csv:2: expected table,row,column,score,value with a number"),
+    ],
+)
+def test_wrong_published_values_are_named_before_a_run(folder, line, message):
+    path = folder / "mine" / "published.csv"
+    path.unlink() if line is None else path.write_text(f"{path.read_text()}{line}\n")
+    with pytest.raises(api.UserError, match=message):
+        api.select("ours-reviews", "lite", include=folder / "mine")
+    path.write_text("table,row,column,score,value\nTable 1,fedavg,reviews,test/f1,90\n")
+    (folder / "mine" / "data.csv").write_text("text,verdict\n")  # of no table
+    table = api.select("ours-reviews", "lite", include=folder / "mine").benchmark
+    assert published_of([table])["ours"].at("Table 1", "fedavg", "reviews", "test/f1") == 90
+
+
+def test_own_tasks_are_in_the_list_of_data_and_own_tables_on_the_site(folder, monkeypatch, capsys):
+    included = ["--include", str(folder / "mine"), "--results-dir", str(folder / "results")]
+    assert main(["data", *included, "--data-dir", str(folder / "data")]) == 0
+    assert "ok   reviews: 120 examples" in capsys.readouterr().out
+    shown: list[SiteData] = []
+    monkeypatch.setattr(pages, "build", lambda site, out: (shown.append(site), (out, 0, 0))[1])
+    monkeypatch.setattr(pages, "tables_by_paper", lambda: {"ours": [registry.benchmark("ours-reviews")]})
+    monkeypatch.setattr(pages, "read_folders", lambda folders: [])
+    assert main(["site", *included]) == 0
+    assert [request.benchmark.id for request in shown[0].requests] == ["ours-reviews"]
+
+
 def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tmp_path):
     counts = {}
     for scale in ("lite", "demo"):
         assert main(["list", "--scale", scale, "--results-dir", str(tmp_path)]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= 80
-        counts[scale] = {line.split()[0]: line.split()[1] for line in lines if line.count("/")}
+        assert lines[0].endswith(f"at scale {scale}: the committed records, and none in {tmp_path}")
+        assert max(map(len, lines[1:])) <= 80
+        counts[scale] = {line.split()[0]: line.split()[1] for line in lines[1:] if line.count("/")}
     assert counts["lite"]["fedsplitbert-table1"] == "9/9"
     assert counts["demo"]["fedsplitbert-table1"] == "0/9"
     tables = map(registry.benchmark, registry.benchmark_ids())

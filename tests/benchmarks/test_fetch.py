@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.encoders import fetched, files
-from benchmarks.encoders.backbones import BACKBONES
+from benchmarks.encoders.backbones import BACKBONES, content_digest
 from benchmarks.encoders.fetched import OFFLINE, Contents, contents, places, source_of
 from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
@@ -128,6 +128,23 @@ def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, ca
     (original / "MRPC" / "dev.tsv").write_bytes(b"\xff\xfe")
     assert fetch(tmp_path / "other", "--data-dir", str(original)) == 2
     assert str(original / "MRPC" / "dev.tsv") in capsys.readouterr().out
+
+
+def test_the_users_own_encoder_is_copied_with_its_name_and_content(hub, tiny_encoder, tmp_path, capsys):
+    (own := tmp_path / "own").mkdir()
+    encoder, data = shutil.copytree(tiny_encoder, own / "my-encoder"), tmp_path / "data"
+    (encoder / "optimizer.pt").write_text("unread")
+    for _ in range(2):
+        assert fetch(data, "--backbone", str(encoder)) == 0
+    copy = data / "encoders" / "my-encoder"
+    assert f"use them with BACKBONE={copy}" in capsys.readouterr().out
+    assert hub == [(REPOSITORY, REVISION)] * 2
+    assert not (copy / "optimizer.pt").exists()
+    assert (locate(str(copy)).id, locate(str(copy)).digest) == ("my-encoder", locate(str(encoder)).digest)
+    (copy / "vocab.old").write_text("of an earlier encoder")
+    content_digest.cache_clear()
+    assert fetch(data, "--backbone", str(encoder)) == 2
+    assert f"{copy}: expected the files of {encoder}, found others; remove the folder" in capsys.readouterr().out
 
 
 def test_an_encoder_is_identified_by_its_content(tiny_encoder, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from benchmarks.encoders.files import architecture
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from reports.evidence.published import read_published
+from reports.evidence.published_files import read_published
 
 MEGABYTE = 10**6
 

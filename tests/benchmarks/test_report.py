@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from benchmarks.cli import report
 from benchmarks.cli.main import main
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.results import checksum, read_results
+from benchmarks.results import RunResult, checksum, read_results
 from benchmarks.run_config import digest
 from benchmarks.tracking.store import connect, default_tracking_uri
 from tests.benchmarks.conftest import TABLE, contents
@@ -55,8 +57,8 @@ def given_folder(finished_results: Path, tmp_path: Path, monkeypatch: pytest.Mon
     return Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
 
 
-def import_from(folder: Path, results: Path) -> int:
-    return main(["import", str(folder), "--results-dir", str(results)])
+def import_from(folder: Path, results: Path, *more: str) -> int:
+    return main(["import", str(folder), "--results-dir", str(results), *more])
 
 
 @pytest.mark.parametrize("field", ["scale", "seed"])
@@ -116,6 +118,24 @@ def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, capsy
         assert "0 records imported, 1 already present" in out
         assert "without predictions" not in out
         assert contents(results / "records") == contents(given_folder)
+
+
+def test_import_names_what_mlflow_lacks(nothing_included, finished_results, tmp_path, monkeypatch, capsys):
+    """A record with another number of rounds than Table III's, until a table of the user defines it."""
+    mirrored: list[RunResult] = []
+    mirror = SimpleNamespace(sync=mirrored.extend)
+    monkeypatch.setattr(report, "open_mirror", lambda *_: nullcontext(mirror))
+    given, own = finished_results / "records", tmp_path / "own"
+    own.mkdir()
+    text = "from dataclasses import replace\nfrom benchmarks.fedsplitbert.tables import TABLE3\n"
+    changed = "id='mine-third', overrides=(('training.rounds', 1),)"
+    (own / "table.py").write_text(f"{text}BENCHMARK = replace(TABLE3, {changed})\n", encoding="utf-8")
+    assert import_from(given, tmp_path / "results") == 0
+    assert f"{given}: expected records of tables as defined, found 1 of other settings" in capsys.readouterr().out
+    assert mirrored == []
+    assert import_from(given, tmp_path / "results", "--include", str(own)) == 0
+    assert "found 1 of other settings" not in capsys.readouterr().out
+    assert len(mirrored) == 1
 
 
 def test_damaged_predictions_are_refused_and_nothing_is_taken_in(given_folder, tmp_path, refusal):

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from reports import ReportError
-from reports.evidence.published import read_published
+from reports.evidence.published_files import read_published
 from reports.evidence.statistics import printed
 
 HEADER = "table,row,column,score,value\n"
