@@ -178,7 +178,9 @@ def metric(name: str) -> Metric:
         return METRICS[base]
     number, of = client_number(of_clients), OF_CLIENTS.get(of_clients)
     if number is None and of is None:
-        raise UserError(f"unknown clients in {name!r}: expected one of {', '.join(OF_CLIENTS)}, or client0")
+        raise UserError(
+            f"unknown clients in {name!r}: expected one of {', '.join(OF_CLIENTS)}, or a client, such as client0"
+        )
     label = of.label if of else f"client {number}"
     changes = of.changes if of else {}
     return replace(METRICS[base], name=short, label=f"{METRICS[base].label}, {label}", of_clients=of_clients, **changes)

@@ -140,7 +140,9 @@ def test_reports_read_definitions_and_results_along_the_arrow():
             return importer == other or other in REPORTS[importer]
         if is_inside(name, "benchmarks"):
             return is_inside(name, *READ_BY_REPORTS)
-        return is_inside(name, "fedsim.files") or not is_inside(name, "fedsim", "partitions", "torch", "transformers")
+        return is_inside(name, "fedsim.files", "fedsim.errors") or not is_inside(
+            name, "fedsim", "partitions", "torch", "transformers"
+        )
 
     assert offenders("reports", is_allowed) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -15,8 +15,9 @@ import torch
 
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.errors import UserError
+from benchmarks.overrides import read_assignment, with_changes
 from benchmarks.registry import benchmark
-from benchmarks.run_config import RunConfig
+from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
 from benchmarks.running.included import load_file
 from benchmarks.running.process import quiet_libraries
@@ -31,13 +32,15 @@ TOLERANCE = 1e-6  # for weights: averaging one client or multiplying factors may
 
 
 def check_command(args: argparse.Namespace) -> int:
-    """Check every method in a file and record nothing. UserError if a check fails."""
+    """Check every method in a file, with these options, and record nothing. UserError if a check fails."""
     quiet_libraries()
-    broken = 0
+    broken, changes = 0, [read_assignment(text) for text in args.set]
+    if others := [name for name, _ in changes if not name.startswith("options.")]:
+        raise UserError(f"--set {others[0]}: expected an option of the methods, such as options.head")
     for method in load_file(args.file):
         print(f"{method.__name__}: generated texts, a tiny encoder with LoRA, {ROUNDS} rounds")
         with tempfile.TemporaryDirectory() as folder:
-            checks = _Checks(method, Path(folder))
+            checks = _Checks(method, changes, Path(folder))
             for name, check in checks.all.items():
                 problem = _problem(check)
                 broken += bool(problem)
@@ -59,12 +62,12 @@ def _problem(check: Callable[[], str]) -> str:
 class _Checks:
     """The checks of a method; each returns the problem, or ""."""
 
-    def __init__(self, method: FunctionType, folder: Path) -> None:
+    def __init__(self, method: FunctionType, changes: Sequence[tuple[str, JSON]], folder: Path) -> None:
         table = benchmark(TABLE)
         scale = table.scale("demo")
         cell = table.cell(table.row(ROW), table.columns_at(scale)[0], scale, 0)
         training = replace(cell.training, rounds=ROUNDS, local_epochs=1)
-        self.cell = replace(cell, algorithm=method.__name__, options={}, training=training)
+        self.cell = with_changes(replace(cell, algorithm=method.__name__, options={}, training=training), changes)
         self.folder, self.options = folder, RunOptions(folder, device="cpu")
         self.inputs = load_inputs(self.cell, self.options)
         self.all: dict[str, Callable[[], str]] = {

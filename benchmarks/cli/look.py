@@ -26,8 +26,8 @@ def list_command(args: argparse.Namespace) -> int:
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
     wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDTH, 24)).columns
-    own = f"those in {args.results_dir}" if folders[-1].is_dir() else f"none in {args.results_dir}"
-    print(f"Finished cells of all cells at scale {args.scale}: the committed records, and {own}")
+    here = f"those in {args.results_dir}" if folders[-1].is_dir() else f"none in {args.results_dir}"
+    print(f"Finished cells of all cells at scale {args.scale}: the committed records, and {here}")
     print("A cell is a method on a task; –: no such scale\n")
     for table in tables:
         at = table.scales_by_id.get(args.scale)

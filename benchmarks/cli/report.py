@@ -192,6 +192,8 @@ def import_command(args: argparse.Namespace) -> int:
     Records without predictions are added and listed; a later import can add the predictions.
     """
     records, options = read_folders([args.folder]), api.settings(**machine(args))
+    if not records:
+        raise UserError(f"{args.folder}: expected records (*.json), found none; name a folder of records")
     alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
     before = {path.name for path in options.records_dir.glob("*.json")}
     for record in records:

@@ -50,6 +50,11 @@ def test_the_pages_lora_method_passes_the_check_and_a_broken_one_fails(folder, c
     (folder / "broken.py").write_text(broken, encoding="utf-8")
     assert main(["check", str(folder / "broken.py")]) == 2
     assert "FAILED one client" in capsys.readouterr().out
+    assert main(["check", str(file), "--set", "options.rounds_of_b=0"]) == 0
+    assert main(["check", str(file), "--set", "options.rounds=0"]) == 2
+    assert "unknown option rounds; its options: rounds_of_b" in capsys.readouterr().out
+    assert main(["check", str(file), "--set", "training.rounds=9"]) == 2
+    assert "--set training.rounds: expected an option of the methods" in capsys.readouterr().err
     assert main(["check", str(folder / "missing.py")]) == 2
     assert "expected a Python file that defines METHODS" in capsys.readouterr().err
 
