@@ -100,9 +100,7 @@ def _copy_sweeps(source: Path, target: Path) -> None:
         if path.suffix == ".json" and copy.exists():
             table = path.stem.removesuffix(f"-{SCALE}")
             entries = [*read_sweep(path), *read_sweep(copy)]
-            entries.sort(
-                key=lambda entry: len(entry.get("trials", ()))
-            )  # a study with more trials replaces one with fewer
+            entries.sort(key=lambda entry: len(entry.get("trials", ())))  # the study with most trials replaces others
             write_sweep(copy, table, SCALE, entries, by_study=True)
         elif not copy.exists() or path.read_bytes().startswith(copy.read_bytes()):
             write_bytes(copy, path.read_bytes())

@@ -43,6 +43,7 @@ from reports.evidence.records import by_place, select
 from reports.front.readme import FOLDER, write_paper
 from reports.pages import files
 from reports.pages.render import print_page
+from reports.pages.text import span
 from reports.sweeps import SECTION
 
 Drawing = tuple[Callable[..., Any], Mapping[Path, str]]  # draws a figure; path -> kind
@@ -65,7 +66,7 @@ def report_command(args: argparse.Namespace) -> int:
     chosen = _with_records(tables_named(args.id), args.scale, records, partial(selection, args))
     if not chosen:
         at = f" at scale {args.scale}" if args.scale else ""
-        at += _with_seeds(wanted)
+        at += f" with seeds {span(wanted)}" if wanted else ""
         raise UserError(
             f"expected records of {', '.join(args.id) or 'any table'}{at} in {', '.join(map(str, folders))}, found "
             "none; compute them with `python -m benchmarks run`, or name another folder with --records, or other seeds"
@@ -95,13 +96,6 @@ def report_command(args: argparse.Namespace) -> int:
         write_paper(args.readme, pages, pictures, claims, checks, sweep_sections(tables_named(args.id), args.scale))
         print(f"updated {args.readme} and {args.readme.parent / FOLDER}")
     return 0
-
-
-def _with_seeds(seeds: Sequence[int] | None) -> str:
-    """The seeds for the end of a message; "" without a choice."""
-    if not seeds:
-        return ""
-    return f" with seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f" with seed {seeds[0]}"
 
 
 def _with_committed(folders: Sequence[Path]) -> list[Path]:
@@ -213,7 +207,7 @@ def import_command(args: argparse.Namespace) -> int:
         untracked -= {record.file_name for record in listed}
     if untracked:
         print(
-            f"{args.folder}: expected records of tables as defined, found {len(untracked)} of other settings, which "
-            "MLflow now lacks; for tables of your own, repeat the command with --include FOLDER"
+            f"not in MLflow: {plural(len(untracked), 'record')} with settings that no table defines; for your own "
+            "tables, repeat the command with --include FOLDER"
         )
     return 0

@@ -19,9 +19,8 @@ DERIVED_HEADER = [*HEADER, "derivation"]  # of files with values that follow fro
 AVERAGE = "average"  # the column id of a table's average, whose score is empty
 PARAMETERS = "parameters"  # the row at which a table publishes the terms of its equations
 Place = tuple[str, str, str, str]  # table, row, column, score
-_DERIVATION = re.compile(
-    r"\{([^{}]+)\} ([*/]) (\d+(?:\.\d+)?)"
-)  # another row's value, multiplied or divided by a number
+# Another row's value, multiplied or divided by a number.
+_DERIVATION = re.compile(r"\{([^{}]+)\} ([*/]) (\d+(?:\.\d+)?)")
 
 
 def derivation_text(derivation: str, names: Mapping[str, str]) -> str:
