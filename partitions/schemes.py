@@ -231,7 +231,7 @@ def from_description(description: Mapping[str, Any]) -> Partitioner:
     """
     given = dict(description)
     scheme = given.pop("scheme", None)
-    if scheme not in SCHEMES:
+    if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise PartitionError(f"unknown partition scheme {scheme!r}: expected one of {', '.join(sorted(SCHEMES))}")
     options = {field.name: field for field in fields(SCHEMES[scheme])}  # type: ignore[arg-type]
     unknown = sorted(given.keys() - options.keys())

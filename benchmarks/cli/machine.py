@@ -177,7 +177,7 @@ def fetch_command(args: argparse.Namespace) -> int:
     args.scale = args.scale or "lite"
     tables = map(benchmark, tables_of(args.id))
     chosen = [selection(args, each.id) for each in tables if each.id == args.id or args.scale in each.scales_by_id]
-    require_writable(args.to)
+    require_writable(args.to, "--to")
     os.environ.update(places(args.to))  # before the hub's libraries are loaded
     cells = [each for part in chosen for _, _, cell in part.cells() for each in chain_of(cell)]
     optional = {column.instead_of for part in chosen for column in part.columns if column.instead_of}

@@ -120,16 +120,16 @@ class RunOptions:
             raise UserError(f"device {self.device!r}: expected {there}. Leave --device out, or name another.")
 
 
-def require_writable(folder: Path) -> None:
-    """Create a folder and try to write in it; UserError if that fails."""
+def require_writable(folder: Path, setting: str = "RESULTS_DIR") -> None:
+    """Create a folder and try to write in it; UserError if that fails. setting: what the user sets to name it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise UserError(
-            f"results directory {folder}: cannot be written ({error.strerror}). "
-            f"Set RESULTS_DIR to a folder that you may write to."
+            f"{folder}: expected a folder that you may write to, found one that cannot be written ({error.strerror}). "
+            f"Set {setting} to another folder."
         ) from None
 
 

@@ -111,6 +111,7 @@ WRONG_VALUES = {
     "options.dropout=0.5": "fedsplitbert: unknown option dropout;",
     "training.precision=fp16": "precision fp16 needs a GPU",
     "clients=100000": "100000 clients: expected at least one example for each, found 240 examples;",
+    'partition={"scheme":[]}': "unknown partition scheme []: expected one of",
     'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical': expected one of",
 }
 WRONG_TABLES = {
@@ -145,6 +146,8 @@ def test_a_results_folder_below_a_file_is_refused(refusal, tmp_path):
     assert message.endswith("file: expected a folder, found a file; name your runs' folder")
     message = refusal(run_arguments(tmp_path / "file" / "results", "fedavg"))
     assert "cannot be written (Not a directory). Set RESULTS_DIR" in message
+    message = refusal(["fetch", "fedsplitbert-iid", "--to", str(tmp_path / "file")])
+    assert "cannot be written (File exists). Set --to" in message
 
 
 def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results, tmp_path):
