@@ -18,7 +18,7 @@ class Correction:
 PRIOR, STRENGTH, THRESHOLD = "prior", "prior-strength", "threshold"
 CORRECTIONS = {
     PRIOR: Correction(
-        "{} + prior, strength 1",
+        "{} + prior (strength 1)",
         "each client's label shares correct {}'s answers: log p(label at the client) − log p(label over all clients), "
         "from counts of training labels, is added to the logits (Menon et al. 2021); no training, 4 bytes per label",
     ),
@@ -42,8 +42,8 @@ def without_training(row: Row, *corrections: str) -> tuple[Row, ...]:
             row,
             id=f"{row.id}-{id}",
             name=CORRECTIONS[id].name.format(row.name),
-            note=f"{CORRECTIONS[id].note.format(row.name)}; at the same rounds as {row.name}, of which the chosen one "
-            "and the last ones kept their answers",
+            note=f"{CORRECTIONS[id].note.format(row.name)}; scored at {row.name}'s rounds. Answers are stored "
+            "only for the chosen round and the last ones",
             printed=False,
             corrects=row.id,
             correction=id,

@@ -25,7 +25,7 @@ HEAD = 4 * ((H * H + H) + (H * 2 + 2))
 FEDAVG = 2 * 3 * (4 * LAYER + HEAD)
 TABLE = benchmark("fedsplitbert-table3")
 METHODS = {"fedavg": "FedAvg", "fedavg-finetuned": "FedAvg + local fine-tuning"}
-CORRECTED = {"fedavg-prior": "FedAvg + prior, strength 1"}
+CORRECTED = {"fedavg-prior": "FedAvg + prior (strength 1)"}
 SHORT = ("training.rounds=2", "training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
 CHOICE = [TABLE.id, "--tasks", "mrpc", *(word for change in SHORT for word in ("--set", change))]
 
@@ -86,7 +86,7 @@ def test_a_row_without_training_is_named_as_any_other_and_runs_what_it_corrects(
     before = sorted(results.glob("records/*"))
     assert main(["run", *CHOICE, *options, "--results-dir", str(results)]) == 0
     out = capsys.readouterr().out
-    assert "FedAvg + prior, strength 1 †" in out
+    assert "FedAvg + prior (strength 1) †" in out
     assert "1 seed: no ordering" in out
     assert sorted(results.glob("records/*")) == before
 

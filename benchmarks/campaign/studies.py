@@ -50,7 +50,7 @@ def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
     text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in estimates)
     summary = study.headline.format(compared=compared(whole.value, whole.interval))
     margin, word = fixed_test(study, evidence)
-    test = f"the test fixed before the runs, equality within {margin:g} point: {word}"
+    test = f"test fixed before the runs (equal within {margin:g} point): {word}"
     numbers = f"mean of {len(estimates)} tasks {text}; {CONFIDENCE} interval; {test}"
     return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page, is_planned=True)
 

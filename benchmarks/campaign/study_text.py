@@ -197,7 +197,7 @@ def _mean_text(evidence: Evidence, names: Mapping[str, str], pair: Pair) -> str:
 
 
 def _not_run(evidence: Evidence) -> str:
-    return f"not run yet. Runs finished: {evidence.missing}; no number is computed before all are done."
+    return f"incomplete. Runs finished: {evidence.missing}; no number is computed before all are."
 
 
 def _tables(every: Sequence[Evidence], lines: Callable[[Evidence], Iterator[str]]) -> str:

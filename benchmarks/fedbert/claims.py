@@ -245,8 +245,8 @@ CLAIMS = (
         (hides_texts(map(_attacked, ("nearest", "nearest-fp16", "inverter", "inverter-fp16"))),),
         reading="contradicted if the server recovers all tokens of more than 1 % of held-out texts from the "
         "activations that it receives; we also show the share of tokens.",
-        headline="A server of split learning recovers {value:.0f} % of held-out sentences word for word from the "
-        "embeddings that clients send, which are MiniLM's pre-trained ones here",
+        headline="A split-learning server recovers {value:.0f} % of held-out sentences word for word from the clients' "
+        "embeddings, here those of MiniLM's pre-trained embedding layer",
     ),
     Claim(
         "16",

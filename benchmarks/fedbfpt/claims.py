@@ -123,7 +123,7 @@ CLAIMS = (
             "at most 46.70 % of the time": (_cost("fedbfpt", "bert-fl", of="seconds", most=46.7, places=2),),
         },
         headline="A FedBFPT client computes {value:.1f} % of the operations of training the whole model; the paper "
-        "measured {published:.1f} %",
+        "measured {published:.1f} % of the time",
     ),
     Claim(
         "2b",

@@ -262,8 +262,8 @@ _SENTENCES = (
         "C-FedFreezeBERT achieves a communication gain of 6.2× and 5× compared to FedAvg",
         _gain(_COST_ROWS[1], _COST_BASELINES[0], 6.2),
         reading="as 8a, by equations 2 and 5. Equation 2 counts one layer's embeddings; P-SUM sends four.",
-        headline="FedFreezeBERT's {published:.1f}-fold saving of bytes is {value:.1f}-fold if all layers that its best "
-        "head reads are counted",
+        headline="C-FedFreezeBERT's published {published:.1f}-fold saving of bytes falls to {value:.1f}-fold when all "
+        "layers that its best head reads are counted",
     ),
     _result(
         "8d",
@@ -294,8 +294,8 @@ _SENTENCES = (
         reading="contradicted if a trained inverter recovers all tokens of more than 1 % of held-out texts; we also "
         "show the share of tokens. At lite scale only for SST-2.",
         caveats={"lite": "SST-2's encoder has only six layers"},
-        headline="The features of the layers that FedFreezeBERT's best head reads reveal {value:.0f} % of "
-        "held-out sentences word for word",
+        headline="From the features that C-FedFreezeBERT's clients send for its best head, an inverter recovers "
+        "{value:.0f} % of held-out sentences word for word",
     ),
     Claim(
         "10",

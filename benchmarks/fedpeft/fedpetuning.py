@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from benchmarks.experiment import Column, Row, Scale, another, run_of
-from benchmarks.fedpeft.paper import MINIATURE, PAPER, SWEEPS, drawn
+from benchmarks.fedpeft.paper import MINIATURE, PAPER, SWEEPS, drawn, with_detail
 from benchmarks.fedpeft.tables import SCORES
 from benchmarks.fedsplitbert import paper as fedsplitbert
 from benchmarks.publication import View
@@ -24,7 +24,9 @@ _ALPHA_OF = {f"{name}-{alpha:g}": alpha for name, alpha in product(_IN_FIGURE, A
 def _row(name: str, alpha: float) -> Row:
     """A method at one skew, with the settings tuned at the first."""
     row, id, first = SCORES.row(name), f"{name}-{alpha:g}", f"{name}-{ALPHAS[0]:g}"
-    return replace(row, id=id, name=f"{row.name}, α = {alpha:g}", printed=True, tuned_as="" if id == first else first)
+    return replace(
+        row, id=id, name=with_detail(row.name, f"α = {alpha:g}"), printed=True, tuned_as="" if id == first else first
+    )
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:

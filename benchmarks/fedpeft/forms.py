@@ -106,9 +106,9 @@ FACTORS: Mapping[str, tuple[str, str, tuple[Factor, ...]]] = {
         "Fed-SB: “reducing communication costs by up to 230x” (arXiv 2502.15436), over methods of the same rank",
         (
             Factor("FedIT", _BOTH, _SB, _ALONE),
-            Factor("FedIT, with h", _BOTH, _SB),
-            Factor("FLoRA, K = 3", _STACK, _SB, _THREE),
-            Factor("FLoRA, K = 50", _STACK, _SB, _FIFTY),
+            Factor("FedIT (with h)", _BOTH, _SB),
+            Factor("FLoRA (K = 3)", _STACK, _SB, _THREE),
+            Factor("FLoRA (K = 50)", _STACK, _SB, _FIFTY),
             Factor("full, with h", _FULL, _SB),
         ),
     ),
@@ -116,8 +116,8 @@ FACTORS: Mapping[str, tuple[str, str, tuple[Factor, ...]]] = {
         "FLoRG: 2041 ×",
         "FLoRG, one factor per layer: “can reduce the communication overhead by up to 2041×” (arXiv 2602.17095)",
         (
-            Factor("FLoRA, K = 50", _STACK, _ONE, _FIFTY),
-            Factor("FedEx-LoRA, dense", _DENSE, _ONE, _ALONE),
+            Factor("FLoRA (K = 50)", _STACK, _ONE, _FIFTY),
+            Factor("FedEx-LoRA (dense)", _DENSE, _ONE, _ALONE),
             Factor("full", _FULL, _ONE, _ALONE),
             Factor("full, with E", _ALL, _ONE, _ALONE),
         ),

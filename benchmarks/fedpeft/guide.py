@@ -125,14 +125,17 @@ class Guide(TableView):
         ranked = [(size, choices[0]) for size in self.options["megabytes"] if (choices := self.choices[(*of, size)])]
         for name, group in groupby(ranked, lambda entry: self._best(entry[1], constant)):
             sizes = [*group]
-            budget = f"from {sizes[0][0]:g} MB on" if len(sizes) > 1 else f"within {sizes[0][0]:g} MB"
+            least, most = sizes[0][0], sizes[-1][0]
+            until = "MB on" if most == ranked[-1][0] else f"to {most:g} MB"
+            budget = f"within {least:g} MB" if least == most else f"from {least:g} {until}"
             values = (constant,) if name == NOTHING_BETTER else (sizes[0][1].value, sizes[-1][1].value)
             shown = " to ".join(dict.fromkeys(number(value, places=1) for value in values))
             texts.append(f"{budget} {name} ({shown})")
         is_clear = (self._beats_constants(request, column, score, size, best.row) for size, best in ranked)
         caveat = ""
         if ranked and constant is not None and not any(is_clear):
-            caveat = f" None of these is clearly above constant answers ({number(constant, places=1)}), paired by seed."
+            baseline = f"majority-class baseline ({number(constant, places=1)}"
+            caveat = f" None of these clearly beats each client's {baseline}; paired by seed, {CONFIDENCE} interval)."
         return f"{examples.capitalize()}: {', '.join(texts) or 'no run'}.{caveat}"
 
     @staticmethod
@@ -173,8 +176,8 @@ class Guide(TableView):
         yield (
             f"Accuracy{in_units(self.request.columns)}, the mean of up to the last three rounds that fit into the "
             "bytes that one client sends and receives in the whole run, without the one-time model. Other encoders "
-            "send other bytes. A cell names the best method and those after it, up to the first one whose difference "
-            f"from the best, paired by seed, has a {CONFIDENCE} interval above 0. With one seed no difference has one. "
+            "send other bytes. A cell lists the best method, then lower ones down to the first that is clearly worse "
+            f"(paired by seed, {CONFIDENCE} interval above 0). A single seed gives no interval. "
             "Methods whose mean is not above that of each client's most frequent label are left out."
         )
 

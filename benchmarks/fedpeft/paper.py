@@ -41,27 +41,34 @@ def _row(
 
 
 DILOCO: Mapping[str, JSON] = {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}
-FULL = _row("fedavg", "FedAvg, full model", "fedavg", adapter=None)
+FULL = _row("fedavg", "FedAvg (full model)", "fedavg", adapter=None)
 FEDIT = _row("fedit", "FedIT", "fedavg", "FedAvg on LoRA: factors are averaged one by one")
+
+
+def with_detail(name: str, detail: str) -> str:
+    """A method's name with a further detail in its brackets, such as "FedRot-LoRA (λ = 1, at FedIT's rate)"."""
+    return f"{name.removesuffix(')')}, {detail})" if name.endswith(")") else f"{name} ({detail})"
 
 
 def _coded(id: str, name: str, codec: str) -> Row:
     """FedIT with a codec in both directions, and with its tuned settings."""
-    return FEDIT.changed({"codec": codec}, id=f"{FEDIT.id}-{id}", name=f"FedIT, {name}", note="", tuned_as=FEDIT.id)
+    return FEDIT.changed(
+        {"codec": codec}, id=f"{FEDIT.id}-{id}", name=with_detail("FedIT", name), note="", tuned_as=FEDIT.id
+    )
 
 
 METHODS = (
     FULL,
     FEDIT,
-    _row("ffa-lora", "FFA-LoRA, head shared", "ffa_lora"),
-    _row("ffa-lora-frozen", "FFA-LoRA, head frozen", "ffa_lora", head="frozen"),
-    _row("rolora", "RoLoRA, head trained", "rolora"),
-    _row("rolora-frozen", "RoLoRA, head frozen", "rolora", head="frozen"),
-    _row("fedsa-lora", "FedSA-LoRA, local B and head", "fedsa_lora"),
-    _row("fedsa-lora-shared", "FedSA-LoRA, local B, head shared", "fedsa_lora", head="shared"),
+    _row("ffa-lora", "FFA-LoRA (head shared)", "ffa_lora"),
+    _row("ffa-lora-frozen", "FFA-LoRA (head frozen)", "ffa_lora", head="frozen"),
+    _row("rolora", "RoLoRA (head trained)", "rolora"),
+    _row("rolora-frozen", "RoLoRA (head frozen)", "rolora", head="frozen"),
+    _row("fedsa-lora", "FedSA-LoRA (local B and head)", "fedsa_lora"),
+    _row("fedsa-lora-shared", "FedSA-LoRA (local B, head shared)", "fedsa_lora", head="shared"),
     _row(
         "fedsa-lora-in-turn",
-        "FedSA-LoRA, one B in turn",
+        "FedSA-LoRA (one B in turn)",
         "fedsa_lora",
         "what the authors' code at commit fc276b5e computes, as its settings share one model object",
         in_turn=True,
@@ -73,35 +80,35 @@ METHODS = (
         "flora",
         "all clients draw the same new A; each draws its own in the authors' code at commit 0912cd33",
     ),
-    _row("flexlora", "FlexLoRA, Σ on B", "flexlora"),
-    _row("flexlora-both", "FlexLoRA, √Σ on each", "flexlora", values="both"),
-    _row("fedex-lora", "FedEx-LoRA, factored", "fedex_lora"),
-    _row("fedex-lora-dense", "FedEx-LoRA, dense", "fedex_lora", residual="dense"),
+    _row("flexlora", "FlexLoRA (Σ on B)", "flexlora"),
+    _row("flexlora-both", "FlexLoRA (√Σ on each)", "flexlora", values="both"),
+    _row("fedex-lora", "FedEx-LoRA (factored)", "fedex_lora"),
+    _row("fedex-lora-dense", "FedEx-LoRA (dense)", "fedex_lora", residual="dense"),
     _row(
         "fedex-lora-transposed",
-        "FedEx-LoRA, transposed",
+        "FedEx-LoRA (transposed)",
         "fedex_lora",
         "the residual is added transposed, as the authors' code at commit 683a3f30 does to RoBERTa's weights",
         residual="transposed",
     ),
-    _row("fedrot-lora", "FedRot-LoRA, λ = 1", "fedrot_lora"),
-    _row("fedrot-lora-soft", "FedRot-LoRA, λ tuned", "fedrot_lora", strength=0.3),
+    _row("fedrot-lora", "FedRot-LoRA (λ = 1)", "fedrot_lora"),
+    _row("fedrot-lora-soft", "FedRot-LoRA (λ tuned)", "fedrot_lora", strength=0.3),
     _row("fedsvd", "FedSVD", "fedsvd"),
-    _row("hetlora", "HetLoRA, r = 8, 4, 2", "hetlora", "by padding, without pruning", ranks=list(RANKS)),
+    _row("hetlora", "HetLoRA (r = 8, 4, 2)", "hetlora", "by padding, without pruning", ranks=list(RANKS)),
     _row(
         "fed-sb",
-        "Fed-SB, r = 8",
+        "Fed-SB (r = 8)",
         "fedavg",
         "B and A are the weight's singular vectors, not a first gradient's",
         {**LORA, "kind": "core"},
     ),
     _row("bitfit", "BitFit", "fedavg", adapter={"kind": "bitfit"}, embeddings="global"),
-    _row("bottleneck", f"Adapter, m = {WIDTH}", "fedavg", adapter={"kind": "bottleneck", "r": WIDTH}),
-    _row("prefix", f"Prefix, p = {POSITIONS}", "fedavg", adapter={"kind": "prefix", "r": POSITIONS}),
+    _row("bottleneck", f"Adapter (m = {WIDTH})", "fedavg", adapter={"kind": "bottleneck", "r": WIDTH}),
+    _row("prefix", f"Prefix (p = {POSITIONS})", "fedavg", adapter={"kind": "prefix", "r": POSITIONS}),
     _row("ia3", "(IA)³", "fedavg", adapter={"kind": "ia3"}),
     _row(
         "fedit-adam",
-        "FedIT, server Adam",
+        "FedIT (server Adam)",
         "fedavg",
         "τ is 1e-8, as in FedRot-LoRA's optimiser; β₂ is 0.99 (theirs 0.999), and moments have no bias correction, as "
         "in FedOpt",
@@ -110,18 +117,18 @@ METHODS = (
     _coded("int8", "int8", "int8"),
     _coded("qsgd", f"QSGD, 7 levels, buckets of {BUCKET}", f"qsgd:7:{BUCKET}"),
     _coded("topk", f"top-k, {100 * SHARE:.0f} %", f"topk:{SHARE}"),
-    _row("diloco-lora", "DiLoCo's outer step, LoRA", "fedavg", server=DILOCO),
-    _row("diloco", "DiLoCo's outer step, full model", "fedavg", adapter=None, server=DILOCO),
-    _row("fedper-lora", "FedPer, LoRA", "fedper"),
-    _row("fedrep-lora", "FedRep, LoRA", "fedrep", "a round's local epochs for the head, then as many for LoRA"),
-    _row("ditto-lora", "Ditto, LoRA", "ditto", "trains twice per round: the shared and the local model"),
+    _row("diloco-lora", "DiLoCo's outer step (LoRA)", "fedavg", server=DILOCO),
+    _row("diloco", "DiLoCo's outer step (full model)", "fedavg", adapter=None, server=DILOCO),
+    _row("fedper-lora", "FedPer-LoRA", "fedper"),
+    _row("fedrep-lora", "FedRep-LoRA", "fedrep", "a round's local epochs for the head, then as many for LoRA"),
+    _row("ditto-lora", "Ditto-LoRA", "ditto", "trains twice per round: the shared and the local model"),
     _row(
-        "scaffold-lora", "SCAFFOLD, LoRA", "scaffold", "c_i is the mean of a round's gradients, corrected before AdamW"
+        "scaffold-lora", "SCAFFOLD-LoRA", "scaffold", "c_i is the mean of a round's gradients, corrected before AdamW"
     ),
-    _row("scaffold", "SCAFFOLD, full model", "scaffold", adapter=None),
+    _row("scaffold", "SCAFFOLD (full model)", "scaffold", adapter=None),
 )
-LOCAL = _row("local-lora", "Local only, LoRA", "fedsplitbert", "each client trains alone", critical_layer=0)
-CENTRAL_LORA = _row("central-lora", "Centralised training, LoRA", "central")
+LOCAL = _row("local-lora", "Local only (LoRA)", "fedsplitbert", "each client trains alone", critical_layer=0)
+CENTRAL_LORA = _row("central-lora", "Centralised training (LoRA)", "central")
 REFERENCES = (*fedsplitbert.REFERENCES[:-1], CENTRAL_LORA, LOCAL)  # LoRA replaces full local training
 
 CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row, PRIOR, STRENGTH))

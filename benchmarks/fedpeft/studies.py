@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.experiment import BaseFn, Benchmark, Column, Row, another
 from benchmarks.fedpeft import paper
 from benchmarks.fedpeft.forms import RANK
-from benchmarks.fedpeft.paper import DEVIATIONS, METHODS
+from benchmarks.fedpeft.paper import DEVIATIONS, METHODS, with_detail
 from benchmarks.fedpeft.tables import ONE_LABEL, SCORES
 from benchmarks.publication import View
 
@@ -50,7 +50,7 @@ LOCAL_WORK = another(
     "local work",
     "Accuracy of FLoRA and FedIT by the steps between two aggregations, over 3 clients with drawn label shares",
     rows=tuple(
-        row.changed(changes, id=f"{row.id}-{id}", name=f"{row.name}, {name}", tuned_as=row.id)
+        row.changed(changes, id=f"{row.id}-{id}", name=with_detail(row.name, name), tuned_as=row.id)
         for row in map(SCORES.row, ("fedit", "flora"))
         for id, (name, changes) in _STEPS.items()
     ),
@@ -122,7 +122,7 @@ _LORA = (
     *("fedex-lora-transposed", "fedrot-lora", "fedsvd"),
 )
 _AT_FEDITS_RATE = SCORES.row("fedrot-lora").changed(
-    {}, id="fedrot-lora-same-rate", name="FedRot-LoRA, λ = 1, at FedIT's rate", tuned_as="fedit"
+    {}, id="fedrot-lora-same-rate", name="FedRot-LoRA (λ = 1, at FedIT's rate)", tuned_as="fedit"
 )
 AGGREGATION = another(
     _STUDY,
@@ -154,7 +154,7 @@ def _with_own_draws(row: Row) -> Row:
     return row.changed(
         {"adapter": {**paper.LORA, "draws": "own"}},
         id=f"{row.id}-own-draws",
-        name=f"{row.name}, own draws of A",
+        name=with_detail(row.name, "separate initial A per client"),
         note="each client starts with an A from a different seed",
         tuned_as=row.id,
     )
@@ -186,7 +186,7 @@ _EQUAL_BYTES = tuple(
     row.changed(
         {"adapter": {**paper.LORA, "r": 2 * RANK, "alpha": 32.0}},
         id=f"{row.id}-r16",
-        name=f"{row.name}, r = {2 * RANK}",
+        name=with_detail(row.name, f"r = {2 * RANK}"),
         note=f"sends as many factor values as FedIT at r = {RANK}",
         tuned_as=row.id,
     )

@@ -71,11 +71,11 @@ STUDY = Study(
         _STUDIED,
         scores=_ACCURACY,
     ),
-    headline="FedAvg is {compared} than FedSplitBERT once each client's label shares correct the predictions of both, "
-    "with a strength chosen on validation data",
+    headline="With a label-prior correction of both, FedAvg is {compared} than FedSplitBERT; the correction's strength "
+    "is chosen on validation data",
     rows={
         "fedavg": "FedAvg",
-        "fedavg-prior": "FedAvg + prior, strength 1",
+        "fedavg-prior": "FedAvg + prior (strength 1)",
         "fedavg-prior-strength": "FedAvg + prior",
         "fedavg-threshold": "FedAvg + one threshold per client",
         "c6": "FedSplitBERT",

@@ -72,11 +72,11 @@ REPEATING_TASKS = ("mnli", "qnli", "wnli")  # a tenth or more of the test exampl
 _LEVELS = {"mrpc": 86.6, "sst2": 91.3, "qqp": 90.6, "mnli": 82.8, "rte": 68.9, "qnli": 90.3}
 MINILM_ELSEWHERE = Elsewhere(
     {task: ("accuracy", level) for task, level in _LEVELS.items()},
-    "MiniLM with 6 layers of width 384, distilled at that size and trained on whole tasks, on GLUE's development sets "
-    "(model card of microsoft/xtremedistil-l6-h384-uncased, which has neither CoLA nor STS-B); ours keeps every second "
-    f"one of twelve layers and was then trained to embed sentences; it learned from {LITE_LEARNED:,} examples of the "
-    "largest tasks, and of the others from what the label table leaves, less a fifth for testing. A plain loop over "
-    "the same FedAvg reaches what the engine does (docs/performance.md)",
+    "a MiniLM distilled at this size and trained on the whole tasks, on GLUE's development sets (model card of "
+    "microsoft/xtremedistil-l6-h384-uncased, which has neither CoLA nor STS-B). Our encoder keeps every second of "
+    f"twelve layers and was trained to embed sentences. For the largest tasks it is trained on {LITE_LEARNED:,} "
+    "examples; for the others, on all that the label table leaves, minus a fifth for testing. A plain loop over the "
+    "same FedAvg reaches what the engine does (docs/performance.md)",
 )
 _MINILM = ("all-MiniLM-L6-v2", 6, "glue", "real data, all-MiniLM-L6-v2 (6 layers, 22.7M parameters)")
 SCALES = (

@@ -119,7 +119,8 @@ class Judgement:
         if word == VACUOUS:
             return f"{word}: {wording.full_reasons(measured)[0].partition(': ')[2]}"
         if not measured.is_decided:
-            return f"{word}: {wording.short_reason(measured)}"
+            is_whole = self.is_fixed and word == UNDECIDED and not measured.missing
+            return f"{word} after all planned seeds" if is_whole else f"{word}: {wording.short_reason(measured)}"
         if word == PARTLY:
             word = f"{word} ({wording.counts(measured)})"
         return " ".join(filter(None, (word, wording.without(measured))))
@@ -139,7 +140,7 @@ class Judgement:
     def evidence(self) -> str:
         """The kind of evidence behind the numbers."""
         shown = [one.evidence for one in self.seen.shown if one.evidence is not None]
-        if self.measured.is_derived or self.word == VACUOUS or (shown and all(one.is_derived for one in shown)):
+        if self.measured.is_derived or (shown and all(one.is_derived for one in shown)):
             return "arithmetic"
         if not self.n:
             return "computed" if any(one.value is not None for one in shown) else "no run yet"
@@ -178,9 +179,8 @@ class Judgement:
         """All numbers of the claim, and of its other readings, in sentences, and why columns are not testable."""
         note = "; numbers derived from this sentence are left out" if self.claim.is_source else ""
         partial = f"; partial data: {', '.join(self.partial)}" if self.partial else ""
-        texts = [
-            f"published: {wording.numbers(self.published)}{note}; measured: {wording.numbers(self.measured)}{partial}"
-        ]
+        measured = f"{wording.numbers(self.measured)}{partial}"
+        texts = [f"published: {wording.numbers(self.published)}{note}; measured: {measured}"]
         for name, (theirs, ours) in self.otherwise.items():
             word = published_word(theirs)
             published = "" if word == NOT_PUBLISHED else f"published {word} ({wording.numbers(theirs)}{note}); "

@@ -43,8 +43,8 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
 
 
 def _operand(name: str) -> str:
-    """A row's name as part of a formula, in brackets if it could be read as one."""
-    return f"({name})" if " + " in name or " = " in name else name
+    """A row's name as part of a formula, in brackets if it is a sum."""
+    return f"({name})" if " + " in name else name
 
 
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markdown import Markdown
 
-from reports.claims.judge import Judgement
+from reports.claims.judge import Judgement, tally
 from reports.evidence.inference import MOST_SEEDS
 from reports.evidence.statistics import FEWEST_SEEDS
 from reports.pages.render import escape, table_line
@@ -37,8 +37,9 @@ RULE = (
     "Rule (explained in docs/statistics.md). Published numbers: exact arithmetic on them, or on the paper's equations "
     "with its published parameters. Verdict: differences A − B are paired by seed. Comparisons that docs/protocol.md "
     "fixes are scored by its rule, all others in the round that is best on validation data. Every test is one-sided "
-    "at 5 %, so an interval of 90 % shows both bounds. If a claim makes several comparisons, all must hold, and one "
-    "that fails after Holm's correction contradicts the claim; if one is enough, the reverse. Scores are evidence "
+    "at 5 %, so an interval of 90 % shows both bounds. A claim with several comparisons is supported if all hold, and "
+    "contradicted if one fails after Holm's correction. If one comparison is enough for the claim, one that holds "
+    "after the correction supports it, and it is contradicted if all fail. Scores are evidence "
     "only if the encoder learns the task. Beating or equalling a row that has learned nothing proves nothing, unless "
     "the claim is about that failure. Below the paper's scale the target is, for each seed, the best round of the "
     "best baseline; a target that the majority-class baseline reaches is vacuous. A column that three or more seeds "
@@ -53,19 +54,15 @@ RULE = (
 
 def summary(judgements: Sequence[Judgement]) -> str:
     """How many claims got which verdict, on published numbers and on our records."""
-    verdicts = {
-        "published numbers": [each.published_word for each in judgements],
-        "verdicts": [each.word for each in judgements],
-    }
-    counts = {where: Counter(given).most_common() for where, given in verdicts.items()}
-    parts = (f"{where} {', '.join(f'{n} {word}' for word, n in given)}" for where, given in counts.items())
+    published = Counter(each.published_word for each in judgements).most_common()
+    counts = f"Published numbers: {', '.join(f'{n} {word}' for word, n in published)}. Verdicts: {tally(judgements)}."
     beyond = sum(each.more.startswith(">") for each in judgements)
     rest = f" At their effects and spreads, {beyond} of these need more than {MOST_SEEDS} seeds." if beyond else ""
     if chosen := [each for each in judgements if each.at_last and each.n]:  # by runs
         others = [each.claim.id for each in chosen if each.is_other(each.at_last)]
         which = f"these get another verdict: {', '.join(others)}" if others else "no verdict changes"
-        rest += f" Where the round that is best on validation data counts, and the last one is scored instead, {which}."
-    return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
+        rest += f" If the last round is scored instead of the one chosen on validation data, {which}."
+    return f"{len(judgements)} claims. {counts}{rest}"
 
 
 def _line(judgement: Judgement) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.results import write_text
+from fedsim.errors import plural
 from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.audit.statements import Finding, audit_markdown
@@ -33,8 +34,8 @@ _HEADINGS = {
     "Contradicted": CONTRADICTED,
 }
 OTHER_RUNS = (
-    "Claims about this table are judged on further runs, by [the protocol](../../../docs/protocol.md); the table does "
-    "not show these."
+    "Claims about this table are judged on other runs, fixed in [the protocol](../../../docs/protocol.md). This table "
+    "does not include them."
 )
 _FEWEST = 3  # seeds of two methods, for a column to count in a table's sentence
 
@@ -88,9 +89,11 @@ def write_paper(
         texts["claims.md"] += "\n\nNumbers of the papers' other tables and sentences: [consistency](consistency.md)."
     if findings:
         texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
+    scales = {scale.id for page in pages for scale in page.request.benchmark.scales}
     deviations = deviations_of(page.request.benchmark for page in pages)
     listed = (
-        f"- {d.id}: {escape(d.text)} ({', '.join(places)}; {', '.join(d.scales)})" for d, places in deviations.items()
+        f"- {d.id}: {escape(d.text)} ({', '.join(places)}; {', '.join(at for at in d.scales if at in scales)})"
+        for d, places in deviations.items()
     )
     texts["deviations.md"] = "\n".join(["# Deviations, and choices where the paper is silent\n", *listed])
     if sections := [section.replace("](sweeps/", "](../sweeps/") for section in sweeps]:
@@ -132,12 +135,12 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
         return page.conclusions[0]
     if best := _best(page):
         columns = len({place for places in best.values() for place in places})
-        what = f"{columns} columns" if columns > 1 else "one column"
+        what = f"all of {columns} columns" if columns > 1 else "the one column"
         if len(best) > 1 and {len(places) for places in best.values()} == {columns}:
-            return f"{', '.join(best)}: each is best, or not distinguishable from the best, in {what}."
+            return f"{', '.join(best)}: each is best or tied for best in {what}."
         ranked = sorted(best.items(), key=lambda entry: -len(entry[1]))
         named = ", ".join(f"{name} in {len(places)}" for name, places in ranked)
-        return f"Best, or not distinguishable from the best, in {what}: {named}."
+        return f"Best or tied for best, of {plural(columns, 'column')}: {named}."
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
     decided = [each for each in about if each.measured.is_decided and page.request.benchmark.id in each.judged_on]
     if decided:
@@ -198,7 +201,7 @@ def _state(
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {tally(judged)}.")
     if findings:
         parts.append(f"[Consistency]({FOLDER}/consistency.md): {audit_summary(findings)}")
-    lines = [table_line(("Table", "Runs finished", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
+    lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
     for page, shows in tables:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
         lines.append(table_line((name, "{} of {}".format(*page.request.run), _trained(page), escape(shows))))

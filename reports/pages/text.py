@@ -198,7 +198,7 @@ def _evidence_notes(request: Request) -> Iterator[str]:
         for task, (score, measured, reported, n) in levels(request).items()
     ]
     if parts and request.scale.elsewhere:
-        yield f"Scores of {reference.name}: {', '.join(parts)}. In brackets {request.scale.elsewhere.of}."
+        yield f"Scores of {reference.name}: {', '.join(parts)}. In brackets: {request.scale.elsewhere.of}."
 
 
 def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:

@@ -46,7 +46,7 @@ def _tables(dossier: Dossier) -> html.Sheet:
         cells = html.Entry(f"{run} of {of}", share) if run else html.Entry("not run", share, kind="open")
         place = html.Entry(request.benchmark.place, link=html.table_page(request))
         lines.append((place, html.Entry(request.benchmark.title, kind="wrap"), request.scale.id, cells))
-    return html.sheet(("Place", "What", "Scale", "Runs finished"), lines)
+    return html.sheet(("Place", "What", "Scale", "Cells run"), lines)
 
 
 def _effort(dossier: Dossier) -> str:

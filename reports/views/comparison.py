@@ -342,6 +342,6 @@ def _one_sided(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
             texts.append(f"{cell.row.name}, {cell.column.name} ({lacking} of {len(records)})")
     if texts:
         yield (
-            "Runs that, in a round that counts, give no test example of any client one of the labels, which is a "
-            f"constant answer if there are two: {'; '.join(texts)}."
+            "Runs that never predict one of the labels in a scored round (with two labels, a constant answer): "
+            f"{'; '.join(texts)}."
         )

@@ -105,7 +105,7 @@ class Gains(TableView):
         return run or self.request.columns
 
     def method(self) -> Iterator[str]:
-        """What gains and shares are."""
+        """How gains and shares are defined."""
         columns = self.request.columns
         yield (
             f"Gains{in_units(columns).replace('percent', 'points')}, {over_clients(columns)} {AT_ROUND[self.round]}: "
@@ -113,8 +113,8 @@ class Gains(TableView):
             "have; docs/statistics.md)."
         )
         yield (
-            f"Share: the gain of {self.part.name} in percent of the row's gain, on the seeds that all three "
-            "have, where the row's interval lies above 0 there. The lines above it show what remains, and its interval."
+            f"Share: {self.part.name}'s gain divided by the row's gain, on the seeds that all three have. It is shown "
+            "if the row's interval lies above 0. The two lines above it show the remaining difference and its interval."
         )
 
     def _lines_of(self, row: Row) -> Iterator[Line]:
@@ -141,7 +141,20 @@ class Gains(TableView):
         """Groups are methods, columns tasks."""
         headers = tuple((column.name, score_label(column, column.averaged)) for column in self.columns)
         groups = tuple(Group(self.request.name_of(row), tuple(self._lines_of(row))) for row in self.request.rows)
-        return (Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups),)
+        gains = Grid(f"{self.request.heading}: gains over {self.reference.name}", headers, groups)
+        return (gains, *self._grid_of_parts())
+
+    def _grid_of_parts(self) -> Iterator[Grid]:
+        """The headline's gain and its parts, on the tasks that count."""
+        if not self.sums:
+            return
+        names = [*next(iter(self.sums.values()))]
+        lines = tuple(
+            Line(name, tuple(with_interval(of[name].value, of[name].ends, "+") for of in self.sums.values()), at == 0)
+            for at, name in enumerate(names)
+        )
+        title = f"{self.headline.name}: its gain over {self.reference.name} as a sum, with {INTERVAL}"
+        yield Grid(title, tuple((task,) for task in self.sums), (Group(self.headline.name, lines),))
 
     @cached_property
     def counted(self) -> list[Column]:
@@ -176,11 +189,13 @@ class Gains(TableView):
         if self.sums:
             task, gains = next(iter(self.sums.items()))
             points, *parts = (each.value or 0.0 for each in gains.values())
-            *others, last = (
-                f"{name} {number(part, '+', places=1)}" for name, part in zip([*gains][1:], parts, strict=True)
+            first, *others = (number(part, "+", places=1) for part in parts)
+            name, *names = [*gains][1:]
+            above = (
+                f"{number(abs(points), places=1)} points {'above' if points >= 0 else 'below'} {self.reference.name}"
             )
-            between = f"{number(points, places=1)} points between {self.reference.name} and {self.headline.name}"
-            title = f"The {between}, on {task} are {', '.join(others)} and {last}"
+            rest = " and ".join(f"the {other} for {part}" for other, part in zip(names, others, strict=True))
+            title = f"On {task}, {self.headline.name} scores {above}: the {name} accounts for {first} points, {rest}"
             kind = self.options.get("kind", "exploratory")
             return title, f"{' '.join(self.conclusions()).rstrip('.')}; {kind}"
         estimates = {at.name: self._over(self.headline, self.part, at) for at in self.counted}

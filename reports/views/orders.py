@@ -153,12 +153,12 @@ class Orders(Ranks):
         pairs, decided = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())
         timed = [order for column in self.columns for order in self._both_ranked(column, slow, fast)]
         yield (
-            f"By mean, {len(decided)} of {pairs} pairs of methods differ by more than the error. The "
-            f"{self.worst_label} {counts[WORST]}; the score {within(self.budget)} of {self.link} {counts[BYTES]}."
+            f"By mean, {len(decided)} of {pairs} pairs of methods differ clearly. By the {self.worst_label}, "
+            f"{counts[WORST]}. By the score {within(self.budget)} of {self.link}, {counts[BYTES]}."
         )
         yield (
-            f"The time on {slow.label} {counts[slow.id]}; on {fast.label} it {counts[fast.id]}. The two times order "
-            f"{sum(product < 0 for product in timed)} of {len(timed)} ranked pairs differently."
+            f"By the time on {slow.label}, {counts[slow.id]}. By that on {fast.label}, {counts[fast.id]}. The two "
+            f"times order {sum(product < 0 for product in timed)} of {len(timed)} ranked pairs differently."
         )
 
     def finding(self) -> tuple[str, str] | None:
@@ -172,9 +172,9 @@ class Orders(Ranks):
         )
         in_all = set.intersection(*map(set, firsts.values()))
         leaders = " and ".join(sorted(in_all)) or "No method"
-        title = f"{leaders} {'lead' if len(in_all) > 1 else 'leads'} by mean, worst client, bytes and time alike"
+        title = f"{leaders} {'lead' if len(in_all) > 1 else 'leads'} by all of mean, worst client, bytes and time"
         n = seed_counts(len(self.seeds(column)) for column in self.columns)
-        return title, f"most often first, of the tasks on which it is ranked{n}: {best}"
+        return title, f"most first places (of the tasks on which a method is ranked){n}: {best}"
 
     def _both_ranked(self, column: Column, *orders: Order) -> Iterator[int]:
         """For each pair of methods with two ranks in both orders, the product of the differences of its ranks."""
@@ -250,5 +250,5 @@ def _kind(mean: int, other: int) -> str:
 def _counts(kinds: Mapping[str, Sequence[str]]) -> str:
     same, lost, alone = (len(kinds.get(name, ())) for name in ("same", "lost", "alone"))
     pairs = kinds.get("reversed", ())
-    named = f"reverses {len(pairs)}" + (f" ({'; '.join(pairs[:NAMED])})" if 0 < len(pairs) <= NAMED else "")
-    return f"keeps {same} of them, {named}, leaves {lost} undecided, and decides {alone} others"
+    named = f"{len(pairs)} reverse it" + (f" ({'; '.join(pairs[:NAMED])})" if 0 < len(pairs) <= NAMED else "")
+    return f"{same} of these keep their order, {named}, {lost} become undecided and {alone} other pairs become clear"

@@ -114,8 +114,8 @@ def test_each_budget_names_the_best_methods_that_fit():
     guide = benchmark("fedpeft-guide")
     shown = page(request_for(guide, guide.scale("lite"), [*records("fedpeft-scores"), *records("fedpeft-ten")]))
     grid, even = shown.grids
-    of, until = "3 clients, drawn label shares, SST-2 (6 of 41 methods run)", "FFA-LoRA, head shared (84.1)"
-    best = f"within 4 MB {until}, from 8 MB on FedIT (84.3), within 1200 MB FedAvg, full model (90.1)"
+    of, until = "3 clients, drawn label shares, SST-2 (6 of 41 methods run)", "FFA-LoRA (head shared) (84.1)"
+    best = f"within 4 MB {until}, from 8 to 40 MB FedIT (84.3), within 1200 MB FedAvg (full model) (90.1)"
     assert shown.conclusions[0].startswith(f"{of}. Tested on each client's own label shares: {best}.")
     assert "tested on even labels" in even.title
     clients = [f"{count} clients, drawn label shares" for count in (3, 10)]
@@ -128,7 +128,7 @@ def test_each_budget_names_the_best_methods_that_fit():
         majority, *texts = line.cells
         named = [{text.rpartition(" ")[0] for text in cell.split("; ")} for cell in texts]
         assert abs(float(majority) - 70) < 1
-        ffa, fedit, full = "FFA-LoRA, head shared", "FedIT", "FedAvg, full model"  # central training is no choice
+        ffa, fedit, full = "FFA-LoRA (head shared)", "FedIT", "FedAvg (full model)"  # central training is no choice
         assert named == [{ffa}, {ffa, fedit}, {ffa, fedit}, {full}]  # of FedIT, one round of 6 MB fits into 8 MB
     frame = shown.frame()
     assert set(frame[frame["megabytes"] == 4]["row"]) == {"ffa-lora", "share-b", "rolora"}
@@ -155,12 +155,14 @@ def test_the_parts_of_a_gain_sum_to_the_whole():
     ]
     shown = page(request_for(bench, scale, [*checks, *runs]))
     (sentence,) = shown.conclusions
-    assert sentence.startswith("SST-2 (n = 5), gain over FedIT: FedSA-LoRA, local B and head +")
+    assert sentence.startswith("SST-2 (n = 5), gain over FedIT: FedSA-LoRA (local B and head) +")
     whole, head, rest = map(float, re.findall(r" ([+-]\d+\.\d+) \[", sentence))
     assert abs(whole - head - rest) < 0.02
     assert abs(head - 6) < 1
     assert abs(rest - 3) < 1
     assert shown.finding is not None
-    assert " points between FedIT and FedSA-LoRA, local B and head, on SST-2 are head +" in shown.finding[0]
+    said = r"On SST-2, FedSA-LoRA \(local B and head\) scores \S+ points above FedIT: the head accounts for \+\S+ points"
+    assert re.match(said, shown.finding[0])
+    assert [line.label for line in shown.grids[1].groups[0].lines][1:] == ["head", "rest"]
     assert not page(request_for(bench, scale, runs)).conclusions  # nothing shows that the encoder learns the task
     assert not page(request_for(bench, scale, [*checks, *runs[:-1]])).conclusions  # a seed of a row is missing

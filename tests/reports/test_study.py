@@ -112,7 +112,7 @@ def test_all_that_it_compares_are_runs_of_its_steps():
 def test_no_number_before_all_runs_are_finished(evidence):
     """Locked evidence has no records: reading any would be a KeyError."""
     locked = replace(evidence, name="Confirmatory", missing="21 of 36 (step 3)", by_row={})
-    said = "**Confirmatory**: not run yet. Runs finished: 21 of 36 (step 3); no number is computed before all are done."
+    said = "**Confirmatory**: incomplete. Runs finished: 21 of 36 (step 3); no number is computed before all are."
     for text in study_blocks(STUDY, [locked], [(STUDY.controls[0], locked)]).values():
         assert text.removeprefix("- ") == said
 
@@ -127,7 +127,7 @@ def test_its_finding_compares_two_rows_once_all_runs_are_finished(evidence, monk
         monkeypatch.setattr(studies, "fixed_test", lambda *_: (1.0, "undecided"))
         headline = studies.headline_of(study, [])
         assert headline is not None
-        assert headline.numbers.endswith("equality within 1 point: undecided")
+        assert headline.numbers.endswith("(equal within 1 point): undecided")
         assert (headline.summary, headline.page) == (f"FedProx is {state}", "docs/label-prior.md")
     monkeypatch.setattr(studies, "_answering", lambda *_: replace(evidence, missing="21 of 36"))
     assert studies.headline_of(study, []) is None

@@ -161,4 +161,4 @@ def test_a_diverged_run_scores_as_the_constant_answer(verdict):
     assert verdict("8a", {"flora": 84}, diverged=["flora"])[0] == CONTRADICTED
     outcome, numbers = verdict("1a", {"ffa-lora": 84}, diverged=[("ffa-lora", 0), ("ffa-lora", 3)])
     assert outcome == UNDECIDED
-    assert "FFA-LoRA, head shared: 2 diverged, scored as a constant answer" in numbers
+    assert "FFA-LoRA (head shared): 2 diverged, scored as a constant answer" in numbers
