@@ -50,7 +50,7 @@ COMMANDS = {
         "show cells, bytes and hours without training",
         f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
     ),
-    "check": Command("check", "check that your method satisfies the requirements on every method", "file --set"),
+    "check": Command("check", "check a method file against the rules for all methods", "file --set"),
     "rehearse": Command(
         "rehearse", "run one step per method and model at paper scale, on random texts", "ids --include"
     ),

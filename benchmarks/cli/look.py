@@ -26,9 +26,9 @@ def list_command(args: argparse.Namespace) -> int:
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
     wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDTH, 24)).columns
-    here = f"those in {args.results_dir}" if folders[-1].is_dir() else f"none in {args.results_dir}"
-    print(f"Finished cells of all cells at scale {args.scale}: the committed records, and {here}")
-    print("A cell is a method on a task; –: no such scale\n")
+    here = f"those in {args.results_dir}" if folders[-1].is_dir() else f"nothing in {args.results_dir}"
+    print(f"Cells with results, of all cells, at scale {args.scale}: from the committed records, and {here}")
+    print("A cell is a method on a task, with one or more seeds; –: no such scale\n")
     for table in tables:
         at = table.scales_by_id.get(args.scale)
         count = "{}/{}".format(*finished.of(table, at)) if at else "–"
@@ -37,7 +37,7 @@ def list_command(args: argparse.Namespace) -> int:
     published = [table for table in tables if table.is_printed]
     studies, with_tables = len(tables) - len(published), len({table.paper.id for table in published})
     print(f"\n{len(published)} tables and figures of {with_tables} papers, and {studies} additional studies")
-    print("A cell of several tables counts in each of them.")
+    print("A cell that several tables share counts in each.")
     print("Methods, tasks, settings: `python -m benchmarks show ID`; other scales: --scale")
     return 0
 

@@ -227,7 +227,7 @@ CLAIMS = (
         "parallel FSL and sequential FSL transmit the same amount of data",
         "section 3.5",
         _cheaper(("share",), ("emdavg",), 0.99, 1.01),
-        reading="Head-Emd Share and EmdAvg within 1 % over the whole run, including what is averaged and handed on.",
+        reading="Head-Emd Share and EmdAvg within 1 % over the whole run, including what is averaged or passed on.",
         otherwise={"Head-Emd Avg": _cheaper(("share",), ("heavg",), 0.99, 1.01)},
     ),
     Claim(

@@ -27,7 +27,7 @@ QNLI = Column("qnli-central", "QNLI", *_ACCURACY, scales=_NOT_AT_LITE)
 QQP = Column("qqp-central", "QQP", *_ACCURACY, scales=_NOT_AT_LITE)
 STSB = Column("stsb-central", "STS-B", ("test/pearson",), "test/pearson", scales=_NOT_AT_LITE)
 SST2 = Column("sst2-whole-central", "SST-2", *_ACCURACY, scales=_NOT_AT_LITE)
-SST2_PART = Column("sst2-central", "SST-2, a part", *_ACCURACY, scales=("lite",), instead_of=SST2.task)
+SST2_PART = Column("sst2-central", "SST-2 (subset)", *_ACCURACY, scales=("lite",), instead_of=SST2.task)
 COLUMNS = (RTE, MRPC, MNLI, QNLI, QQP, STSB, SST2, SST2_PART)  # Table 6's order
 
 # ---- budgets -----------------------------------------------------------------------------------------------------

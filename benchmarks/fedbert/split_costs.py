@@ -29,7 +29,7 @@ from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, numbe
 ENCODERS = {"RoBERTa-small": "roberta-small-fresh", "RoBERTa-base": "roberta-base-fresh"}  # the paper's
 TIMINGS = Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "split.json"
 TIMED = ("client", "server", "whole")
-EXACT = "to the byte"
+EXACT = "exact match"
 _FLOAT_BYTES, _HOUR = 4, 3600
 # The timed parts of a batch, by party.
 _PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
@@ -156,9 +156,9 @@ class SplitCosts(Quantities):
     def grids(self) -> Iterator[Grid]:
         """A table per derived encoder of the paper, one for the records, and tables of seconds and hours."""
         headers = (
-            *(("Table 2",), ("closed form", "of a run"), ("crossing", "closed form")),
-            *(("averaged, handed on", "closed form"), ("together",), ("over FedAvg's",), ("on the wire",)),
-            ("masks", "apart"),
+            *(("Table 2",), ("closed form", "of a run"), ("cut layer", "closed form")),
+            *(("averaged or passed on", "closed form"), ("sum",), ("over FedAvg's",), ("on the wire",)),
+            ("masks", "counted separately"),
         )
         titles = {name: self.title(f"{name}, derived: the same at every scale") for name in self.derived}
         for encoder, title in (titles | {self.request.scale.backbone: f"{self.request.heading}: measured"}).items():
@@ -197,8 +197,8 @@ class SplitCosts(Quantities):
         """How the numbers were obtained."""
         yield (
             "One client's epoch: bytes of the whole run, in both directions, over clients and a client's epochs. "
-            "Crossing: 4pL over the true batches; averaged and handed on: the closed form's second term. Table 2 "
-            "prints the first term alone, and N times it at the server."
+            "Cut layer: 4pL over the true batches; averaged or passed on: the closed form's second term. Table 2 "
+            "has the first term alone, and N times it at the server."
         )
         yield (
             f"On the wire: {EXACT} where the channel counts the closed form's activations, gradients and parameters. "

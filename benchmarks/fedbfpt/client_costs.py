@@ -18,7 +18,7 @@ from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from fedsim.files import read_json
 from reports.claims.costs import percents
-from reports.evidence.published import AS_PRINTED, DIFFERS, Numbers, is_printed_as
+from reports.evidence.published import AS_PUBLISHED, DIFFERS, Numbers, is_printed_as
 from reports.evidence.published_files import read_published
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
@@ -144,8 +144,8 @@ class Resources(Quantities):
         layers = (("run", "forward"), ("crossed", "backward"), ("trained", "trained"))
         forms = [Shown(("formula", f"{name}, %"), (f"formula, {name}", WORK)) for name in self.costing.forms]
         columns = [
-            Shown(("printed", "s"), ("print", SECONDS), field="published"),
-            Shown(("printed", "%"), ("flops", WORK), field="published"),
+            Shown(("published", "s"), ("print", SECONDS), field="published"),
+            Shown(("published", "%"), ("flops", WORK), field="published"),
             *(Shown(("FLOPs", "%"), ("flops", WORK)), *forms, Shown(("timed", "%"), ("timed", WORK))),
             *(Shown(("layers", name), ("shapes", quantity), "{:g}".format) for name, quantity in layers),
             Shown(("GFLOP", "per text"), ("shapes", "flops"), lambda value: number(value / 1e9)),
@@ -156,8 +156,8 @@ class Resources(Quantities):
     def communication_grid(self) -> Grid:
         """Rows are methods: a client's upload per round, as published, as a saved file and as tensors."""
         columns = [
-            Shown(("printed", "MB"), (_SAVED, MEGABYTES), field="published"),
-            Shown(("printed", "%"), (_SAVED, SENT), field="published"),
+            Shown(("published", "MB"), (_SAVED, MEGABYTES), field="published"),
+            Shown(("published", "%"), (_SAVED, SENT), field="published"),
             *(Shown(("saved", "MiB"), (_SAVED, MEGABYTES)), Shown(("saved", "%"), (_SAVED, SENT))),
             Shown(("tensors", "uplink, MiB"), ("shapes", "up_bytes"), _mebibytes),
             Shown(("tensors", "downlink, MiB"), ("shapes", "down_bytes"), _mebibytes),
@@ -169,7 +169,9 @@ class Resources(Quantities):
             places = ((_SAVED, name) for name in (MEGABYTES, SENT))
             pairs = ([self.value(row, at, field) for field in ("value", "published")] for at in places)
             both = [[printed(value) for value in pair if value is not None] for pair in pairs]
-            verdicts = dict.fromkeys(AS_PRINTED if is_printed_as(*pair) else DIFFERS for pair in both if len(pair) == 2)
+            verdicts = dict.fromkeys(
+                AS_PUBLISHED if is_printed_as(*pair) else DIFFERS for pair in both if len(pair) == 2
+            )
             cells = group.lines[0].cells
             groups.append(one_line(group.name, (*cells[:place], "/".join(verdicts) or NOTHING, *cells[place:])))
         return Grid(grid.title, (*grid.headers[:place], ("verdict", ""), *grid.headers[place:]), tuple(groups))

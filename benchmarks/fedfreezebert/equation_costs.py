@@ -19,7 +19,7 @@ from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from fedsim.errors import plural
 from reports.evidence.equations import Costs, Equation
-from reports.evidence.published import AS_PRINTED, DIFFERS, MEGABYTE, is_printed_as, places_of
+from reports.evidence.published import AS_PUBLISHED, DIFFERS, MEGABYTE, is_printed_as, places_of
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import Cost
@@ -97,7 +97,7 @@ class CostTables(Quantities):
         if published:
             same = {base: is_printed_as(Decimal(str(printed_gains[base])), gain) for base, gain in published.items()}
             texts = {base: f"{gain.normalize():f}" for base, gain in published.items()}
-            verdicts = {base: AS_PRINTED if same[base] else DIFFERS for base in published}
+            verdicts = {base: AS_PUBLISHED if same[base] else DIFFERS for base in published}
             for label, cells in (("reported", texts), ("verdict", verdicts)):
                 lines.append(Line(label, ("", *(cells.get(base, "") for base in printed_gains))))
         add("in consistent bytes", (CONSISTENT, "bytes"))

@@ -79,10 +79,10 @@ INVERSION = another(
 - claim: C-FedFreezeBERT's privacy rests on the sentence "having BERT contextual embeddings for a sentence, one cannot
   get back the original sentence". The paper does not measure it; this study does.
 - attacker: The server is honest but curious. It has the pre-trained encoder and {PUBLIC} public texts like the
-  clients', here some of their training tweets. On these it trains an inverter: layer norm on each hidden state, two
+  clients', here some of their training texts. On these it trains an inverter: layer norm on each hidden state, two
   linear layers, and a product with the encoder's word embeddings. It then inverts the features of the official test
-  tweets, which it does not have.
-- counted: The share of tokens that are recovered at their positions, and of tweets with all tokens recovered. [CLS] and
+  texts, which it does not have.
+- counted: The share of tokens that are recovered at their positions, and of texts with all tokens recovered. [CLS] and
   [SEP] are given and [UNK] is not a word, so they do not count.
 - lower-bound: The result is a lower bound for what features reveal: the inverter is small, reads each position alone
   and has no language model.

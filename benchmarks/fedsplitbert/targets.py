@@ -20,7 +20,7 @@ from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
 from reports.evidence.published import (
-    AS_PRINTED,
+    AS_PUBLISHED,
     DIFFERS,
     MEGABYTE,
     Numbers,
@@ -249,7 +249,7 @@ class Targets(Quantities):
             # FedAdam's published sizes follow from no reading of the method.
             otherwise = "not derivable" if row.id == FEDADAM.id else DIFFERS
             pairs = [[Decimal(str(one[name])) for name in ("value", "published")] for one in (size, cost, ratio)]
-            verdicts = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
+            verdicts = [AS_PUBLISHED if is_printed_as(*pair) else otherwise for pair in pairs]
             texts = [f"{published.normalize():f}" for _, published in pairs]
             for label, (first, second, third) in (("reported", texts), ("verdict", verdicts)):
                 lines.append(Line(label, (first, "", second, third, "", "")))
@@ -259,7 +259,7 @@ class Targets(Quantities):
         """A table per kind of target, and the derived sizes if the paper publishes sizes."""
         yield from map(self._measured_grid, KINDS)
         headers = (
-            *(("size", "GB per round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
+            *(("size", "GB per round"), ("rounds", "cost ÷ size, as published"), ("cost", "GB")),
             *(("gain", "of rounded sizes"), ("gain", "of exact bytes"), ("layers × rounds", "× precision")),
         )
         encoder, task = self.request.paper_scale.label, self.request.columns[0].name

@@ -1,1 +1,1 @@
-"""Claims: sentences of a paper, judged on printed numbers and on records."""
+"""Claims: sentences of a paper, judged on published numbers and on records."""

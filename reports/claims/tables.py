@@ -15,7 +15,7 @@ from reports.pages.render import escape, table_line
 
 HEADERS = (
     "Claim",
-    "The paper says",
+    "Sentence",
     "Published numbers",
     "Result",
     "Evidence",
@@ -31,10 +31,11 @@ EXTRA_SCORES = {
     False: "In brackets after a correlation: the same difference in accuracy, and in the correlation over all clients' "
     "examples together (pooled). They may point in opposite directions. The correlation within each client ignores "
     "that labels are more common on some clients than on others. Accuracy and the pooled correlation reward a method "
-    "that knows this. Means over tasks include accuracy.",
+    "that knows this.",
 }
 RULE = (
-    "Rule (explained in docs/statistics.md). Published numbers: exact arithmetic on them, or on the paper's equations "
+    "Rule (explained in docs/statistics.md). Sentences in quotation marks are the paper's; the others are our questions, "
+    "which the protocol states. Published numbers: exact arithmetic on them, or on the paper's equations "
     "with its published parameters. Verdict: differences A − B are paired by seed. Comparisons that docs/protocol.md "
     "fixes are scored by its rule, all others in the round that is best on validation data. Every test is one-sided "
     "at 5 %, so an interval of 90 % shows both bounds. A claim with several comparisons is supported if all hold, and "

@@ -96,15 +96,17 @@ def over_tasks(verdict: Verdict) -> str:
     If there are several rivals: the closest one among those with the most tasks. "" below three tasks with an interval.
     """
     by_rows: dict[str, dict[tuple[str, ...], Estimate]] = {}
+    replaced = ""
     for one, _ in verdict.comparisons:
         if one.rows and one.judged is not None and one.judged.interval is not None:
+            replaced = " (accuracy in place of correlations)" if one.judged.in_mean else replaced
             by_rows.setdefault(one.rows, {}).setdefault(one.tasks, one.judged.in_mean or one.judged)
     averages = []
     for rows, each in by_rows.items():
         whole, beyond = average_of(list(each.values())), another(list(each.values()))
         if whole.value is not None and whole.interval is not None and beyond is not None:
             mean = with_interval(whole.value, whole.interval, "+")
-            text = f"mean of {len(each)} tasks {mean}, another task {in_brackets(beyond, '+')} ({rows})"
+            text = f"mean of {len(each)} tasks{replaced} {mean}, another task {in_brackets(beyond, '+')} ({rows})"
             averages.append((-len(each), whole.value, text))
     return min(averages)[-1] if averages else ""
 

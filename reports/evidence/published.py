@@ -18,7 +18,7 @@ from reports.evidence.records import DEMO, PAPER, Request
 from reports.evidence.statistics import Estimate, printed
 
 MEGABYTE = 10**6
-AS_PRINTED, DIFFERS = "as printed", "differs"
+AS_PUBLISHED, DIFFERS = "as published", "differs"
 
 
 def by_place(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], Published]:

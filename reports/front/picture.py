@@ -18,7 +18,7 @@ from reports.evidence.records import Request, paired
 from reports.evidence.scores import defined, scores_of
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.plots import finish, method_mark, new_figure, tidy
-from reports.pages.text import span
+from reports.pages.text import AT_ROUND, span
 
 _TEXT = 0.052  # height of a label with its margin, as a share of the axes
 
@@ -72,7 +72,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     gains = []
     for mark in marks if unit else ():
         pairs = paired(request.records_of(mark.row, column), request.records_of(zero, column))
-        gain = difference(pairs, score) if pairs and mark.row.id != reference else None
+        gain = difference(pairs, score, "last") if pairs and mark.row.id != reference else None
         if gain is not None and gain.value is not None and gain.interval is not None:
             gains.append((mark.row.name, round(100 * mark.cost.round_up / unit), gain.value, gain.interval, gain.n))
     figure = new_figure(9.2, 4.6)
@@ -104,6 +104,6 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     seeds = span([n for *_, n in gains] or [0])
     caption = (
         f"{request.benchmark.paper.name}, {request.benchmark.place}; {request.label}; mean differences over {seeds} "
-        f"seeds, {CONFIDENCE} intervals."
+        f"seeds, {AT_ROUND['last']}, {CONFIDENCE} intervals. Marks with equal bytes are drawn next to each other."
     )
     return finish(figure, title, [], caption)

@@ -106,8 +106,8 @@ def coverage(
         runs = f"{at_paper[0]} of {at_paper[1]} cells" if at_paper[0] else "No run yet"
         text += f" {runs} with the papers' encoders."
     if fresh[0]:
-        runs = f"{fresh[0]} of {fresh[1]} are finished"
-        text += f" Of the evidence campaign's runs that are in no table, {runs} (docs/protocol.md)."
+        runs = f"{fresh[1]} more runs, which no table shows; {fresh[0]} of them are finished"
+        text += f" The evidence campaign (docs/protocol.md) has {runs}."
     added = [(f"{each.paper.name} on {name}", count) for each in every for name, count in each.additions.items()]
     if listed := ", ".join(f"{place} ({count})" for place, count in added if count):
         text += f" Finished cells in columns that we added are not counted: {listed}."
@@ -117,6 +117,8 @@ def coverage(
 def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:
     """The first page's state: the finished runs, the picture, the findings, and a line per paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
+    if len(standings) > 1:
+        lines.append(_total(standings))
     pairs = [(standing, each) for standing in standings for each in islice(headlines(standing), MOST)]
     pairs.sort(key=lambda pair: not pair[1].is_planned)  # questions of the protocol come first
     bullets = [_bullet(standing, each, scale) for standing, each in pairs]
@@ -126,11 +128,23 @@ def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture:
 
 
 def _line(standing: Standing) -> str:
-    agreeing = Counter(finding.agrees for finding in standing.findings)
-    checks = f"{agreeing[True]} consistent, {agreeing[False]} inconsistent" if standing.findings else "–"
     run, of = standing.counted
     name = f"[{standing.paper.name}]({standing.page})"
-    return table_line([name, f"{run} of {of}", tally(standing.judgements), checks])
+    return table_line([name, f"{run} of {of}", tally(standing.judgements), _checks(standing.findings)])
+
+
+def _total(standings: Sequence[Standing]) -> str:
+    """The sums of all papers' lines."""
+    run, of = (sum(pair) for pair in zip(*(each.counted for each in standings), strict=True))
+    judgements = [judgement for each in standings for judgement in each.judgements]
+    findings = [finding for each in standings for finding in each.findings]
+    counts = f"{len(judgements)} claims: {tally(judgements)}" if judgements else ""
+    return table_line(["All", f"{run} of {of}", counts, _checks(findings)])
+
+
+def _checks(findings: Sequence[Finding]) -> str:
+    agreeing = Counter(finding.agrees for finding in findings)
+    return f"{agreeing[True]} consistent, {agreeing[False]} inconsistent" if findings else "–"
 
 
 def _bullet(standing: Standing, headline: Headline, scale: str) -> str:

@@ -161,7 +161,9 @@ def test_the_parts_of_a_gain_sum_to_the_whole():
     assert abs(head - 6) < 1
     assert abs(rest - 3) < 1
     assert shown.finding is not None
-    said = r"On SST-2, FedSA-LoRA \(local B and head\) scores \S+ points above FedIT: the head accounts for \+\S+ points"
+    said = (
+        r"On SST-2, FedSA-LoRA \(local B and head\) scores \S+ points above FedIT: the head accounts for \+\S+ points"
+    )
     assert re.match(said, shown.finding[0])
     assert [line.label for line in shown.grids[1].groups[0].lines][1:] == ["head", "rest"]
     assert not page(request_for(bench, scale, runs)).conclusions  # nothing shows that the encoder learns the task
