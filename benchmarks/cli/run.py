@@ -16,6 +16,7 @@ from benchmarks.errors import UserError
 from benchmarks.executors.jobs import staged_jobs
 from benchmarks.registry import benchmark, folder_of, tables_of
 from benchmarks.results import RunResult, read_results
+from benchmarks.run_config import SCALES
 from benchmarks.running.completed import Completed
 from benchmarks.running.events import CellFinished, Event
 from benchmarks.running.requirements import require_inputs, why_absent
@@ -31,7 +32,7 @@ def run_command(args: argparse.Namespace) -> int:
     if tables == [args.id]:
         _run_table(args)
         return 0
-    existing = [name for name in tables if args.scale in (None, *benchmark(name).scales_by_id)]
+    existing = [name for name in tables if (args.scale or SCALES[0]) in benchmark(name).scales_by_id]
     if not existing:
         raise UserError(f"--scale: expected one that a table of {args.id} has, such as lite, found {args.scale!r}")
     errors = []

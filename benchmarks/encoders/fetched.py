@@ -77,20 +77,22 @@ def hub_answers() -> bool:
     """
     if any(os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in OFFLINE):
         return False
+    from huggingface_hub import constants  # reads the environment, which `use` sets
+
     answers: list[int] = []
     thread = Thread(target=_request, args=[answers], daemon=True)  # a name lookup may take longer than its timeout
     thread.start()
     thread.join(float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or PATIENCE))
     if not answers:
         os.environ.update(OFFLINE)
-        sys.modules["huggingface_hub.constants"].HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+        constants.HF_HUB_OFFLINE = True
         if config := sys.modules.get("datasets.config"):
             config.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
     return bool(answers)
 
 
 def _request(answers: list[int]) -> None:
-    from huggingface_hub import constants, get_session  # read the environment, which `use` sets
+    from huggingface_hub import constants, get_session
 
     with suppress(Exception):  # any failure means that the hub does not answer
         answers.append(get_session().head(constants.ENDPOINT, timeout=constants.HF_HUB_ETAG_TIMEOUT).status_code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -92,17 +92,19 @@ def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
 
 def _key(cell: RunConfig, settings: RunOptions) -> str:
     """The key for everything that determines a run's numbers of texts; "" if data files are missing."""
-    files, packed_texts = _files(cell, settings), task(cell.task).long_texts == "packed"
-    if not files and (packed_texts or cell.source != "generated"):
+    files, long_texts = _files(cell, settings), task(cell.task).long_texts
+    if not files and (long_texts == "packed" or cell.source != "generated"):
         return ""
-    preset = BACKBONES.get(cell.backbone)
-    if packed_texts and preset and preset.bpe == TRAINED:
+    preset, is_tokenised = BACKBONES.get(cell.backbone), long_texts != "cut"
+    if is_tokenised and preset and preset.bpe == TRAINED:
         files += _files(replace(cell, task="wikitext"), settings)  # the tokenizer is trained on these texts
-    elif packed_texts:
-        files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
+    elif is_tokenised:
+        with nullcontext() if long_texts == "packed" else suppress(UserError):  # blocks can be counted as rows
+            files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
     seed = cell.seed if cell.data_seed is None else cell.data_seed
     split = (cell.clients, cell.partition, seed, cell.test_share, cell.holdout, cell.validation_share, cell.grouped)
-    texts = cell.central_share, settings.lenient, cell.training.max_length, cell.backbone if packed_texts else ""
+    scored, length = (cell.central_share, cell.independent, settings.lenient), cell.training.max_length
+    texts = *scored, length, cell.backbone if is_tokenised else ""
     return f"texts-{digest([cell.task, cell.task_version, cell.source, *split, *texts, _stamps(files)])}"
 
 

@@ -180,7 +180,7 @@ class Runs:
     def _index(self) -> Index:
         return newest_by_place(self.records)
 
-    def _scale(self, at: At) -> Scale | None:
+    def scale_in(self, at: At) -> Scale | None:
         """This scale in a row's table: tables of one paper may have different encoders at it."""
         return {scale.id: scale for scale in self.tables.benchmark(at).scales}.get(self.scale.id)
 
@@ -196,13 +196,13 @@ class Runs:
         yardsticks = (row.yardstick for row in benchmark.rows if row.yardstick and row.yardstick.row == judging.row)
         if column is None:
             return Gate()
-        return gate_of(benchmark, column, self._scale(judging) or self.scale, self._index, next(yardsticks, None))
+        return gate_of(benchmark, column, self.scale_in(judging) or self.scale, self._index, next(yardsticks, None))
 
     def untuned(self, rows: Iterable[At], task: str) -> str:
         """The rows without tuned settings on a task, as a reason not to judge them; "" if all are tuned."""
         names = []
         for at in rows:
-            scale, column, row = self._scale(at), self.tables.column(at, task), self.tables.row(at)
+            scale, column, row = self.scale_in(at), self.tables.column(at, task), self.tables.row(at)
             open_rows = self.tables.benchmark(at).untuned(column, scale) if scale and column else ()
             if (row.corrects or row.id) in {each.id for each in open_rows}:
                 names.append(row.name)
@@ -219,7 +219,7 @@ class Runs:
 
     def _place(self, at: At, task: str) -> tuple[Row, Column, Scale] | None:
         """A row, a column and the scale; None if the table lacks one of them."""
-        column, scale, row = self.tables.column(at, task), self._scale(at), self.tables.row(at)
+        column, scale, row = self.tables.column(at, task), self.scale_in(at), self.tables.row(at)
         if column is None or scale is None or scale.id not in row.scales or scale.id not in column.scales:
             return None
         return row, column, scale

@@ -62,7 +62,11 @@ def difference_of_gains(pairs: Pairs, before: Pairs, score: str, at: str, relati
         if (first := start.get(pair[0].cell.seed)) is None:
             continue
         scores = [[scores_of([record], score).at(rule)[0] for record in side] for side in zip(pair, first, strict=True)]
-        both = [(after, other) for after, other in scores if after and other]
+        both = [
+            (after, other)
+            for after, other in scores
+            if after is not None and other is not None and (other != 0 or not relative)
+        ]
         gain = [measured.sign * (100 * (after / other - 1) if relative else after - other) for after, other in both]
         values.append(gain[0] - gain[1] if len(gain) == len(scores) else None)
     return resampled(values, resplit_ratio([first for first, _ in pairs])) if values else None

@@ -123,7 +123,8 @@ def _places(relation: Relation, tables: Tables) -> list[tuple[At, str]]:
 def _missing(runs: Runs, at: At, task: str, seeds: int) -> Missing:
     table, row, column = runs.tables.benchmark(at), runs.tables.row(at), runs.tables.column(at, task)
     done = {record.cell.seed for record in runs.of(at, task)}
-    if column is None:
+    scale = runs.scale_in(at)
+    if column is None or scale is None:
         return Missing(at, task, (), seeds)
-    cells = (table.cell(row, column, runs.scale, seed) for seed in range(seeds) if seed not in done)
+    cells = (table.cell(row, column, scale, seed) for seed in range(seeds) if seed not in done)
     return Missing(at, task, tuple(cells), seeds)

@@ -34,7 +34,7 @@ EXTRA_SCORES = {
     "that knows this.",
 }
 RULE = (
-    "Rule (explained in docs/statistics.md). Sentences in quotation marks are the paper's; the others are our questions, "
+    "Rule (explained in docs/statistics.md). Sentences in quotation marks are the paper's; others are our questions, "
     "which the protocol states. Published numbers: exact arithmetic on them, or on the paper's equations "
     "with its published parameters. Verdict: differences A − B are paired by seed. Comparisons that docs/protocol.md "
     "fixes are scored by its rule, all others in the round that is best on validation data. Every test is one-sided "

@@ -14,7 +14,7 @@ from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.inference import LEVEL, moved, similar
 from reports.evidence.published_files import PARAMETERS, Place, read_published
-from reports.evidence.records import DEMO, PAPER, Request
+from reports.evidence.records import DEMO, PAPER, Request, is_partial
 from reports.evidence.statistics import Estimate, printed
 
 MEGABYTE = 10**6
@@ -102,11 +102,9 @@ RULE = (
 
 
 def is_comparable(scale: Scale, records: Sequence[RunResult]) -> bool:
-    """Whether records are comparable with print: paper scale, as defined, on complete data without skipped rows."""
-    if scale.id != PAPER or scale.changed:
-        return False
-    data = [record.inputs["data"] for record in records]
-    return not any(entry.get("notes") or entry.get("skipped") or entry.get("stand_in") for entry in data)
+    """Whether records are comparable with a paper: its scale, as defined, on complete data without skipped rows."""
+    is_whole = not any(is_partial(record) or record.inputs["data"].get("skipped") for record in records)
+    return scale.id == PAPER and not scale.changed and is_whole
 
 
 def margin_of(published: float, unit: str = "%") -> float:

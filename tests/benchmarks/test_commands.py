@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cli import run
 from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
@@ -241,3 +242,11 @@ def test_encoders_with_wrong_files_are_refused(refusal, results, tiny_encoder, t
         message = refusal([*run_arguments(results, "fedavg"), "--backbone", str(folder)])
         assert str(folder) in message
         assert expected in message
+
+
+def test_a_papers_tables_run_at_the_default_scale_if_they_have_it(monkeypatch):
+    names: list[str] = []
+    monkeypatch.setattr(run, "_run_table", lambda args: names.append(args.id))
+    assert main(["run", "fedpeft"]) == 0
+    assert "fedpeft-scores" in names
+    assert "fedpeft-even" not in names  # only at larger scales

@@ -78,6 +78,20 @@ def test_counts_are_those_of_the_clients_that_are_built(holdout):
         assert counted(held, RunOptions()).examples == [len(client.train) for client in clients]
 
 
+def test_long_texts_count_as_blocks_and_each_evaluation_by_itself():
+    table = benchmark("fedbfpt-pretraining")
+    cell = table.cell(table.row("fedbfpt"), table.columns[0], table.scale("demo"), 0)
+    short = replace(cell, training=replace(cell.training, max_length=24))  # most passages are longer
+    clients, _ = build_clients(short, load_inputs(short, RunOptions()), RunOptions())
+    assert counted(short, RunOptions()).examples == [len(client.train) for client in clients]
+    assert sum(counted(short, RunOptions()).examples) > sum(counted(cell, RunOptions()).examples)
+    scores = benchmark("fedpeft-scores")
+    both = scores.cell(scores.row("fedit"), scores.columns[0], scores.scale("demo"), 0)
+    alone = counted(replace(both, independent=False), RunOptions())
+    assert both.independent
+    assert counted(both, RunOptions()).scored > alone.scored
+
+
 def test_generated_data_are_counted(plan):
     out = plan(FROZEN, "--methods", "c-psum,c-average,d-fedavg-psum")
     examples = counted(cell_of("c-psum"), RunOptions()).examples

@@ -117,6 +117,11 @@ def test_nothing_but_whole_data_as_defined_is_comparable(table3, record_of):
         dataclasses.replace(r, inputs={**r.inputs, "data": {**r.inputs["data"], "notes": ["partial"]}}) for r in records
     ]
     assert _verdict(table3, table3.scale("paper"), partial) == NOT_COMPARABLE
+    remarks = [
+        dataclasses.replace(r, inputs={**r.inputs, "data": {**r.inputs["data"], "notes": ["1 over several lines"]}})
+        for r in records  # the authors' ArSarcasm-v2 has such a record
+    ]
+    assert _verdict(table3, table3.scale("paper"), remarks) != NOT_COMPARABLE
     lite = _accuracies(record_of, [0.83, 0.84, 0.85], "lite")
     assert _verdict(table3, table3.scale("lite"), lite) == NOT_COMPARABLE
     changed = dataclasses.replace(table3.scale("paper"), changes=("on another encoder",))
