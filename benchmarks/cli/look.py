@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from benchmarks.encoders.backbones import BACKBONES, note_of
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
-from benchmarks.overrides import changeable, expanded
+from benchmarks.overrides import changeable, expanded, field_value
 from benchmarks.registry import benchmark, benchmark_ids, folder_of, with_backbone
+from benchmarks.run_config import RunConfig, canonical_json
 from benchmarks.selection import FinishedCells, Selection, recorded_cells
 
 _WIDTH, _WIDE, _NARROW = 80, 110, 20
@@ -77,14 +78,26 @@ def show_command(args: argparse.Namespace) -> int:
     encoders = dict.fromkeys(cell.backbone for scale in scales for _, _, cell in table.cells(scale, [0]))
     print(f"\nEncoders\n  {', '.join(encoders)}")
     _print_wrapped(dict.fromkeys(filter(None, map(note_of, encoders))), "  ", 2)
-    print("\nSettings (change them with --set name=value)")
-    _print_wrapped([", ".join(changeable(table.base(table.rows[0], table.columns[0], table.scales[0], 0)))], "  ", 2)
+    scale, column = scales[0], table.columns_at(scales[0])[0]
+    cells = {row.name: table.cell(row, column, scale, 0) for row in table.rows_at(scale) if row.printed or not printed}
+    name, cell = max(cells.items(), key=lambda entry: entry[1].training.rounds)
+    print(f"\nSettings of {name} on {column.name} at scale {scale.id} (change them with --set name=value)")
+    _print_wrapped([", ".join(f"{name}={_value(cell, name)}" for name in changeable(cell))], "  ", 2)
     deviations = [(deviation.text, _scales(table, deviation.scales)) for deviation in table.deviations]
     if any(scales for _, scales in deviations):
         print("\nDeviations and choices where the paper is silent")
         _print_wrapped((f"{text} ({', '.join(scales)})" for text, scales in deviations if scales), "  - ", 4)
     print(f"\nBytes: {table.paper.bytes_convention}.")
     return 0
+
+
+def _value(cell: RunConfig, name: str) -> str:
+    """A field's value as `--set` takes it."""
+    try:
+        value = field_value(cell, name)
+    except KeyError:  # options.<name>
+        return "…"
+    return value if isinstance(value, str) else canonical_json(value)
 
 
 def _before_training(table: Benchmark, scale: Scale, requested: str | None) -> Iterator[str]:

@@ -115,7 +115,7 @@ class Guide(TableView):
         for request in self.settings:
             for column in request.columns_run:
                 run = sum(bool(request.records_of(row, column)) for row in self._rows(request))
-                of = f"{run} of {len(self._rows(request))} methods run"
+                of = f"{run} of {len(self._rows(request))} methods to choose from run"
                 texts = (self._conclusion(request, column, *score) for score in self.options["scores"].items())
                 yield f"{self.options['tables'][request.benchmark.id]}, {column.name} ({of}). {' '.join(texts)}"
 

@@ -205,11 +205,12 @@ def _state(
     for page, shows in tables:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
         lines.append(table_line((name, "{} of {}".format(*page.request.run), _trained(page), escape(shows))))
-    scales = groupby(sorted({(page.request.scale.id, page.request.label) for page, _ in tables}), lambda pair: pair[0])
+    labelled = {(page.request.scale.id, label) for page, _ in tables for label in page.request.label.split("; ")}
+    scales = groupby(sorted(labelled), lambda pair: pair[0])
     labels = "; ".join(f"{scale}: {'; '.join(label for _, label in group)}" for scale, group in scales)
     parts += [f"Scale {labels}.", "\n".join(lines)]
-    parts.append(f"[Deviations]({FOLDER}/deviations.md) from the paper, and choices where it is silent.")
-    parts += [f"[Sweeps]({FOLDER}/sweeps.md): the settings tried on validation data."] if "sweeps.md" in files else []
+    parts.append(f"[Deviations]({FOLDER}/deviations.md) from published settings, and choices where these are silent.")
+    parts += [f"[Sweeps]({FOLDER}/sweeps.md): settings tried on validation data."] if "sweeps.md" in files else []
     return "\n\n".join(parts)
 
 

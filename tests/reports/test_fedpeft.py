@@ -114,7 +114,10 @@ def test_each_budget_names_the_best_methods_that_fit():
     guide = benchmark("fedpeft-guide")
     shown = page(request_for(guide, guide.scale("lite"), [*records("fedpeft-scores"), *records("fedpeft-ten")]))
     grid, even = shown.grids
-    of, until = "3 clients, drawn label shares, SST-2 (6 of 41 methods run)", "FFA-LoRA (head shared) (84.1)"
+    of, until = (
+        "3 clients, drawn label shares, SST-2 (6 of 41 methods to choose from run)",
+        "FFA-LoRA (head shared) (84.1)",
+    )
     best = f"within 4 MB {until}, from 8 to 40 MB FedIT (84.3), within 1200 MB FedAvg (full model) (90.1)"
     assert shown.conclusions[0].startswith(f"{of}. Tested on each client's own label shares: {best}.")
     assert "tested on even labels" in even.title
