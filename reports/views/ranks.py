@@ -185,7 +185,8 @@ class Ranks(TableView):
 
     def chances(self, column: Column, curves: Curves) -> dict[str, np.ndarray]:
         """Compared method -> its probability of being the best, with its band; see `on_front`."""
-        names = [row.name for row in self.rows_of(column) if row.id in self.compared[column.task]]
+        rows = self.compared.get(column.task, {})  # without two comparable rows a task is missing
+        names = [row.name for row in self.rows_of(column) if row.id in rows]
         return on_front({name: curves[name] for name in names}, metric(column.averaged).sign)
 
     def curves(self, column: Column, budgets: Sequence[float]) -> Curves:

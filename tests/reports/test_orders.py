@@ -7,9 +7,11 @@ import pytest
 
 from benchmarks.corrections import without_training
 from benchmarks.publication import View
+from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from reports.evidence.budgets import chosen_within, on_front
 from reports.evidence.records import comparable, request_for
+from reports.views import page
 from reports.views.orders import Orders
 
 ACC = "test/accuracy"
@@ -117,6 +119,16 @@ def test_a_number_of_fewer_seeds_says_so_and_has_no_rank(orders, record_of):
     cells = {line.label: line.cells[0] for line in next(iter(view.grids())).groups[0].lines}
     assert cells == {"FedAvg": "1. 30.00", "FedAdam": "50.00 (n = 2)"}
     assert list(view.fronts["stsb", "FedAdam"][0]) == [0, 0, 0]
+
+
+def test_a_single_method_has_a_page_without_an_order(record_of):
+    fronts = benchmark("fedpeft-fronts")
+    (column,), scale = fronts.columns_at(fronts.scale("demo")), fronts.scale("demo")
+    run = record_of("fedavg", "mrpc", {"test/accuracy": 0.7})
+    record = replace(run, cell=fronts.cell(fronts.row("fedit"), column, scale, 0))
+    shown = page(request_for(fronts, scale, [record]))
+    assert shown.finding is None
+    assert shown.figure is None or shown.figure()
 
 
 # ---- the worst client, and the chosen round -------------------------------------------------------------------------
