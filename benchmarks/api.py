@@ -98,7 +98,7 @@ def _names(argument: str, given: str | Iterable[str]) -> list[str]:
 
 
 def _seeds(given: int | Iterable[int]) -> Sequence[int]:
-    """The seeds; a number means as many, from 0. UserError for anything else."""
+    """The seeds; a number n means the first n, from 0. UserError for anything else."""
 
     def is_whole(value: Any, least: int) -> bool:
         return not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= MOST_SEEDS

@@ -197,7 +197,7 @@ def _mean_text(evidence: Evidence, names: Mapping[str, str], pair: Pair) -> str:
 
 
 def _not_run(evidence: Evidence) -> str:
-    return f"incomplete. Runs finished: {evidence.missing}; no number is computed before all are."
+    return f"incomplete. Runs finished: {evidence.missing}; numbers are computed once all are finished."
 
 
 def _tables(every: Sequence[Evidence], lines: Callable[[Evidence], Iterator[str]]) -> str:

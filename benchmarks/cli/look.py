@@ -27,8 +27,8 @@ def list_command(args: argparse.Namespace) -> int:
     folders = [*(folder_of(paper) / "records" for paper in papers), args.results_dir / "records"]
     finished = FinishedCells(recorded_cells(folders), args.scale)
     wide, across = max(len(table.id) for table in tables), shutil.get_terminal_size((_WIDTH, 24)).columns
-    here = f"those in {args.results_dir}" if folders[-1].is_dir() else f"nothing in {args.results_dir}"
-    print(f"Cells with results, of all cells, at scale {args.scale}: from the committed records, and {here}")
+    here = f"and {args.results_dir}" if folders[-1].is_dir() else f"({args.results_dir} has none)"
+    print(f"Cells with results / all cells at scale {args.scale}, from the committed records {here}")
     print("A cell is a method on a task, with one or more seeds; –: no such scale\n")
     for table in tables:
         at = table.scales_by_id.get(args.scale)

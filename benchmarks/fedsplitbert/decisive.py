@@ -71,8 +71,8 @@ STUDY = Study(
         _STUDIED,
         scores=_ACCURACY,
     ),
-    headline="With a label-prior correction of both, FedAvg is {compared} than FedSplitBERT; the correction's strength "
-    "is chosen on validation data",
+    headline="With a label-prior correction applied to both, FedAvg is {compared} than FedSplitBERT; the "
+    "correction's strength is chosen on validation data",
     rows={
         "fedavg": "FedAvg",
         "fedavg-prior": "FedAvg + prior (strength 1)",

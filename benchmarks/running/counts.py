@@ -103,9 +103,9 @@ def _key(cell: RunConfig, settings: RunOptions) -> str:
             files += sorted(find_files(cell.backbone, True, settings.data_dir)[0].glob("*"))
     seed = cell.seed if cell.data_seed is None else cell.data_seed
     split = (cell.clients, cell.partition, seed, cell.test_share, cell.holdout, cell.validation_share, cell.grouped)
-    scored, length = (cell.central_share, cell.independent, settings.lenient), cell.training.max_length
-    texts = *scored, length, cell.backbone if is_tokenised else ""
-    return f"texts-{digest([cell.task, cell.task_version, cell.source, *split, *texts, _stamps(files)])}"
+    texts = cell.central_share, cell.independent, settings.lenient, cell.training.max_length
+    backbone = cell.backbone if is_tokenised else ""
+    return f"texts-{digest([cell.task, cell.task_version, cell.source, *split, *texts, backbone, _stamps(files)])}"
 
 
 def _files(cell: RunConfig, settings: RunOptions) -> list[Path]:

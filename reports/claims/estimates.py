@@ -22,7 +22,7 @@ from reports.pages.text import number
 
 NO_MAJORITY = "target not checked: the majority-class baseline was not run"
 PAPERS_TARGET = "the paper's target is vacuous"
-MEANS_NOTHING = "no target here: the published level has no meaning for another encoder"
+MEANS_NOTHING = "no target at this scale: the published level has no meaning for another encoder"
 
 # ---- differences -------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ _IN_SHORT = {
     "not tuned": NOT_TUNED,
     "target not checked": NOT_RUN,
     "vacuous target": VACUOUS,
-    "no target here": "no target here",
+    "no target at this scale": "no target at this scale",
     "as tuned": "one round above the limit",
     "sends nothing": "sends nothing as tuned",
     "times": "times are not comparable",
@@ -221,9 +221,9 @@ def _open_reason(one: Assertion, tests: int) -> str:
     if judged.interval is None:
         return f"{TOO_FEW}: one shows no error" if judged.n == 1 else "not all of it run"
     if min(one.criterion.p_against(judged)) <= LEVEL:
-        return f"{TOO_FEW}: against without Holm's correction for {tests} comparisons, but not with it"
+        return f"{TOO_FEW}: contradicted without Holm's correction for {tests} comparisons, not with it"
     if one.p_for <= LEVEL:
-        return f"{TOO_FEW}: for without Holm's correction, but not with it"
+        return f"{TOO_FEW}: supported without Holm's correction, not with it"
     if one.leads and one.criterion.p_for(judged) <= LEVEL:
         leads = "; ".join(lead.text for lead in one.leads)
         lead = f"this has to be {one.leads[0].criterion.text}: {leads}"

@@ -135,12 +135,12 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
         return page.conclusions[0]
     if best := _best(page):
         columns = len({place for places in best.values() for place in places})
-        what = f"all of {columns} columns" if columns > 1 else "the one column"
+        what = f"all {columns} columns" if columns > 1 else "the one column"
         if len(best) > 1 and {len(places) for places in best.values()} == {columns}:
             return f"{', '.join(best)}: each is best or tied for best in {what}."
         ranked = sorted(best.items(), key=lambda entry: -len(entry[1]))
         named = ", ".join(f"{name} in {len(places)}" for name, places in ranked)
-        return f"Best or tied for best, of {plural(columns, 'column')}: {named}."
+        return f"Best or tied for best ({plural(columns, 'column')}): {named}."
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
     decided = [each for each in about if each.measured.is_decided and page.request.benchmark.id in each.judged_on]
     if decided:

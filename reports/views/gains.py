@@ -150,10 +150,14 @@ class Gains(TableView):
             return
         names = [*next(iter(self.sums.values()))]
         lines = tuple(
-            Line(name, tuple(with_interval(of[name].value, of[name].ends, "+") for of in self.sums.values()), at == 0)
-            for at, name in enumerate(names)
+            Line(
+                "gain" if name == self.headline.name else name,
+                tuple(with_interval(of[name].value, of[name].ends, "+") for of in self.sums.values()),
+                name == self.headline.name,
+            )
+            for name in names
         )
-        title = f"{self.headline.name}: its gain over {self.reference.name} as a sum, with {INTERVAL}"
+        title = f"{self.headline.name}: gain over {self.reference.name} as a sum, with {INTERVAL}"
         yield Grid(title, tuple((task,) for task in self.sums), (Group(self.headline.name, lines),))
 
     @cached_property

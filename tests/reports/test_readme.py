@@ -39,7 +39,7 @@ def test_a_table_names_its_best_method_only_with_three_seeds(table3, record_of, 
             for seed in range(seeds)
         ]
         table, records = opened(table3, records)
-        best = "Best or tied for best, of 1 column: FedSplitBERT in 1."
+        best = "Best or tied for best (1 column): FedSplitBERT in 1."
         assert (lead(page(request_for(table, table.scale("lite"), records))) == best) is (seeds == 4)
 
 

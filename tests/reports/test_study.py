@@ -112,7 +112,7 @@ def test_all_that_it_compares_are_runs_of_its_steps():
 def test_no_number_before_all_runs_are_finished(evidence):
     """Locked evidence has no records: reading any would be a KeyError."""
     locked = replace(evidence, name="Confirmatory", missing="21 of 36 (step 3)", by_row={})
-    said = "**Confirmatory**: incomplete. Runs finished: 21 of 36 (step 3); no number is computed before all are."
+    said = "**Confirmatory**: incomplete. Runs finished: 21 of 36 (step 3); numbers are computed once all are finished."
     for text in study_blocks(STUDY, [locked], [(STUDY.controls[0], locked)]).values():
         assert text.removeprefix("- ") == said
 

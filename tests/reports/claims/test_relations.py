@@ -126,7 +126,7 @@ def test_one_of_several_tasks_is_enough_only_after_holms_correction(seeds_of, ju
     alone, both = (judge_of(replace(some, tasks=tasks), records) for tasks in (("qqp",), ("qqp", "qnli")))
     assert (alone.word, both.word) == ("supported", "undecided")
     assert "0 of 2 hold; most: FedSplitBERT − FedAvg, QQP +1.00" in both.numbers[0]
-    assert "1 of 2 too few seeds: for without Holm's correction, but not with it" in both.remarks
+    assert "1 of 2 too few seeds: supported without Holm's correction, not with it" in both.remarks
 
 
 def test_a_claim_about_tasks_shows_their_mean_and_what_another_task_may_show(seeds_of, judge_of):
