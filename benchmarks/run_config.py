@@ -100,7 +100,7 @@ class RunConfig:
         return digest(_without(to_plain(self), ("engine_version", "seed")))
 
     def cell_id(self, inputs: Mapping[str, str]) -> str:
-        """Identity of the run: the definition with the digests of its inputs (data, backbone)."""
+        """Identity of the run: the definition with the digests of its inputs (data, backbone, a user's method)."""
         return digest({"cell": to_plain(self), "inputs": dict(inputs)})
 
     @property

@@ -67,7 +67,7 @@ def key_of(what: str, cell: RunConfig, examples: int | Sequence[int] | None = No
     decisive = encoder, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
     code = code_of(cell.algorithm)  # a user's method may change
-    parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
+    parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([dict(code)] if code else [])]
     parts += [to_plain(cell.adapter)] if cell.adapter else []
     return f"{what}-{digest(json.loads(canonical_json(parts)))}"
 

@@ -134,18 +134,18 @@ def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResu
 
 
 def with_other_inputs(cell: RunConfig, records_dir: Path) -> str:
-    """A remark if the cell has a record with other data or another encoder; otherwise ""."""
+    """A remark if the cell has a record with other data, encoder or method; otherwise ""."""
     for path in sorted(records_dir.glob(f"{cell.label}-*.json")):
         with suppress(UserError):  # another cell's damaged record
             if read_result(path).cell.spec_id == cell.spec_id:
-                return f"data or encoder differ from those of {path.name}: the cell is computed again"
+                return f"data, encoder or method differ from those of {path.name}: the cell is computed again"
     return ""
 
 
 class Completed:
     """Whether cells have a record in the results folder; it reads each file once.
 
-    A cell still counts as finished if its data or encoder changed; `run_cell` then computes it again, with a note.
+    A cell still counts as finished if its data, encoder or method changed; `run_cell` then computes it again, with a note.
     """
 
     def __init__(self, settings: RunOptions) -> None:

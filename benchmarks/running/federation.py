@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,9 +16,10 @@ from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.files import check_length
 from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, drawn_parts, locate
 from benchmarks.errors import UserError
-from benchmarks.run_config import JSON, SCALES, RunConfig
+from benchmarks.run_config import JSON, SCALES, RunConfig, digest
 from benchmarks.running.completed import KeptWeights, chain_of, initial_of
 from benchmarks.running.data_split import split_data
+from benchmarks.running.included import code_of
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import GPU_SHARE_BYTES, RunOptions
 from benchmarks.tasks import Task, TaskData, task
@@ -43,12 +44,13 @@ DATA_SEED = 0  # for generated tasks, in every cell
 
 @dataclass(frozen=True)
 class Inputs:
-    """The data, encoder and initial weights of a cell."""
+    """The data, encoder, initial weights and included code of a cell."""
 
     task: Task
     data: TaskData
     backbone: Located
     initial: KeptWeights | None = None
+    code: Mapping[str, str] = field(default_factory=dict)  # of a method from outside; see `code_of`
 
     @property
     def digests(self) -> dict[str, str]:
@@ -57,7 +59,8 @@ class Inputs:
         It omits the digest of an earlier cell's weights, which differ slightly between machines.
         """
         initial = {"initial": self.initial.cell_id} if self.initial else {}
-        return {"data": self.data.digest, "backbone": self.backbone.digest} | initial
+        code = {"code": digest(self.code, 64)} if self.code else {}
+        return {"data": self.data.digest, "backbone": self.backbone.digest} | initial | code
 
     def to_json(self, head: str, stand_in: str = "") -> dict[str, JSON]:
         """The inputs for a record. head: the model's head. stand_in: what replaces published data."""
@@ -83,6 +86,7 @@ class Inputs:
                 **({"drawn": list(drawn)} if drawn else {}),
             },
             **({"initial": {"digest": self.initial.sha256, "cell_id": self.initial.cell_id}} if self.initial else {}),
+            **({"code": {"digest": self.digests["code"], "files": sorted(self.code)}} if self.code else {}),
         }
 
 
@@ -95,7 +99,7 @@ def load_inputs(cell: RunConfig, settings: RunOptions, initial: KeptWeights | No
             f"version {of.version}. Run this checkout's definition."
         )
     backbone = locate(settings.requested(cell.backbone), False, settings.data_dir, settings.results_dir)
-    return Inputs(of, task_data(cell.task, cell.source, settings), backbone, initial)
+    return Inputs(of, task_data(cell.task, cell.source, settings), backbone, initial, code_of(cell.algorithm))
 
 
 def stand_in_of(cell: RunConfig, settings: RunOptions) -> str:
@@ -278,7 +282,7 @@ def client_trainer(
     torch.set_num_threads(settings.threads)
     inputs = load_inputs(cell, settings, initial)
     if cell.cell_id(inputs.digests) != cell_id:
-        raise UserError(f"{cell.label}: its data or encoder has changed since the run started. Start the run again.")
+        raise UserError(f"{cell.label}: its data, encoder or method has changed since the run started. Start the run again.")
     clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
     federation = build_federation(cell, inputs, settings, examples.append)
     compute, device = federation.algorithm.client_update, federation.precision.device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -15,6 +16,7 @@ from benchmarks.errors import UserError
 _ANY = re.compile(r"^(BENCHMARKS?|TASKS|METHODS)\b[^=\n]*=", re.M)
 _FILES: dict[tuple[str, str], Path] = {}  # ("BENCHMARK", "TASKS" or "METHODS", name) -> the module that defines it
 _LOADED: set[Path] = set()  # folders
+_CODE: dict[str, Mapping[str, str]] = {}  # method -> its files, by name, as they were imported
 
 
 def load_folder(folder: Path) -> Mapping[Path, ModuleType]:
@@ -56,14 +58,19 @@ def modules_in(folder: Path) -> dict[Path, ModuleType]:
     """A folder's modules that define tables, tasks or methods, by file."""
     if str(folder.resolve()) not in sys.path:
         sys.path.append(str(folder.resolve()))  # the modules can import each other
+    for name, module in list(sys.modules.items()):  # a notebook may load edited files again
+        if Path(getattr(module, "__file__", None) or "").parent == folder.resolve() and "." not in name:
+            del sys.modules[name]
     files = (file.resolve() for file in sorted(folder.glob("*.py")))
     return {file: _imported(file) for file in files if _ANY.search(file.read_text(encoding="utf-8"))}
 
 
-def code_of(method: str) -> str:
-    """The source code of a method from outside; "" for the project's methods."""
-    file = _FILES.get(("METHODS", method))
-    return file.read_text(encoding="utf-8") if file else ""
+def code_of(method: str) -> Mapping[str, str]:
+    """A method's source: its file's name -> content, with the files that it imports from its folder.
+
+    Empty for the project's methods, which have versions.
+    """
+    return _CODE.get(method, {})
 
 
 def reserve(kind: str, name: str, file: Path, names: Collection[str]) -> None:
@@ -80,6 +87,20 @@ def _listed(module: ModuleType, name: str, file: Path) -> Sequence[Any]:
         found = f"found {type(listed).__name__}; a tuple of one ends in a comma"
         raise UserError(f"{file}: expected {name} to be a tuple, such as (yours,), {found}")
     return listed
+
+
+def _source(file: Path) -> dict[str, str]:
+    """A module's source by file name, with the modules that it imports from its folder."""
+    folder, sources, files = file.parent, dict[str, str](), [file]
+    while files:
+        text = (path := files.pop()).read_text(encoding="utf-8")
+        sources[str(path.relative_to(folder))] = text
+        imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = {str(getattr(node, "module", None) or alias.name) for node in imports for alias in node.names}
+        for name in sorted({name.partition(".")[0] for name in names}):
+            imported = [folder / f"{name}.py", *sorted((folder / name).rglob("*.py"))]
+            files += [each for each in imported if each.is_file() and str(each.relative_to(folder)) not in sources]
+    return sources
 
 
 def _imported(module: Path) -> ModuleType:
@@ -110,3 +131,4 @@ def _add_method(new: object, file: Path) -> None:
         raise UserError(f"{file}: expected METHODS to be a tuple of functions, found {type(new).__name__} in it")
     reserve("METHODS", new.__name__, file, algorithm_names())
     add_method(new)
+    _CODE[new.__name__] = _source(file)

@@ -261,7 +261,7 @@ def _record_notes(request: Request, column: Column) -> Iterator[str]:
         selection, cell = request.selections[row.id, column.task], f"{row.name}, {column.name}"
         if selection.left_out:
             rule = "the newest record decides"
-            yield f"{cell}: records of other data or weights left out ({rule}): {selection.left_out}."
+            yield f"{cell}: records of other data, weights or methods left out ({rule}): {selection.left_out}."
         for record in selection.diverged:
             rest = ", left out of the mean over the others" if selection.records else ""
             last, reason = record.cell.training.last_round, record.diverged["reason"]

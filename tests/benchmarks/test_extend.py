@@ -99,6 +99,27 @@ def test_the_page_adds_a_method_a_task_and_a_table(folder, arguments, workers, c
         assert (plan.up_bytes, plan.down_bytes) == (record.rounds[0].up_bytes, record.rounds[0].down_bytes)
 
 
+def test_an_edited_method_runs_again_and_its_old_record_is_left_out(folder, arguments, capsys):
+    arguments += ["--methods", "fedavg,fedbias"]
+    assert main(arguments) == 0, capsys.readouterr().err
+    before = {record.cell_id: record for record in api.load(folder / "results" / "records")}
+    file = folder / "mine" / "fedbias.py"
+    edited = file.read_text(encoding="utf-8").replace("from fedsim.plan", "from shared import BIAS\nfrom fedsim.plan")
+    file.write_text(edited.replace('".bias"', "BIAS"), encoding="utf-8")
+    for ending in (".bias", ".weight"):  # an imported module counts, too
+        (folder / "mine" / "shared.py").write_text(f'BIAS = "{ending}"\n', encoding="utf-8")
+        assert main(arguments) == 0, capsys.readouterr().err
+        new = [one for one in api.load(folder / "results" / "records") if one.cell_id not in before]
+        assert [record.cell.algorithm for record in new] == ["fedbias"]
+        assert new[0].inputs["code"]["files"] == ["fedbias.py", "shared.py"]
+        before |= {record.cell_id: record for record in new}
+    sent = [record.rounds[0].up_bytes for record in before.values() if record.cell.algorithm == "fedbias"]
+    assert sent[0] == sent[1] < sent[2]
+    (table,) = (folder / "results" / "reports" / "ours-reviews").glob("*/table.md")
+    left_out = "records of other data, weights or methods left out (the newest record decides): 2."
+    assert left_out in table.read_text(encoding="utf-8")
+
+
 def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, capsys):
     (folder / "data" / "reviews" / "reviews.tsv").unlink()
     assert main(arguments) == 2

@@ -112,7 +112,7 @@ def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(finished, 
     write_result(settings.records_dir, other)
     assert run_cell(record.cell, settings, events).cell_id == record.cell_id
     (started,) = events.of(CellStarted)
-    assert started.note == f"data or encoder differ from those of {other.file_name}: the cell is computed again"
+    assert started.note == f"data, encoder or method differ from those of {other.file_name}: the cell is computed again"
 
 
 # 95 % of a client's 1260 examples are held back, and 95 % of the other 63 are scored: 3 to train, 60 to score.

@@ -24,7 +24,7 @@ def test_inputs_of_the_newest_record_decide(table3, record_of):
     cell = comparison.by_place["fedavg", "mrpc"]
     assert cell.seeds == (0, 2)
     assert cell.scores[0].ours == pytest.approx(65)
-    left_out = "FedAvg, MRPC: records of other data or weights left out (the newest record decides): 2."
+    left_out = "FedAvg, MRPC: records of other data, weights or methods left out (the newest record decides): 2."
     assert left_out in comparison.notes
 
 
