@@ -145,7 +145,7 @@ def with_other_inputs(cell: RunConfig, records_dir: Path) -> str:
 class Completed:
     """Whether cells have a record in the results folder; it reads each file once.
 
-    A cell still counts as finished if its data, encoder or method changed; `run_cell` then computes it again, with a note.
+    A cell still counts as finished if its data, encoder or method changed; `run_cell` then computes it again.
     """
 
     def __init__(self, settings: RunOptions) -> None:

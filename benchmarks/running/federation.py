@@ -282,7 +282,7 @@ def client_trainer(
     torch.set_num_threads(settings.threads)
     inputs = load_inputs(cell, settings, initial)
     if cell.cell_id(inputs.digests) != cell_id:
-        raise UserError(f"{cell.label}: its data, encoder or method has changed since the run started. Start the run again.")
+        raise UserError(f"{cell.label}: its data, encoder or method changed after the run's start. Start it again.")
     clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
     federation = build_federation(cell, inputs, settings, examples.append)
     compute, device = federation.algorithm.client_update, federation.precision.device
