@@ -16,6 +16,7 @@ from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import POOLED, RunResult, among, run_bytes, stage_bytes
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.selection import Selection
+from reports.evidence.scores import score_at
 from reports.pages.plots import method_marks, new_figure, tidy
 
 SCORE = ["scale", "task", "evaluation", "metric"]  # two scores may be compared if they are equal in these columns
@@ -23,7 +24,9 @@ MEGABYTE = 10**6
 
 
 def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
-    """One line per cell, evaluation and metric: the score at the chosen and the last round, and the cell's bytes.
+    """One line per cell, evaluation and metric: scores and the cell's bytes.
+
+    score is that of the chosen round, last that of the last round, and late the mean of the last three rounds.
 
     uplink and downlink are sums over rounds and clients, including the cell's earlier runs, and None if an earlier
     record is missing; uplink_stage excludes earlier runs. one_time is the model's distribution before round 1.
@@ -36,6 +39,7 @@ def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.
             **keys,
             "score": _shown(name, record.score(name, "chosen")),
             "last": _shown(name, record.score(name, "last")),
+            "late": _shown(name, score_at(record, name, "late")),
             "test_set_error": None if evaluation == POOLED else _shown(name, record.sampling_error(name)),
             "rounds": len(record.rounds),
             "chosen_round": record.chosen_round,

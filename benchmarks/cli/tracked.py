@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from itertools import product
 
 from benchmarks.errors import UserError
@@ -18,22 +19,32 @@ from benchmarks.tracking.store import default_tracking_uri
 from benchmarks.tracking.table import Table, TableCell
 from reports.evidence.published import is_comparable, published_for
 from reports.evidence.records import request_for
+from reports.evidence.scores import score_at
 
 Cells = Sequence[tuple[Row, Column, RunConfig]]
+ScoreOf = Callable[[RunResult, str], float | None]  # a record's score, "test/f1"
 
 
-def open_mirror(chosen: Selection, options: RunOptions, warn: Callable[[str], None], trials: Cells = ()) -> closing:
+def open_mirror(
+    chosen: Selection,
+    options: RunOptions,
+    warn: Callable[[str], None],
+    trials: Cells = (),
+    score_of: ScoreOf | None = None,
+) -> closing:
     """A context with a listener that logs a selection to MLflow: a parent run for the table, a child per cell.
 
-    trials: the trials of a sweep, as rows; empty for a table.
+    trials: the trials of a sweep, as rows; empty for a table. score_of: a trial's score; None for the table's.
     """
     from benchmarks.tracking.mirror import Mirror  # loads MLflow, which takes seconds
 
-    uri, table = default_tracking_uri(options.results_dir), tracked_table(chosen, options, trials)
+    uri, table = default_tracking_uri(options.results_dir), tracked_table(chosen, options, trials, score_of)
     return closing(Mirror(uri, options.results_dir, chosen.benchmark.paper.id, table, warn))
 
 
-def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) -> Table:
+def tracked_table(
+    chosen: Selection, options: RunOptions, trials: Cells = (), score_of: ScoreOf | None = None
+) -> Table:
     """The whole table of a selection, or a sweep's trials."""
 
     def may_be_compared(record: RunResult) -> bool:
@@ -64,6 +75,7 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) ->
         command=shlex.join(command),
         cells=_cells(chosen, command, trials),
         is_comparable=may_be_compared,
+        score_of=score_of or partial(score_at, which=request_for(benchmark, scale, ()).score_at),
     )
 
 

@@ -17,13 +17,13 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
 from benchmarks.overrides import is_within
-from benchmarks.results import read_results
+from benchmarks.results import RunResult, read_results
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
 from benchmarks.sweeps.results import keep, result_of
 from benchmarks.sweeps.space import Tuning, planned, read_grid, spaces
-from benchmarks.sweeps.study import TunedStudy, run_trials
+from benchmarks.sweeps.study import TunedStudy, run_trials, trial_score
 from benchmarks.sweeps.tuning import read_sweep
 from fedsim.files import write_bytes
 from reports.pages.plots import KINDS, render
@@ -105,14 +105,19 @@ def _show_in_mlflow(
 ) -> None:
     """Log finished trials and the sweep's files to MLflow."""
     trials = [
-        (study.tuning.named(values), study.tuning.column, cell)
+        (study.tuning, values, cell)
         for study in studies
         for values in study.trials().values()
         for cell in study.tuning.cells(values)
     ]
-    specs = {cell.spec_id for _, _, cell in trials}
-    with open_mirror(chosen, options, warn, trials) as mirror:
-        mirror.sync(record for record in read_results(options.records_dir) if record.cell.spec_id in specs)
+    rows = [(tuning.named(values), tuning.column, cell) for tuning, values, cell in trials]
+    last_rounds = {cell.spec_id: tuning.last_rounds for tuning, _, cell in trials}
+
+    def score_of(record: RunResult, score: str) -> float | None:
+        return trial_score(record.rounds, score, last_rounds[record.cell.spec_id])
+
+    with open_mirror(chosen, options, warn, rows, score_of) as mirror:
+        mirror.sync(record for record in read_results(options.records_dir) if record.cell.spec_id in last_rounds)
         mirror.log_report(files)
 
 

@@ -158,8 +158,13 @@ class TrialJob(Job):
 
     def of_rounds(self, rounds: Sequence[RoundRecord]) -> float | None:
         """The score of a cell that stops after these rounds; None if it is undefined."""
-        values = [entry.score(self.score) for entry in rounds]
-        return mean_of(values[-self.last_rounds :]) if self.last_rounds else metric(self.score).best(values)
+        return trial_score(rounds, self.score, self.last_rounds)
+
+
+def trial_score(rounds: Sequence[RoundRecord], score: str, last_rounds: int) -> float | None:
+    """The mean of a score over the last rounds, or for `last_rounds` 0 the best one; None if it is undefined."""
+    values = [entry.score(score) for entry in rounds]
+    return mean_of(values[-last_rounds:]) if last_rounds else metric(score).best(values)
 
 
 class _Rungs:

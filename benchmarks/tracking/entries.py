@@ -107,10 +107,7 @@ def round_points(rounds: Iterable[RoundRecord], earlier: RunBytes | None) -> Poi
 def final_points(record: RunResult, table: Table, total: RunBytes | None) -> Points:
     """The metrics at the end of a run. total: its bytes including earlier runs; None if unknown."""
     shown = table.shown(record.cell)
-    try:
-        score = record.score(shown.score, "chosen") if shown.score and record.rounds else None
-    except KeyError:  # an old record, from before its table had this score
-        score = None
+    score = table.score_of(record, shown.score) if shown.score else None
     values: dict[str, float | None] = {
         "score": score,
         "bytes/one_time_distribution": record.setup_bytes,

@@ -29,7 +29,7 @@ MAX_METRICS = 800  # MLflow's REST API takes 1000 entries in a request, paramete
 MAX_RUNS = 50_000  # per answer from MLflow
 PARENT = "mlflow.parentRunId"  # nests runs on MLflow's pages
 MIRRORED = "_mirrored"  # tag for a run with a whole record: a digest of everything that it shows
-LAYOUT = 5  # version of a run's names and values; runs with an earlier layout are replaced from their records
+LAYOUT = 6  # version of a run's names and values; runs with an earlier layout are replaced from their records
 
 
 @dataclass

@@ -64,6 +64,7 @@ class Table:
         has_methods: Whether it shows more than references.
         cells: definition_id -> how it shows that run.
         is_comparable: Whether a record may be compared with the paper.
+        score_of: A record's final score, "test/f1", as the table shows it; None if it has none.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Table:
     command: str = ""
     cells: Mapping[str, TableCell] = field(default_factory=dict)
     is_comparable: Callable[[RunResult], bool] = lambda record: False
+    score_of: Callable[[RunResult, str], float | None] = lambda record, score: record.score(score, "chosen")
 
     def shown(self, cell: RunConfig) -> TableCell:
         """How the table shows a run; earlier runs have no row."""

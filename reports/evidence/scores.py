@@ -72,13 +72,17 @@ class Scores:
 
     def at(self, which: str = "chosen") -> tuple[float | None, ...]:
         """The score at the chosen or last round, the mean of the late rounds, or the best one, in its unit."""
+        return self._shown(self.recorded(which))
+
+    def recorded(self, which: str) -> tuple[float | None, ...]:
+        """As `at`, without the unit."""
         if which == "best":
-            return self._shown([self.metric.best(values) for values in self.values])
+            return tuple(map(self.metric.best, self.values))
         if which == "late":
-            return self._shown([_whole_mean(values[-LATE_ROUNDS:]) for values in self.values])
+            return tuple(_whole_mean(values[-LATE_ROUNDS:]) for values in self.values)
         if which == "last":
-            return self._shown(self.last)
-        return self._shown([values[number - 1] for values, number in zip(self.values, self.chosen_rounds, strict=True)])
+            return self.last
+        return tuple(values[number - 1] for values, number in zip(self.values, self.chosen_rounds, strict=True))
 
     @property
     def errors(self) -> tuple[float | None, ...]:
@@ -115,6 +119,14 @@ def scores_of(records: Sequence[RunResult], score: str, clients: Mapping[int, in
     sampling = tuple(record.sampling_error(score) for record in records)
     seeds, chosen = tuple(record.cell.seed for record in records), tuple(record.chosen_round for record in records)
     return Scores(score, metric(score), seeds, values, sampling, chosen)
+
+
+def score_at(record: RunResult, score: str, which: str) -> float | None:
+    """One run's score, as in `Scores.recorded`; None if it is undefined or unknown, or if training diverged."""
+    try:
+        return None if record.diverged else scores_of([record], score).recorded(which)[0]
+    except ReportError:  # an old record, from before its table had this score
+        return None
 
 
 def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:

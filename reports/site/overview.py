@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.results import RunResult, run_bytes
 from reports.claims.judge import counted, tally
+from reports.evidence.scores import score_at
 from reports.front.state import AGAINST, Headline
 from reports.pages.text import NOTHING
 from reports.site import html
@@ -100,7 +101,8 @@ def _line(site: SiteData, record: RunResult) -> list[html.Entry | str]:
     first = places[0] if places else None
     score = html.Entry(record.divergence or NOTHING)
     if first and not record.diverged:
-        score = html.scored(first.column.averaged, record.score(first.column.averaged, "chosen"), label=True)
+        value = score_at(record, first.column.averaged, first.request.score_at)
+        score = html.scored(first.column.averaged, value, label=True)
     tables = dict.fromkeys(place.request.benchmark.place for place in places)
     return [
         html.Entry(record.cell_id[:8], link=html.cell_page(record.cell_id), kind="code"),

@@ -43,6 +43,8 @@ def test_scores_are_those_of_the_records(records):
     fedavg = records[1]
     assert scores.loc[("fedavg", "test", "f1"), "score"] == 100 * fedavg.score("test/f1", "chosen")
     assert scores.loc[("fedavg", "pooled", "f1"), "last"] == 100 * fedavg.score("pooled/f1")
+    both_rounds = sum(fedavg.by_round("test/f1")) / 2
+    assert scores.loc[("fedavg", "test", "f1"), "late"] == pytest.approx(100 * both_rounds)
     sent = scores.loc[("fedavg", "test", "f1"), ["uplink", "downlink", "one_time"]]
     assert list(sent) == [
         sum(entry.up_bytes for entry in fedavg.rounds),

@@ -17,6 +17,7 @@ from benchmarks.cli.trials import write_sweeps
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.sweeps.tuning import read_sweep
+from benchmarks.tracking.store import default_tracking_uri
 from tests.conftest import ROOT
 
 TABLE = benchmark("fedsplitbert-table3")
@@ -65,6 +66,21 @@ def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_
     (chosen,) = entry(swept)["best"]["cells"]
     assert dataclasses.replace(cell, holdout="validation").spec_id == records(swept)[chosen].cell.spec_id
     assert cell.holdout == "test"
+
+
+@pytest.mark.slow
+def test_mlflow_shows_the_scores_that_decide(swept, monkeypatch):
+    from mlflow import MlflowClient
+
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    changes = [f"--set={change}" for change in SHORT]
+    only = ["--tasks", "mrpc", "--methods", "fedsplitbert", *changes, "--results-dir", str(swept)]
+    assert main(["sweep", TABLE.id, *only, *GRID, "--workers", "1"]) == 0
+    client = MlflowClient(default_tracking_uri(swept))
+    (number,) = [one.experiment_id for one in client.search_experiments() if one.name == "fedsplitbert"]
+    runs = {run.data.tags["_cell_id"]: run.data for run in client.search_runs([number], "tags.`_kind` = 'run'")}
+    means = {one["cells"][0]: one["mean"] for one in entry(swept)["trials"] if "given_up_after" not in one}
+    assert means == {cell_id: run.metrics["score"] for cell_id, run in runs.items()}
 
 
 @pytest.mark.slow

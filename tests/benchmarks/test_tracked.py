@@ -7,8 +7,11 @@ import pytest
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.cli.tracked import tracked_table
+from benchmarks.registry import folder_of
+from benchmarks.results import read_results
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tracking.table import PREFIX, Table, TableCell
+from reports.evidence.statistics import mean
 
 
 def table(scale: str, *args: str, id: str = "fedsplitbert-table3") -> Table:
@@ -52,6 +55,13 @@ def test_a_changed_table_is_another_table_that_says_what_changed():
 def test_lower_is_better_scores_are_sorted_ascending():
     view = Table("t", "t", scores={"wikitext": "test/perplexity"}).views("wikitext", 0)[f"{PREFIX}t-wikitext"]
     assert '"orderByAsc":true' in view
+
+
+def test_a_runs_score_is_the_one_that_its_table_shows():
+    record = next(read_results(folder_of("fedpeft") / "records"))
+    late = mean([entry.score("test/accuracy") for entry in record.rounds[-3:]])
+    assert table("lite", id="fedpeft-scores").score_of(record, "test/accuracy") == late
+    assert late != table("lite").score_of(record, "test/accuracy") == record.score("test/accuracy", "chosen")
 
 
 @pytest.mark.slow
