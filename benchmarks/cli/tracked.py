@@ -42,9 +42,7 @@ def open_mirror(
     return closing(Mirror(uri, options.results_dir, chosen.benchmark.paper.id, table, warn))
 
 
-def tracked_table(
-    chosen: Selection, options: RunOptions, trials: Cells = (), score_of: ScoreOf | None = None
-) -> Table:
+def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = (), score_of: ScoreOf | None = None) -> Table:
     """The whole table of a selection, or a sweep's trials."""
 
     def may_be_compared(record: RunResult) -> bool:
