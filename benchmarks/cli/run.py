@@ -24,6 +24,7 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken_in
 from benchmarks.selection import Selection
 from fedsim.errors import plural
+from reports.evidence.records import preferring
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -72,7 +73,11 @@ def _run_table(args: argparse.Namespace) -> None:
             except UserError as error:
                 problem = error
         if records:
-            files = show_run(chosen, records, list(read_results(options.records_dir)), options.results_dir, args.notes)
+            every = list(read_results(options.records_dir))
+            shown = preferring(every, records)
+            if others := len(every) - len(shown):
+                warn(f"not shown, as their data, weights or methods are not those of this run: {plural(others, 'record')}")
+            files = show_run(chosen, records, shown, options.results_dir, args.notes)
             if mirror:
                 mirror.log_report(files)
                 print("View in MLflow (start `make ui` first):", *mirror.links, sep="\n")

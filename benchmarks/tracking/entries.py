@@ -69,7 +69,7 @@ def end_tags(record: RunResult, table: Table) -> dict[str, str]:
     shown, code = table.shown(record.cell), record.environment
     not_comparable = "" if table.is_comparable(record) else " (not comparable)"
     return {
-        **{f"_{name}_digest": str(entry["digest"]) for name, entry in record.inputs.items()},
+        **{f"{name}_digest": str(entry["digest"]) for name, entry in record.inputs.items()},
         COMMIT: str(code.get("revision") or ""),
         "code_modified": str(bool(code.get("modified"))).lower() if code.get("revision") else "",
         "diverged": f"{record.divergence}: {record.diverged['reason']}" if record.diverged else "",

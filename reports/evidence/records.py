@@ -38,6 +38,26 @@ def agree(one: RunResult, other: RunResult) -> bool:
     return all(first[name] == second[name] for name in first.keys() & second.keys() - exempt)
 
 
+def preferring(records: Iterable[RunResult], used: Iterable[RunResult]) -> list[RunResult]:
+    """The records without those of other inputs than the used records, in places that also have fitting records.
+
+    A report shows each place's newest inputs; after a run, its inputs count, although older ones may be reused.
+    """
+    listed, of_task = list(records), dict[tuple[str, str], list[RunResult]]()
+    for record in used:
+        of_task.setdefault((record.cell.scale, record.cell.task), []).append(record)
+
+    def fits(record: RunResult) -> bool:
+        return all(
+            digests(record) == digests(other) if record.cell.place_id == other.cell.place_id else agree(record, other)
+            for other in of_task.get((record.cell.scale, record.cell.task), ())
+        )
+
+    fitting = {record.cell_id for record in listed if fits(record)}
+    places = {record.cell.place_id for record in listed if record.cell_id in fitting}
+    return [one for one in listed if one.cell_id in fitting or one.cell.place_id not in places]
+
+
 def paired(records: Sequence[RunResult], others: Sequence[RunResult]) -> list[tuple[RunResult, RunResult]]:
     """The records of two rows with the same seed, data and weights, in pairs."""
     by_seed = {record.cell.seed: record for record in others}

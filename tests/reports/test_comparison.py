@@ -6,7 +6,7 @@ import pytest
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED
-from reports.evidence.records import request_for
+from reports.evidence.records import preferring, request_for
 from reports.views import page
 from reports.views.comparison import compare
 
@@ -26,6 +26,18 @@ def test_inputs_of_the_newest_record_decide(table3, record_of):
     assert cell.scores[0].ours == pytest.approx(65)
     left_out = "FedAvg, MRPC: records of other data, weights or methods left out (the newest record decides): 2."
     assert left_out in comparison.notes
+
+
+def test_after_a_run_its_inputs_decide_where_a_place_has_them(table3, record_of):
+    runs = (("fedavg", "old"), ("fedavg", "new"), ("fedprox", "old"), ("fedprox", "new"), ("fedadam", "new"))
+    records = [
+        record_of(row, "mrpc", {F1: 0.5, ACC: 0.8}, data={"digest": digest}, finished=f"2025-01-0{day}")
+        for day, (row, digest) in enumerate(runs, 1)
+    ]
+    other = record_of("fedavg", "rte", {F1: 0.5, ACC: 0.8}, data={"digest": "new"})
+    shown = preferring([*records, other], records[:1])
+    assert shown == [records[0], records[2], records[4], other]
+    assert preferring(records, ()) == records
 
 
 def test_an_undefined_score_is_left_out_and_named(table3, record_of):
