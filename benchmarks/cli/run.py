@@ -76,7 +76,7 @@ def _run_table(args: argparse.Namespace) -> None:
             every = list(read_results(options.records_dir))
             shown = preferring(every, records)
             if others := len(every) - len(shown):
-                warn(f"not shown, as their data, weights or methods are not those of this run: {plural(others, 'record')}")
+                warn(f"{plural(others, 'record')} not shown: their data, weights or methods are not this run's")
             files = show_run(chosen, records, shown, options.results_dir, args.notes)
             if mirror:
                 mirror.log_report(files)

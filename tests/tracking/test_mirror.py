@@ -33,6 +33,7 @@ def test_a_run_shows_its_method_changes_command_and_rounds(store):
     shown = {name: text for name, text in run.data.tags.items() if not name.startswith(("_", "mlflow.note"))}
     assert shown.keys() - {"mlflow.user", "mlflow.parentRunId", "mlflow.runName"} == {
         *("table", "changes", "task", "method", "algorithm", "seed", "scale", "status", "published", "code_modified"),
+        *("data_digest", "backbone_digest"),
         *("mlflow.source.name", "mlflow.source.type", "mlflow.source.git.commit"),
     }
     assert (shown["method"], shown["published"], shown["changes"]) == ("FEDSPLITBERT", "76.65 %", "training.rounds=2")
