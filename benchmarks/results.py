@@ -144,13 +144,10 @@ class RunResult:
         return tuple(entry.score(name) for entry in self.rounds)
 
     def score(self, name: str, at: str = "last") -> float | None:
-        """A score at the "last", "best" or "chosen" round; None if training diverged. name: as in `by_round`."""
+        """A score at the "last" or "chosen" round; None if training diverged. name: as in `by_round`."""
         if self.diverged:
             return None
-        values = self.by_round(name)
-        if at == "chosen":
-            return values[self.chosen_round - 1]
-        return values[-1] if at == "last" else metric(name).best(values)
+        return self.by_round(name)[self.chosen_round - 1 if at == "chosen" else -1]
 
     @property
     def chosen_round(self) -> int:
