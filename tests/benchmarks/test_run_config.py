@@ -194,6 +194,8 @@ WRONG = {
     "training.padding=widest": "--set training.padding: expected 'longest' or 'fixed', found 'widest'",
     "options=x": "--set options: expected a group of fields, found 'x'",
     "options.server=adam options.server.tau=1": "expected a group of options at server, found 'adam'",
+    "partition.size=": '--set partition.size: expected an integer of at least 1, found ""',
+    "partition.alpha=": "--set partition.alpha: partition scheme 'label-table': expected fields among shares, size, ",
     "initial.seed=1": "--set initial.seed: expected a cell with initial, .* found one without it",
     "training.round=2": "unknown field; expected one of .*options.<name>, .* Did you mean 'training.rounds'",
     "training.rounds": "--set training.rounds: expected field=value, such as",
