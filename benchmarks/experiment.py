@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
-from benchmarks.overrides import ByScale, LayerUnit, expanded, is_within, options_in, with_changes
+from benchmarks.overrides import ByScale, LayerUnit, check_partition, expanded, is_within, options_in, with_changes
 from benchmarks.publication import LEARNING, Deviation, Elsewhere, Paper, View, Yardstick, deviations
 from benchmarks.run_config import JSON, SCALES, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
@@ -261,6 +261,7 @@ class Benchmark:
         if self.stage is not None:
             base = replace(base, initial=self.stage.cell(row, column, at))
         config = with_changes(base, in_cell)
+        check_partition(config, (name for name, _ in self.overrides if not row.is_fixed(name)))
         if not row.begins:
             return config
         # A user's sweep of a row changes its earlier run too, as --set does.

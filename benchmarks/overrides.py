@@ -159,6 +159,21 @@ def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
         raise UserError(f"--set {names.get(place.partition('.')[0], place)}: {problem}") from None
 
 
+def check_partition(config: RunConfig, names: Iterable[str]) -> None:
+    """UserError if no scheme reads a partition in which one of these fields was set."""
+    for name in names:
+        place, is_partition, _ = f"{name}.".partition("partition.")
+        if not is_partition or place.replace("initial.", ""):
+            continue
+        from partitions import PartitionError, from_description  # loads NumPy
+
+        try:
+            from_description(field_value(config, f"{place}partition"))
+        except PartitionError as error:
+            problem = str(error).removeprefix(f"{name.rpartition('.')[2]}: ")
+            raise UserError(f"--set {name}: {problem}") from None
+
+
 def field_value(config: Any, name: str) -> JSON:
     """The value of a field of `with_changes`; KeyError for an unknown field."""
     value = config

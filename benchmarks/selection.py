@@ -10,10 +10,10 @@ from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.overrides import read_assignment
+from benchmarks.overrides import is_within, read_assignment
 from benchmarks.registry import benchmark, columns_of, folder_of, rows_of, scale_of, with_backbone
 from benchmarks.results import RunResult, all_stages, among, read_folders
-from benchmarks.run_config import SCALES, RunConfig
+from benchmarks.run_config import JSON, SCALES, RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
 from benchmarks.running.timings import glimpses
@@ -142,21 +142,31 @@ def part_of(
 
 
 def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
-    """The benchmark with "field=value" applied to every run and shown in scale labels."""
+    """The benchmark with "field=value" applied to every run and shown in scale labels.
+
+    Fields are sorted by name, so that the order of assignments makes no other table. Of a repeated field the last value
+    counts; a group, such as partition, replaces earlier assignments inside it.
+    """
     if not assignments:
         return benchmark
-    changes = [read_assignment(assignment) for assignment in assignments]
-    if "seed" in dict(changes):
+    last: dict[str, tuple[str, JSON]] = {}  # field -> its last assignment, and its value
+    for assignment in assignments:
+        name, value = read_assignment(assignment)
+        last = {field: kept for field, kept in last.items() if not is_within(field, name)}
+        last[name] = assignment, value
+    if "seed" in last:
         raise UserError("--set seed: the seed is not a setting; choose seeds with --seeds or --seed")
+    changes = sorted(last.items())
 
     def label(scale: Scale) -> str:
         return ", ".join(
-            f"{text} ({benchmark.shown(*change, scale)})" if change[0] in benchmark.units else text
-            for text, change in zip(assignments, changes, strict=True)
+            f"{text} ({benchmark.shown(name, value, scale)})" if name in benchmark.units else text
+            for name, (text, value) in changes
         )
 
     scales = tuple(replace(scale, changes=(*scale.changes, f"changed: {label(scale)}")) for scale in benchmark.scales)
-    return replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)
+    overrides = (*benchmark.overrides, *((name, value) for name, (_, value) in changes))
+    return replace(benchmark, overrides=overrides, scales=scales)
 
 
 class FinishedCells:

@@ -20,11 +20,14 @@ def split_train_test(
     stratify: bool,
     option: str = "test_share",
     client: int | None = None,
+    every: Sequence[float] = (),
+    remedy: str = "a partition with a min_size of {}, such as dirichlet",
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample round(test_share * n) of n examples for testing; the others are for training.
 
     stratify: each label's test count is within one example of test_share times its count (classes only). option,
-    client: the share's name and the examples' owner, for messages.
+    client, every, remedy: for messages: the share's name, the examples' owner, the shares of all splits if this is one
+    of several, and how each client gets at least {} examples.
     Returns positions in `labels` (train, test), int64, each ascending.
     Raises PartitionError if a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
     """
@@ -34,10 +37,10 @@ def split_train_test(
     n_train = labels.size - n_test
     if n_test < 1 or n_train < 1:
         place = f"{option} {test_share:g}" if client is None else f"client {client}, {option} {test_share:g}"
-        least = _least_size(test_share)
+        least, remedy = _least_size(test_share), remedy.format(_least_size(*every or [test_share]))
         raise PartitionError(
             f"{place}: expected at least {least} examples, to train on one and hold out another, found {labels.size}; "
-            f"use fewer clients, a partition with a min_size of {least}, such as dirichlet, or another {option}"
+            f"use fewer clients, {remedy}, or another {option}"
         )
     if stratify:
         label_ids, sizes = np.unique(labels, return_counts=True)
@@ -48,10 +51,13 @@ def split_train_test(
     return np.sort(train), np.sort(test)
 
 
-def _least_size(test_share: float) -> int:
-    """The smallest number of examples that leaves one on each side of a split."""
-    sizes = count(max(2, int(0.5 / min(test_share, 1 - test_share))))
-    return next(size for size in sizes if 1 <= round(test_share * size) < size)
+def _least_size(*shares: float) -> int:
+    """The smallest number of examples that leaves one on each side of every split, one split after the other."""
+    least = 1
+    for share in reversed(shares):
+        sizes = count(int(max(0.5 / share, (least - 0.5) / (1 - share))))
+        least = next(size for size in sizes if 1 <= round(share * size) <= size - least)
+    return least
 
 
 def split_by_group(

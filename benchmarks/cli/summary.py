@@ -24,14 +24,13 @@ from reports.evidence.traffic import measured_cost
 from reports.pages import files
 from reports.pages.page import Page
 from reports.pages.render import print_page
-from reports.pages.text import NOTHING, dagger_note, in_one_unit, number, skipped_note
+from reports.pages.text import NOTHING, at_round, dagger_note, in_one_unit, number, skipped_note
 
 REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
 WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
 _ROUNDS = {
     "chosen": "at the round chosen on validation data",
     "last": "at the last round",
-    "late": "in the mean of the last three rounds",
     "best": "at the best round",
 }
 
@@ -114,7 +113,7 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
     counts = sorted({len(values[row.id, column.task]) for row in rows for column in columns} - {0})
     what = "Score" if counts == [1] else "Mean ± standard deviation"
     seeds = "(n) seeds" if len(counts) > 1 else plural(counts[0], "seed") if counts else "no seed"
-    yield f"{what} of {seeds}, {_ROUNDS[request.scored_at]}.{dagger_note(request, rows)}"
+    yield f"{what} of {seeds}, {at_round(request, words=_ROUNDS)}.{dagger_note(request, rows)}"
     texts = [["", *(request.name_of(row) for row in rows)]]
     for column in columns:
         heading = f"{column.name} {score_label(column, column.averaged)}"

@@ -67,13 +67,16 @@ def split_data(
         if cell.grouped:
             return split_by_group(parts, texts[POOL], labels, share, generator(SERVER, purpose), stratify, option)
         sides = [
-            split_train_test(labels[part], share, generator(client, purpose), stratify, option, client)
+            split_train_test(labels[part], share, generator(client, purpose), stratify, option, client, splits, *remedy)
             for client, part in enumerate(parts)
         ]
         both = list(zip(parts, sides, strict=True))
         return [part[rest] for part, (rest, _) in both], [part[kept] for part, (_, kept) in both]
 
     partitioner = from_description(cell.partition)
+    remedy = ["--set partition.min_size={}"] if hasattr(partitioner, "min_size") else []  # for clients that are small
+    validation_share = _validation_share(cell)
+    splits = [*filter(None, (cell.test_share, validation_share))]
     partition = partitioner(labels, cell.clients, generator(SERVER, "partition"))
     train: Parts = partition.indices
     scored: dict[str, tuple[str, Parts]] = {}  # evaluation -> its set, and each client's texts in it
@@ -85,11 +88,10 @@ def split_data(
         central = {TEST: VALIDATION} if VALIDATION in central else {}
         if not central:
             option = "test_share" if cell.test_share else "the validation share"
-            share = min(cell.test_share, VALIDATION_SHARE) or VALIDATION_SHARE
-            train, kept = keep_back(train, share, "validation", option)
+            train, kept = keep_back(train, validation_share, "validation", option)
             scored[TEST] = POOL, kept
-    elif cell.validation_share:
-        train, kept = keep_back(train, cell.validation_share, "validation", "validation_share")
+    elif validation_share:
+        train, kept = keep_back(train, validation_share, "validation", "validation_share")
         scored[VALIDATION] = POOL, kept
     for name in sorted(loaded.held_out) if cell.holdout == "test" else ():
         parts = partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
@@ -114,6 +116,13 @@ def split_data(
         cut={name: counts for name, share in shares.items() if any(counts := _cut_texts(examples, *share))},
     )
     return clients, report
+
+
+def _validation_share(cell: RunConfig) -> float:
+    """The share of a client's training subset that is held out, for tuning or to choose a round."""
+    if cell.holdout == "validation":
+        return min(cell.test_share, VALIDATION_SHARE) or VALIDATION_SHARE
+    return cell.validation_share
 
 
 def _dealt_evenly(test: np.ndarray, labels: np.ndarray, clients: int, rng: np.random.Generator) -> Parts:

@@ -173,7 +173,10 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
     first = {name: values[0] for name, values in tuning.space.items()}
     for name, values in tuning.space.items():
         for value in values:
-            tuning.cells({**first, name: value})
+            try:
+                tuning.cells({**first, name: value})
+            except UserError as error:
+                raise UserError(str(error).replace(f"--set {name}: ", f"--grid {name}: ", 1)) from None
     cells = tuning.cells({})
     rounds = cells[0].training.rounds
     whole = tuple(int(r) if r >= 1 else max(1, round(r * rounds)) for r in rungs)

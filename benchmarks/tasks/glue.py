@@ -55,7 +55,16 @@ class Glue:
                 *(f"{folder}{self.configuration}/{{split}}-00000-of-00001.parquet" for folder in ("", "glue/")),
             ),
             wanted="GLUE's files",
-            reader=TableReader(self.texts, self.label, codes, header=self.header, tabs=True, hub=hub, hub_names=names),
+            reader=TableReader(
+                self.texts,
+                self.label,
+                codes,
+                header=self.header,
+                tabs=True,
+                hub=hub,
+                hub_names=names,
+                scores=(0, 5),  # of STS-B
+            ),
             repository=REPOSITORY,
             config=self.configuration,
             revision=REVISION,

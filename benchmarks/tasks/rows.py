@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BLANKS = " \t\r\n\x0b\x0c"
 MOST_LINES, MOST_RATIO = 20, 10  # of a CSV record
-LOWEST, HIGHEST = 0, 5  # scores
+LARGEST = float(np.finfo(np.float32).max)  # score: the hub stores them in single precision
 T = TypeVar("T")
 
 
@@ -87,6 +87,7 @@ class TableReader:
         blank: Whether a text may be empty.
         hub: Names of the hub's columns, texts first, if they differ.
         hub_names: The label names that the hub must have, by label id, if it has any.
+        scores: The lowest and the highest score, if labels are scores; None: any finite number is one.
     """
 
     texts: tuple[str, ...]
@@ -99,6 +100,7 @@ class TableReader:
     blank: bool = False
     hub: tuple[str, ...] = ()
     hub_names: tuple[str, ...] = ()
+    scores: tuple[float, float] | None = None
 
     def read_file(self, file: Path) -> Iterator[RawRow]:
         """The rows of a UTF-8 file, with the line where each begins; empty lines are ignored."""
@@ -170,9 +172,11 @@ class TableReader:
             score = float(label)
         except (TypeError, ValueError):
             score = np.nan
-        if not LOWEST <= score <= HIGHEST:
-            raise RowError(f"expected a score from {LOWEST} to {HIGHEST}, found {label!r}")
-        return float(np.float32(score))  # the hub stores scores in single precision
+        lowest, highest = self.scores or (-np.inf, np.inf)
+        if not (lowest <= score <= highest and abs(score) <= LARGEST):
+            expected = f"a score from {lowest:g} to {highest:g}" if self.scores else "a finite number"
+            raise RowError(f"expected {expected}, found {label!r}")
+        return float(np.float32(score))
 
 
 def read_columns(

@@ -131,7 +131,7 @@ class Files:
                     raise UserError(f"{pool[0].parent}: {self.name} lacks {missing}; add it{accept}")
                 return {part: shards for part, shards in files.items() if shards}
         hub = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""
-        candidates = ", ".join(str(pool[0].relative_to(folder)) for pool in pools)
+        candidates = ", ".join(dict.fromkeys(str(pool[0].relative_to(folder)) for pool in pools))
         raise NoDataError(f"no {self.name} data: looked in {folder}/ for {candidates}; put {self.wanted} there{hub}")
 
     def _require_repository(self) -> str:

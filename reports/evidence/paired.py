@@ -12,7 +12,7 @@ from benchmarks.predictions import IGNORED, predictions_file, read_predictions
 from benchmarks.results import INDEPENDENT, POOLED, ROUND, RunResult
 from reports.evidence.inference import is_flat, on_test_sets, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
-from reports.evidence.scores import ENOUGH_ROUNDS, PROTOCOL, Scores, scores_of
+from reports.evidence.scores import ENOUGH_ROUNDS, PROTOCOL, Scores, is_trained, scores_of
 from reports.evidence.statistics import Estimate, root_mean_square
 
 Pairs = Sequence[tuple[RunResult, RunResult]]
@@ -40,11 +40,11 @@ def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> flo
 def rule_for(at: str, pairs: Pairs) -> str:
     """The scored rounds of both sides. PROTOCOL: the late rounds if every run has enough rounds, else the last one.
 
-    A run that trains in no round, such as the majority label, has the same score in all rounds.
+    Runs without training do not count.
     """
     if at != PROTOCOL:
         return at
-    trained = [record for pair in pairs for record in pair if any(one.train_loss is not None for one in record.rounds)]
+    trained = [record for pair in pairs for record in pair if is_trained(record)]
     is_long = all(len(record.rounds) >= ENOUGH_ROUNDS for record in trained)
     return "late" if trained and is_long else "last"
 

@@ -158,6 +158,11 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
     }
 
 
+def is_trained(record: RunResult) -> bool:
+    """Whether a run trains in any round; others, such as the majority label, have the same score in all rounds."""
+    return any(entry.train_loss is not None for entry in record.rounds)
+
+
 def keeps_clients(record: RunResult) -> bool:
     """Whether a client's number denotes the same client with every seed: the same examples, or the same kind."""
     return record.cell.data_seed is not None or record.cell.partition.get("scheme") in _KINDS_OF_CLIENTS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 from benchmarks.costs import byte_unit
@@ -14,7 +14,7 @@ from benchmarks.results import RunResult
 from benchmarks.run_config import ENGINE_VERSION
 from reports.evidence.gate import gates, home, levels
 from reports.evidence.records import DAGGER, Request, agree, digests, machine
-from reports.evidence.scores import score_label, unit_of
+from reports.evidence.scores import LATE_ROUNDS, is_trained, score_label, unit_of
 from reports.evidence.statistics import printed
 
 DERIVED = "≈"  # marks a number that the paper does not print, but that follows from its text
@@ -22,6 +22,7 @@ NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
 MEASURED, REPORTED = "measured", "reported"  # our number, and the number that the paper prints or implies
+_NUMBERS = ("one", "two", "three")
 _LISTED = 10  # largest number of clients that a note lists one by one
 ONE_TIME = ("one-time model", "distribution")  # header for the bytes before the first round
 _LEVEL = {
@@ -29,12 +30,28 @@ _LEVEL = {
     "lite": "reported values are not comparable in level: other encoder/scale; judged by orderings",
     "paper": "reported values are the published ones",
 }
-AT_ROUND = {  # the scored round -> its words
+AT_ROUND = {  # the scored round -> its words; of late rounds: `at_round`
     "chosen": "at the round that is best on validation data (the last one where a run held none back)",
     "last": "at the last round",
-    "late": "in the mean of the last three rounds",
     "best": "at the best round, chosen on the test score itself",
 }
+
+
+def at_round(request: Request, at: str = "", words: Mapping[str, str] = AT_ROUND) -> str:
+    """The scored round in words; of late rounds, the number that the runs have.
+
+    at: the round; "" for the request's. words: those of the other rounds.
+    """
+    at = at or request.scored_at
+    if at != "late":
+        return words[at]
+    records = [record for cell in product(request.rows, request.columns) for record in request.records_of(*cell)]
+    trained = [record for record in records if is_trained(record)]
+    counts = {min(len(record.rounds), LATE_ROUNDS) for record in trained or records} or {LATE_ROUNDS}
+    if counts == {1}:
+        return words["last"]
+    number = " to ".join(_NUMBERS[count - 1] for count in sorted({min(counts), max(counts)}))
+    return f"in the mean of the last {number} rounds"
 
 
 def dagger_note(request: Request, rows: Sequence[Row] | None = None) -> str:

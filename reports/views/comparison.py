@@ -27,7 +27,7 @@ from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, defined, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
-from reports.pages.text import AT_ROUND, DERIVED, NOTHING, in_units, not_run, notes_under, number, over_clients, span
+from reports.pages.text import DERIVED, NOTHING, at_round, in_units, not_run, notes_under, number, over_clients, span
 
 INTERVAL = f"{CONFIDENCE} CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
@@ -274,7 +274,7 @@ _BOLD = " Bold: the best of the paper's methods, and those that the paired test 
 def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {AT_ROUND[request.scored_at]}, then "
+        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request)}, then "
         f"over n seeds. ± sd: over seeds (n - 1). {INTERVAL}: Student's t, corrected for overlapping splits, from "
         "three seeds on (docs/statistics.md). ± SE: sampling error of the finite test sets. test: examples in all "
         "clients' test sets." + (_BOLD if any(row.printed for row in request.rows) else "")

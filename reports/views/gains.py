@@ -28,8 +28,8 @@ from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
 from reports.pages.text import (
-    AT_ROUND,
     NOTHING,
+    at_round,
     compared,
     dagger_note,
     in_brackets,
@@ -107,10 +107,10 @@ class Gains(TableView):
     def method(self) -> Iterator[str]:
         """How gains and shares are defined."""
         columns = self.request.columns
+        where = f"{over_clients(columns)} {at_round(self.request, self.round)}"
         yield (
-            f"Gains{in_units(columns).replace('percent', 'points')}, {over_clients(columns)} {AT_ROUND[self.round]}: "
-            f"means of differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows "
-            "have; docs/statistics.md)."
+            f"Gains{in_units(columns).replace('percent', 'points')}, {where}: means of differences paired by seed, "
+            f"with their {INTERVAL} from three seeds on (n: seeds that both rows have; docs/statistics.md)."
         )
         yield (
             f"Share: {self.part.name}'s gain divided by the row's gain, on the seeds that all three have. It is shown "
@@ -211,7 +211,8 @@ class Gains(TableView):
         title = f"{self.headline.name} is {compared(value, ends)} than {self.part.name}: {self.options['is']}"
         each = "; ".join(f"{name} {number(one.value, '+')}" for name, one in by_task.items())
         n, text = seed_counts(one.n for one in by_task.values()), with_interval(value, ends, "+")
-        about = f"{self.options.get('kind', 'exploratory')}, {AT_ROUND[self.round]}, {CONFIDENCE} interval"
+        kind = self.options.get("kind", "exploratory")
+        about = f"{kind}, {at_round(self.request, self.round)}, {CONFIDENCE} interval"
         return title, f"mean of {len(by_task)} tasks {text}{n}, {about}: {each}"
 
     def plot(self) -> Figure:

@@ -19,13 +19,13 @@ from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
-    AT_ROUND,
     MEASURED,
     NOT_RUN,
     NOTHING,
     ONE_TIME,
     REPORTED,
     UNDEFINED,
+    at_round,
     human_bytes,
     human_seconds,
     in_brackets,
@@ -193,7 +193,7 @@ class ScoreTable(TableView):
         """The meaning of marks and whiskers."""
         comparison, scale = self.comparison, self.request.scale
         text = (
-            f"Full marks: measured, mean over clients and seeds {AT_ROUND[self.request.scored_at]}; no mark: not "
+            f"Full marks: measured, mean over clients and seeds {at_round(self.request)}; no mark: not "
             "run. Whiskers: ± sd over seeds; with one seed, ± SE of the test sets."
         )
         if any(cell.headline.published is not None for cell in comparison.cells):

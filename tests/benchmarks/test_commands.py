@@ -101,6 +101,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "too many seeds": ([*RUN, "--seeds=0-10000"], "'0-10000'"),
     "unknown field": ([*RUN, "--set", "training.round=2"], "training.round"),
     "another type": ([*RUN, "--set", "training.rounds=two"], "training.rounds"),
+    "no value": (
+        ["plan", TABLE, "--set", "partition.size="],
+        "--set partition.size: expected an integer of at least 1",
+    ),
     "no part of a batch": ([*RUN, "--micro-batch", "0"], "--micro-batch: expected auto, or a whole number above 0"),
     "no such device": ([*RUN, "--tasks", "mrpc", "--device", "toaster"], "device 'toaster': expected cpu, cuda"),
     "no such encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder with"),

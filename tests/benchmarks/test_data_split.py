@@ -76,6 +76,26 @@ def test_independent_examples_need_every_label():
         shared(cell)
 
 
+@pytest.mark.parametrize(
+    ("seed", "share", "found", "needed"),
+    [
+        (0, 0.0, "test_share 0.2: expected at least 3", 3),
+        (0, 0.1, "test_share 0.2: expected at least 3", 7),
+        (4, 0.1, "validation_share 0.1: expected at least 6", 7),
+    ],
+)
+def test_clients_too_small_for_their_splits_are_refused_with_a_size_for_all_splits(seed, share, found, needed):
+    """Of 6 examples, one is for testing, and of 5 a tenth is none."""
+    dirichlet = {"scheme": "dirichlet", "alpha": 0.3}
+    cell = replace(CELL, clients=8, partition=dirichlet, data_seed=seed, validation_share=share)
+    with pytest.raises(PartitionError, match=rf"{found} .*, --set partition\.min_size={needed}, or another"):
+        shared(cell)
+    shared(replace(cell, partition={**dirichlet, "min_size": needed}))
+    sizes = replace(cell, clients=2, partition={"scheme": "sizes", "sizes": (2, 50)})
+    with pytest.raises(PartitionError, match=f"a partition with a min_size of {needed}, such as dirichlet, or another"):
+        shared(sizes)
+
+
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_cell_for_tuning_sees_no_test_example(grouped):
     """A trial's test set is a part of the table cell's training set, with or without a validation share."""

@@ -161,7 +161,7 @@ def test_a_row_and_a_user_reach_the_same_field():
 def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last():
     changed = with_settings(TABLE, ["training.rounds=3", "training.rounds=7", "codec=bf16"])
     for scale, new_scale in zip(TABLE.scales, changed.scales, strict=True):
-        assert new_scale.label == f"{scale.label}; changed: training.rounds=3, training.rounds=7, codec=bf16"
+        assert new_scale.label == f"{scale.label}; changed: codec=bf16, training.rounds=7"
         chosen = changed.cells(new_scale, [0, 1])
         assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if not row.fixed} == {(7, "bf16")}
         assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if row.fixed} == {(1, "bf16")}
@@ -172,6 +172,20 @@ def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last():
     assert with_settings(TABLE, []) is TABLE
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["codec=bf16", "training.rounds=2"], ["training.rounds=2", "codec=bf16"]),
+        (["training.rounds=1", "clients=2", "training.rounds=2"], ["training.rounds=2", "clients=2"]),
+        (["partition.size=9", 'partition={"scheme":"equal"}'], ['partition={"scheme":"equal"}']),
+    ],
+)
+def test_equal_settings_in_another_order_are_the_same_table(one, other):
+    first, second = with_settings(TABLE, one), with_settings(TABLE, other)
+    assert first.scales == second.scales
+    assert first.overrides == second.overrides
+
+
 WRONG = {
     "training.rounds=1.5": "--set training.rounds: expected a valid integer, found 1.5",
     "training.rounds=0": "--set training.rounds: expected a number above 0, found 0",
@@ -180,6 +194,8 @@ WRONG = {
     "training.padding=widest": "--set training.padding: expected 'longest' or 'fixed', found 'widest'",
     "options=x": "--set options: expected a group of fields, found 'x'",
     "options.server=adam options.server.tau=1": "expected a group of options at server, found 'adam'",
+    "partition.size=": '--set partition.size: expected an integer of at least 1, found ""',
+    "partition.alpha=": "--set partition.alpha: partition scheme 'label-table': expected fields among shares, size, ",
     "initial.seed=1": "--set initial.seed: expected a cell with initial, .* found one without it",
     "training.round=2": "unknown field; expected one of .*options.<name>, .* Did you mean 'training.rounds'",
     "training.rounds": "--set training.rounds: expected field=value, such as",

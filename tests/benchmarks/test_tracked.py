@@ -44,10 +44,10 @@ def test_a_changed_table_is_another_table_that_says_what_changed():
     args = ("--set", "training.rounds=10", "--set", "training.learning_rate=1e-3")
     plain, changed = table("demo"), table("demo", *args)
     assert plain.changes == ""
-    assert changed.changes == "training.rounds=10, training.learning_rate=1e-3"
+    assert changed.changes == "training.learning_rate=1e-3, training.rounds=10"
     assert changed.name == f"fedsplitbert-table3 @ demo, {changed.changes}"
     assert changed.id.startswith(f"{plain.id}-changed-")
-    assert "--set training.rounds=10 --set training.learning_rate=0.001" in changed.command
+    assert "--set training.learning_rate=0.001 --set training.rounds=10" in changed.command
     shared = {"mlflow.sharedViewState.all-runs"}
     assert plain.views("sst2", 0).keys() & changed.views("sst2", 0).keys() == shared
 

@@ -51,6 +51,7 @@ def test_values_are_read_as_set_reads_them():
         (["--grid", f"{RATE}=1e-3", "--grid", f"{RATE}=1e-4"], "expected each field once"),
         (["--grid", f"{LAYER}=6", "--methods", "fedavg"], "no options.critical_layer to tune in fedavg"),
         (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
+        (["--grid", f"{RATE}=-1"], f"--grid {RATE}: expected a number above 0, found -1"),
         (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "the sweep tunes training.learning_rate"),
         (["--grid", f"{RATE}=1e-3", "--adopt"], "expected the definition's grid, found --grid"),
         (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16 at the scale demo; the definition"),

@@ -62,6 +62,29 @@ def test_one_seed_orders_nothing_and_other_numbers_of_seeds_are_shown(table3, wh
     assert "no ordering" not in output
 
 
+@pytest.mark.parametrize(
+    ("rounds", "words"),
+    [
+        ((2, 2), "in the mean of the last two rounds"),
+        ((1, 1), "at the last round"),
+        ((1, 2), "in the mean of the last one to two rounds"),
+        ((3, 5), "in the mean of the last three rounds"),
+    ],
+)
+def test_tables_say_how_many_late_rounds_were_averaged(table3, record_of, rounds, words):
+    """A run without training has one round, which does not count."""
+
+    def run(row: str, seed: int, count: int) -> RunResult:
+        record = record_of(row, "mrpc", dict.fromkeys(table3.columns[0].scores, 0.5), seed=seed, scale="demo")
+        return replace(record, rounds=(record.rounds * 3)[-count:])
+
+    trained, majority = [run("fedavg", *each) for each in enumerate(rounds)], run("majority", 0, 1)
+    untrained = replace(majority, rounds=(replace(majority.rounds[0], train_loss=None),))
+    shown = page(request_for(table3, table3.scale("demo"), [*trained, untrained], score_at="late"))
+    assert f" seeds, {words}." in summary(shown, 110)[1]
+    assert any(f"clients {words}, then over n seeds" in note for note in shown.notes)
+
+
 def test_skipped_rows_are_counted(table3, whole, record_of):
     skipped = {"skipped": ["train.tsv:3: expected a label", "train.tsv:9: expected a label"]}
     first = record_of("fedavg", "mrpc", dict.fromkeys(table3.columns[0].scores, 0.5), scale="demo", data=skipped)

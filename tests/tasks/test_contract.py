@@ -81,6 +81,8 @@ def test_missing_files_are_named(of, tmp_path):
         of.load(DataSource(tmp_path / "nowhere"))
     with pytest.raises(NoDataError, match=rf"^no .*looked in {re.escape(str(tmp_path))}/ for .*; put .*there") as error:
         of.load(DataSource(tmp_path, lenient=True))
+    looked_for = str(error.value).partition("/ for ")[2].partition("; put ")[0].split(", ")
+    assert len(set(looked_for)) == len(looked_for)
     on_hub = of.id not in ("nicta-piboso", "scierc")
     assert ("leave DATA_DIR unset" in str(error.value)) == on_hub
     if not on_hub:

@@ -4,7 +4,9 @@ import csv
 import gzip
 import io
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ from benchmarks.tasks.abstracts import RCT, abstract_reader
 from benchmarks.tasks.conll import SentenceReader
 from benchmarks.tasks.corpora import papers
 from benchmarks.tasks.passages import load_texts, text_of_file
-from benchmarks.tasks.rows import Log, RawRow, TableReader
+from benchmarks.tasks.rows import Location, Log, RawRow, TableReader
 from benchmarks.tasks.sources import load_parquet
 from fedsim.errors import FederationError
 from fedsim.files import LFS_POINTER
@@ -162,6 +164,23 @@ def test_a_score_must_be_a_number_from_0_to_5(tmp_path):
         write(tmp_path, {"STS-B/train.tsv": f"{header}a\tb\t{score}\n", "STS-B/dev.tsv": header})
         with pytest.raises(UserError, match=rf"STS-B/train\.tsv:3: expected a score from 0 to 5, found '{score}'"):
             load("stsb", tmp_path)
+
+
+@pytest.mark.parametrize(("score", "is_rating"), [("-3.5", False), ("1", True), ("10", True), ("1e6", False)])
+def test_own_scores_are_finite_numbers_or_in_the_range_of_their_task(tmp_path, score, is_rating):
+    def labels(text: str, **fields: Any) -> list[float]:
+        path = tmp_path / "rated.csv"
+        path.write_text(f"text,rating\nfine,{text}\n")
+        reader = TableReader(("text",), "rating", **fields)
+        return reader.examples(reader.read_file(path), Location(str(path), path.name), Log(False)).labels.tolist()
+
+    assert labels(score) == [float(score)]
+    for wrong in ("inf", "nan", "1e39", "high"):  # 1e39 has no single precision
+        with pytest.raises(UserError, match=rf"rated\.csv:2: expected a finite number, found '{wrong}'"):
+            labels(wrong)
+    refused = pytest.raises(UserError, match=f"expected a score from 1 to 10, found '{score}'")
+    with nullcontext() if is_rating else refused:
+        assert labels(score, scores=(1, 10)) == [float(score)]
 
 
 def rows_of(count: int) -> list[str]:
