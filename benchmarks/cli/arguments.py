@@ -301,7 +301,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--picture": option("also plot scores against bytes to this file", type=folder),
         "--score": option(
             "scores at the round chosen on validation data (most tables' default), the last or the best one, or the "
-            "mean of up to the last three (late)",
+            "mean of the last three or fewer (late)",
             choices=("chosen", "last", "late", "best"),
             default="",
         ),

@@ -20,6 +20,7 @@ from benchmarks.tracking.table import Table, TableCell
 from reports.evidence.published import is_comparable, published_for
 from reports.evidence.records import request_for
 from reports.evidence.scores import score_at
+from reports.pages.text import at_round
 
 Cells = Sequence[tuple[Row, Column, RunConfig]]
 ScoreOf = Callable[[RunResult, str], float | None]  # a record's score, "test/f1"
@@ -49,6 +50,7 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = (), sc
         return record.cell.holdout == "test" and is_comparable(chosen.scale, [record])
 
     benchmark, scale, paper = chosen.benchmark, chosen.scale, chosen.benchmark.paper
+    request = request_for(benchmark, scale, ())
     rows, columns = benchmark.rows_at(scale), benchmark.columns_at(scale)
     title = f"{chosen.title} sweep" if trials else chosen.title
     changes = "; ".join(text.removeprefix("changed: ") for text in scale.changes)
@@ -73,7 +75,8 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = (), sc
         command=shlex.join(command),
         cells=_cells(chosen, command, trials),
         is_comparable=may_be_compared,
-        score_of=score_of or partial(score_at, which=request_for(benchmark, scale, ()).score_at),
+        scored_at="as the sweep scores it" if score_of else at_round(request, request.score_at),
+        score_of=score_of or partial(score_at, which=request.score_at),
     )
 
 

@@ -60,7 +60,9 @@ def start_tags(cell: RunConfig, cell_id: str, table: Table) -> dict[str, str]:
         "_reference": "yes" if shown.is_reference else "no",
         SOURCE: shown.command,
         NOTE: f"**{shown.method}** on **{cell.task}**, seed {cell.seed}, of {table.name}. The score is "
-        f"{shown.score or 'not defined'}{' on validation data' if cell.holdout != 'test' else ''}.",
+        f"{shown.score or 'not defined'}{' on validation data' if cell.holdout != 'test' else ''} "
+        f"{table.scored_at}".rstrip()
+        + ".",
     }
 
 

@@ -64,6 +64,7 @@ class Table:
         has_methods: Whether it shows more than references.
         cells: definition_id -> how it shows that run.
         is_comparable: Whether a record may be compared with the paper.
+        scored_at: The rounds of the final score, in words, or "".
         score_of: A record's final score, "test/f1", as the table shows it; None if it has none.
     """
 
@@ -78,6 +79,7 @@ class Table:
     command: str = ""
     cells: Mapping[str, TableCell] = field(default_factory=dict)
     is_comparable: Callable[[RunResult], bool] = lambda record: False
+    scored_at: str = ""
     score_of: Callable[[RunResult, str], float | None] = lambda record, score: record.score(score, "chosen")
 
     def shown(self, cell: RunConfig) -> TableCell:
