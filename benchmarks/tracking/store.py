@@ -170,7 +170,8 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
             while server.poll() is None and not _listens(address):
                 time.sleep(0.2)
             if server.poll() is None:
-                (results_dir / RUNNING).write_text(json.dumps({"address": address}), encoding="utf-8")
+                with suppress(OSError):  # in a read-only folder, runs print the usual address
+                    (results_dir / RUNNING).write_text(json.dumps({"address": address}), encoding="utf-8")
                 _show("MLflow (Ctrl-C ends it)", uri, address)
             status = server.wait()
             log.seek(0)
@@ -178,11 +179,12 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
         except KeyboardInterrupt:
             return 0
         finally:
-            (results_dir / RUNNING).unlink(missing_ok=True)
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with suppress(ProcessLookupError, subprocess.TimeoutExpired):
                     os.killpg(server.pid, number)
                     server.wait(STOP_SECONDS)
+            with suppress(OSError):
+                (results_dir / RUNNING).unlink()
 
 
 def _listens(address: str) -> bool:

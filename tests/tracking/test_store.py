@@ -11,11 +11,17 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
+from benchmarks.tracking import store as stores
 from benchmarks.tracking.store import RUNNING, default_tracking_uri, serve
 from tests.conftest import ROOT
 from tests.processes import PATIENCE_SECONDS, command
 from tests.tracking.conftest import Store, record_of
 
+SERVER = """import socket, sys
+listening = socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])))
+while True:
+    listening.accept()
+"""
 PROGRAM = (
     "import sys; from pathlib import Path; from benchmarks.tracking.store import default_tracking_uri\n"
     "from benchmarks.tracking.mirror import Mirror; from benchmarks.tracking.table import Table\n"
@@ -81,6 +87,22 @@ def test_an_interface_that_cannot_be_served_is_refused(tmp_path, port, capsys):
         serve(uri, tmp_path, port=port)
     assert serve(f"http://me:secret@127.0.0.1:{port}/", tmp_path) == 0
     assert capsys.readouterr().out == f"A tracking server keeps the runs: http://127.0.0.1:{port}\n"
+
+
+def test_an_interface_without_a_file_for_its_address_runs_and_ends_with_its_command(tmp_path, port, monkeypatch):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "mlflow").mkdir()
+    (tmp_path / "mlflow" / "__init__.py").touch()
+    (tmp_path / "mlflow" / "__main__.py").write_text(SERVER, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(stores, "_show", stop)  # a Ctrl-C once the interface is shown
+    (tmp_path / "mlflow.db").touch()
+    (tmp_path / RUNNING).mkdir()  # as in a folder that cannot be written, it is neither written nor removed
+    assert serve(default_tracking_uri(tmp_path), tmp_path, port=port) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
 
 
 @pytest.mark.slow
