@@ -17,7 +17,6 @@ from rich.console import Console
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, seeds_of, selection
-from benchmarks.cli.progress import warn
 from benchmarks.cli.summary import summary, write_table
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.dry_run.cache import keep_in
@@ -183,7 +182,8 @@ def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
 def import_command(args: argparse.Namespace) -> int:
     """Check the records and predictions in a folder, add them, and update MLflow.
 
-    Records without predictions are added and listed; a later import can add the predictions.
+    Records without predictions are added and listed; a later import can add the predictions. UserError at the end if
+    MLflow failed.
     """
     records, options = read_folders([args.folder]), api.settings(**machine(args))
     if not records:
@@ -196,14 +196,16 @@ def import_command(args: argparse.Namespace) -> int:
     print(f"{plural(new, 'record')} imported, {len(records) - new} already present")
     if alone:
         print(f"imported without predictions, as {args.folder} lacks them: {', '.join(alone)}")
-    untracked = {record.file_name for record in records}
+    untracked, failures = {record.file_name for record in records}, list[str]()
     for part in _with_records(benchmark_ids(), None, records, partial(_changed_part, args)):
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
         ids = {run.definition_id for run in runs}
         listed = [record for of in (stages, ids) for record in records if record.cell.definition_id in of]
-        with open_mirror(part, options, warn) as mirror:  # earlier runs first, as later ones link to them
-            mirror.sync(listed)
+        with open_mirror(part, options, failures.append) as mirror:
+            mirror.sync(listed)  # earlier runs first, as later ones link to them
+        if failures:
+            raise UserError(f"the records are in {options.records_dir}, but not in MLflow: {failures[0]}")
         untracked -= {record.file_name for record in listed}
     if untracked:
         print(

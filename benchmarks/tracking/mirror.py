@@ -103,8 +103,8 @@ class Mirror:
             uri = without_password(self._uri)
             reason = " ".join(str(error).replace(self._uri, uri).split())[:400] or type(error).__name__
             self._warn(
-                f"MLflow tracking at {uri} is off from now on ({reason}). Results are still recorded; the "
-                "same command or `python -m benchmarks import` adds them to MLflow later."
+                f"MLflow tracking at {uri} is off from now on ({reason}). Results are still recorded; the same command "
+                f"or `python -m benchmarks import {self._results_dir / 'records'}` adds them to MLflow later."
             )
 
     def _open(self, experiment: str) -> None:

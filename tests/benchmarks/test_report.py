@@ -149,6 +149,17 @@ def test_import_with_the_changes_of_a_run_tracks_it(finished_results, tmp_path, 
     assert len(mirrored) == tables
 
 
+def test_an_import_that_mlflow_refuses_keeps_the_records_and_says_so(finished_results, tmp_path, refusal):
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "mlflow.db").write_text("no database")
+    arguments = ["--results-dir", str(results), "--set", "training.rounds=1"]
+    message = refusal(["import", str(finished_results / "records"), *arguments])
+    assert message.startswith(f"the records are in {results / 'records'}, but not in MLflow: MLflow tracking at ")
+    assert f"{results / 'mlflow.db'} cannot be opened; if it is damaged, move it away" in message
+    assert contents(results / "records") == contents(finished_results / "records")
+
+
 def test_damaged_predictions_are_refused_and_nothing_is_taken_in(given_folder, tmp_path, refusal):
     (path,) = given_folder.glob("*.safetensors.xz")
     path.write_bytes(path.read_bytes()[:-1])

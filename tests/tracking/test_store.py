@@ -4,15 +4,21 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
+from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.tracking import store as stores
+from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.store import RUNNING, default_tracking_uri, serve
+from benchmarks.tracking.table import Table
 from tests.conftest import ROOT
 from tests.processes import PATIENCE_SECONDS, command
 from tests.tracking.conftest import Store, record_of
@@ -63,6 +69,38 @@ def test_two_processes_create_one_database_quietly(tmp_path):
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     processes = [subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **pipes) for _ in range(2)]
     assert [process.communicate(timeout=PATIENCE_SECONDS) for process in processes] == [("1\n", ""), ("1\n", "")]
+
+
+def test_an_interrupted_creation_leaves_no_database_and_the_next_command_creates_it(tmp_path):
+    def interrupt(connection, cursor, statement, *_):
+        if "CREATE TABLE jobs" in statement:
+            raise KeyboardInterrupt
+
+    event.listen(Engine, "after_cursor_execute", interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Store(tmp_path, "paper").mirror()
+    finally:
+        event.remove(Engine, "after_cursor_execute", interrupt)
+    assert not (tmp_path / "mlflow.db").exists()
+    (tmp_path / ".mlflow.db.killed").mkdir()  # of a killed process
+    store = Store(tmp_path, "paper")
+    store.sync(record_of())
+    assert (len(store.runs()), store.warnings) == (1, [])
+
+
+def test_a_damaged_database_is_named_with_the_remedy(tmp_path, capsys):
+    database = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE jobs (id INTEGER)")  # left by an interrupted creation
+    warnings: list[str] = []
+    Mirror(default_tracking_uri(tmp_path), tmp_path, "paper", Table("t", "t"), warnings.append)
+    assert main(["doctor", "--results-dir", str(tmp_path)]) == 0
+    problem = f"{database} cannot be opened; if it is damaged, move it away, and a new database is created: "
+    assert f"no   tracking: {problem}(sqlite3.OperationalError) table jobs already exists\n" in capsys.readouterr().out
+    (warning,) = warnings
+    assert problem in warning
+    assert f"`python -m benchmarks import {tmp_path / 'records'}` adds them to MLflow later" in warning
 
 
 @pytest.fixture
