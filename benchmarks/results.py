@@ -15,8 +15,9 @@ from pydantic import Field
 from benchmarks.errors import UserError
 from benchmarks.measures import OF_CLIENTS, TRAIN_LOSS, metric
 from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
+from fedsim.errors import named
 from fedsim.files import parse_json, read_text, write_bytes
-from fedsim.strict import from_json, later, strict, to_plain
+from fedsim.strict import UnknownFieldError, from_json, later, strict, to_plain
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the record's canonical JSON without this field
@@ -196,11 +197,21 @@ class RunResult:
         return {"test": sizes[VALIDATION]} if VALIDATION in sizes else {}
 
 
+class NewerError(ValueError):
+    """A newer version of the project wrote the record."""
+
+
 def result_from_json(value: Mapping[str, Any]) -> RunResult:
-    """The result from `to_json` output; KeyError or ValueError for other values."""
-    if value["schema"] != SCHEMA:
-        raise ValueError(f"expected the record schema {SCHEMA}, found {value['schema']}")
-    record = from_json(RunResult, json.dumps(value))
+    """The result from `to_json` output; KeyError or ValueError for other values, NewerError for a newer version's."""
+    schema = value["schema"]
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise NewerError(f"schema {schema}, this version reads schema {SCHEMA}")
+    if schema != SCHEMA:
+        raise ValueError(f"expected the record schema {SCHEMA}, found {schema}")
+    try:
+        record = from_json(RunResult, json.dumps(value))
+    except UnknownFieldError as error:
+        raise NewerError(f"this version does not know {named('field', error.names)}") from None
     # Old records identify an earlier run by its final weights.
     digests = {name: entry["digest"] for name, entry in record.inputs.items()}
     ids = [record.cell.cell_id(inputs) for inputs in (record.input_digests, digests)]
@@ -240,19 +251,22 @@ def write_result(folder: Path, record: RunResult) -> Path:
 
 
 def read_result(path: Path) -> RunResult:
-    """The result in a file; UserError with the file's name if it is damaged."""
+    """The result in a file; UserError with the file's name if it is damaged, or a newer version wrote it."""
     try:
         value = parse_json(read_text(path, "a record"), path, "a record")
         expected = value.pop(CHECKSUM, None)
-        record = result_from_json(value)
         if checksum(value) != expected:
             raise ValueError("its checksum does not match its content: it was changed after the run")
-        return dataclasses.replace(record, folder=path.parent)
+        return dataclasses.replace(result_from_json(value), folder=path.parent)
+    except NewerError as error:
+        found, todo = (
+            f"one of a newer version of the project ({error})",
+            "Update this version (`git pull`).",
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{path}: expected a record of a finished cell, found a damaged one ({type(error).__name__}: {error}). "
-            f"Restore the file, or move it away to compute the cell again; other records are not touched."
-        ) from None
+        found = f"a damaged one ({type(error).__name__}: {error})"
+        todo = "Restore the file, or move it away to compute the cell again; other records are not touched."
+    raise UserError(f"{path}: expected a record of a finished cell, found {found}. {todo}")
 
 
 def read_results(folder: Path) -> Iterator[RunResult]:
