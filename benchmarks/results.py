@@ -6,7 +6,7 @@ import dataclasses
 import json
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -269,16 +269,28 @@ def read_result(path: Path) -> RunResult:
     raise UserError(f"{path}: expected a record of a finished cell, found {found}. {todo}")
 
 
-def read_results(folder: Path) -> Iterator[RunResult]:
-    """All records in a folder, ordered by file name."""
-    for path in sorted(folder.glob("*.json")):
-        yield read_result(path)
+def read_results(*folders: Path, unreadable: list[str] | None = None) -> list[RunResult]:
+    """All records in folders, ordered by file name, one per cell.
+
+    unreadable: takes a message about each file that cannot be read; without it, one UserError has them all.
+    """
+    records, problems = dict[str, RunResult](), list[str]()
+    for path in (path for folder in folders for path in sorted(folder.glob("*.json"))):
+        try:
+            record = read_result(path)
+            records.setdefault(record.cell_id, record)
+        except UserError as error:
+            problems.append(str(error))
+    if unreadable is not None:
+        unreadable += problems
+    elif problems:
+        raise UserError("\n".join(problems))
+    return list(records.values())
 
 
-def read_folders(folders: Iterable[Path]) -> list[RunResult]:
-    """The records in several folders, one per cell; UserError if a folder is missing, or only its parent is named."""
-    records: dict[str, RunResult] = {}
-    for folder in folders:
+def read_folders(folders: Iterable[Path], unreadable: list[str] | None = None) -> list[RunResult]:
+    """As `read_results`; UserError if a folder is missing, or only its parent is named."""
+    for folder in (folders := list(folders)):
         if not folder.is_dir():
             content = "something else" if folder.exists() else "nothing"
             raise UserError(
@@ -286,9 +298,7 @@ def read_folders(folders: Iterable[Path]) -> list[RunResult]:
             )
         if (folder / "records").is_dir() and not any(folder.glob("*.json")):
             raise UserError(f"{folder}: expected a folder of records, found its parent; name {folder / 'records'}")
-        for record in read_results(folder):
-            records.setdefault(record.cell_id, record)
-    return list(records.values())
+    return read_results(*folders, unreadable=unreadable)
 
 
 # ---- bytes, including earlier runs -------------------------------------------------------------------------------
@@ -311,7 +321,7 @@ def stage_bytes(record: RunResult) -> RunBytes:
 def all_stages(record: RunResult, find: Find) -> list[RunResult] | None:
     """A run and all its earlier runs, in order of time; None if an earlier run has no record.
 
-    find: returns the record of an earlier run; see `among` and `in_folder`.
+    find: returns the record of an earlier run; see `among` and `completed.in_folder`.
     """
     initial = record.cell.initial
     if initial is None and "initial" not in record.inputs:
@@ -334,13 +344,3 @@ def among(records: Iterable[RunResult]) -> Find:
     by_id = {record.cell_id: record for record in listed}
     by_spec = {record.cell.spec_id: record for record in listed}
     return lambda cell_id, spec_id: by_id.get(cell_id) or by_spec.get(spec_id)
-
-
-def in_folder(folder: Path) -> Find:
-    """A function that finds earlier runs by cell_id in a folder of records."""
-
-    def find(cell_id: str, spec_id: str) -> RunResult | None:
-        path = next(folder.glob(f"*-{cell_id}.json"), None) if cell_id else None
-        return read_result(path) if path is not None else None
-
-    return find

@@ -11,13 +11,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cli.progress import ProgressDisplay, warn
+from benchmarks.cli.progress import ProgressDisplay, readable, warn
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
 from benchmarks.overrides import is_within
-from benchmarks.results import read_results
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
@@ -112,7 +111,7 @@ def _show_in_mlflow(
     ]
     specs = {cell.spec_id for _, _, cell in trials}
     with open_mirror(chosen, options, warn, trials) as mirror:
-        mirror.sync(record for record in read_results(options.records_dir) if record.cell.spec_id in specs)
+        mirror.sync(record for record in readable(options.records_dir) if record.cell.spec_id in specs)
         mirror.log_report(files)
 
 

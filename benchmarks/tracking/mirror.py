@@ -15,9 +15,9 @@ from typing import Any
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.tracking.context.default_context import DefaultRunContext
 
-from benchmarks.results import RoundRecord, RunBytes, RunResult, in_folder, run_bytes, stage_bytes, write_result
+from benchmarks.results import RoundRecord, RunBytes, RunResult, run_bytes, stage_bytes, write_result
 from benchmarks.run_config import RunConfig, digest
-from benchmarks.running.completed import initial_of
+from benchmarks.running.completed import in_folder, initial_of
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.process import code_revision
 from benchmarks.tracking import entries
