@@ -6,7 +6,7 @@ import dataclasses
 import json
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,8 +15,9 @@ from pydantic import Field
 from benchmarks.errors import UserError
 from benchmarks.measures import OF_CLIENTS, TRAIN_LOSS, metric
 from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
+from fedsim.errors import named
 from fedsim.files import parse_json, read_text, write_bytes
-from fedsim.strict import from_json, later, strict, to_plain
+from fedsim.strict import UnknownFieldError, from_json, later, strict, to_plain
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the record's canonical JSON without this field
@@ -193,11 +194,21 @@ class RunResult:
         return {"test": sizes[VALIDATION]} if VALIDATION in sizes else {}
 
 
+class NewerError(ValueError):
+    """A newer version of the project wrote the record."""
+
+
 def result_from_json(value: Mapping[str, Any]) -> RunResult:
-    """The result from `to_json` output; KeyError or ValueError for other values."""
-    if value["schema"] != SCHEMA:
-        raise ValueError(f"expected the record schema {SCHEMA}, found {value['schema']}")
-    record = from_json(RunResult, json.dumps(value))
+    """The result from `to_json` output; KeyError or ValueError for other values, NewerError for a newer version's."""
+    schema = value["schema"]
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise NewerError(f"schema {schema}, this version reads schema {SCHEMA}")
+    if schema != SCHEMA:
+        raise ValueError(f"expected the record schema {SCHEMA}, found {schema}")
+    try:
+        record = from_json(RunResult, json.dumps(value))
+    except UnknownFieldError as error:
+        raise NewerError(f"this version does not know {named('field', error.names)}") from None
     # Old records identify an earlier run by its final weights.
     digests = {name: entry["digest"] for name, entry in record.inputs.items()}
     ids = [record.cell.cell_id(inputs) for inputs in (record.input_digests, digests)]
@@ -237,31 +248,46 @@ def write_result(folder: Path, record: RunResult) -> Path:
 
 
 def read_result(path: Path) -> RunResult:
-    """The result in a file; UserError with the file's name if it is damaged."""
+    """The result in a file; UserError with the file's name if it is damaged, or a newer version wrote it."""
     try:
         value = parse_json(read_text(path, "a record"), path, "a record")
         expected = value.pop(CHECKSUM, None)
-        record = result_from_json(value)
         if checksum(value) != expected:
             raise ValueError("its checksum does not match its content: it was changed after the run")
-        return dataclasses.replace(record, folder=path.parent)
+        return dataclasses.replace(result_from_json(value), folder=path.parent)
+    except NewerError as error:
+        found, todo = (
+            f"one of a newer version of the project ({error})",
+            "Update this version (`git pull`).",
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{path}: expected a record of a finished cell, found a damaged one ({type(error).__name__}: {error}). "
-            f"Restore the file, or move it away to compute the cell again; other records are not touched."
-        ) from None
+        found = f"a damaged one ({type(error).__name__}: {error})"
+        todo = "Restore the file, or move it away to compute the cell again; other records are not touched."
+    raise UserError(f"{path}: expected a record of a finished cell, found {found}. {todo}")
 
 
-def read_results(folder: Path) -> Iterator[RunResult]:
-    """All records in a folder, ordered by file name."""
-    for path in sorted(folder.glob("*.json")):
-        yield read_result(path)
+def read_results(*folders: Path, unreadable: list[str] | None = None) -> list[RunResult]:
+    """All records in folders, ordered by file name, one per cell.
+
+    unreadable: takes a message about each file that cannot be read; without it, one UserError has them all.
+    """
+    records, problems = dict[str, RunResult](), list[str]()
+    for path in (path for folder in folders for path in sorted(folder.glob("*.json"))):
+        try:
+            record = read_result(path)
+            records.setdefault(record.cell_id, record)
+        except UserError as error:
+            problems.append(str(error))
+    if unreadable is not None:
+        unreadable += problems
+    elif problems:
+        raise UserError("\n".join(problems))
+    return list(records.values())
 
 
-def read_folders(folders: Iterable[Path]) -> list[RunResult]:
-    """The records in several folders, one per cell; UserError if a folder is missing, or only its parent is named."""
-    records: dict[str, RunResult] = {}
-    for folder in folders:
+def read_folders(folders: Iterable[Path], unreadable: list[str] | None = None) -> list[RunResult]:
+    """As `read_results`; UserError if a folder is missing, or only its parent is named."""
+    for folder in (folders := list(folders)):
         if not folder.is_dir():
             content = "something else" if folder.exists() else "nothing"
             raise UserError(
@@ -269,9 +295,7 @@ def read_folders(folders: Iterable[Path]) -> list[RunResult]:
             )
         if (folder / "records").is_dir() and not any(folder.glob("*.json")):
             raise UserError(f"{folder}: expected a folder of records, found its parent; name {folder / 'records'}")
-        for record in read_results(folder):
-            records.setdefault(record.cell_id, record)
-    return list(records.values())
+    return read_results(*folders, unreadable=unreadable)
 
 
 # ---- bytes, including earlier runs -------------------------------------------------------------------------------
@@ -294,7 +318,7 @@ def stage_bytes(record: RunResult) -> RunBytes:
 def all_stages(record: RunResult, find: Find) -> list[RunResult] | None:
     """A run and all its earlier runs, in order of time; None if an earlier run has no record.
 
-    find: returns the record of an earlier run; see `among` and `in_folder`.
+    find: returns the record of an earlier run; see `among` and `completed.in_folder`.
     """
     initial = record.cell.initial
     if initial is None and "initial" not in record.inputs:
@@ -317,13 +341,3 @@ def among(records: Iterable[RunResult]) -> Find:
     by_id = {record.cell_id: record for record in listed}
     by_spec = {record.cell.spec_id: record for record in listed}
     return lambda cell_id, spec_id: by_id.get(cell_id) or by_spec.get(spec_id)
-
-
-def in_folder(folder: Path) -> Find:
-    """A function that finds earlier runs by cell_id in a folder of records."""
-
-    def find(cell_id: str, spec_id: str) -> RunResult | None:
-        path = next(folder.glob(f"*-{cell_id}.json"), None) if cell_id else None
-        return read_result(path) if path is not None else None
-
-    return find

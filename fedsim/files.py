@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Never
@@ -83,12 +84,22 @@ def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
         raise FileError(f"{path}: expected {what}, found text that is not JSON: {error}") from None
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name a path in an OSError of a `with` block that names none, as that of an open file on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file atomically: readers see the old or the new content, never part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from filelock import SoftFileLease, Timeout
 
+from fedsim.files import naming
+
 LEASE_SECONDS = 60.0  # a holder on another machine counts as dead after this time without renewal
 POLL_SECONDS = 0.2
 UNSIGNED_SECONDS = 10.0  # a process names itself in its lock file within milliseconds
@@ -56,7 +58,8 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
     lock = Lock(path, lease_duration=LEASE_SECONDS, poll_interval=POLL_SECONDS, thread_local=False)
     _discard_unsigned(path)
     try:
-        lock.acquire(timeout=0)
+        with naming(path):
+            lock.acquire(timeout=0)
     except Timeout:
         owner = lock.owner
         host = owner.hostname.partition("?")[0] if owner else ""
@@ -64,7 +67,8 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
         if not wait:
             raise TakenError(holder, host) from None
         on_wait(holder)
-        lock.acquire(cancel_check=lambda: _discard_unsigned(path))
+        with naming(path):
+            lock.acquire(cancel_check=lambda: _discard_unsigned(path))
     try:
         yield lock
     finally:

@@ -15,6 +15,7 @@ from typing import IO
 
 import numpy as np
 
+from fedsim.files import naming
 from fedsim.locks import TakenError, held
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class FileCache:
     def _compute(self, paths: Mapping[str, Path], write: Callable[[Mapping[str, IO[bytes]]], None]) -> None:
         partials = {name: path.with_suffix(PARTIAL) for name, path in paths.items()}
         try:
-            with ExitStack() as opened:
+            with naming(self.folder), ExitStack() as opened:
                 files = {name: opened.enter_context(partial.open("w+b")) for name, partial in partials.items()}
                 write(files)
                 for file in files.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from typing import Any, TypeVar, cast, dataclass_transform
 
@@ -22,7 +22,16 @@ EXPECTED = {  # pydantic's error type -> the expected value; {…}: pydantic's l
     "less_than": "a number below {lt:g}",
     "less_than_equal": "a number of at most {le:g}",
 }
+UNKNOWN = "unexpected_keyword_argument"  # pydantic's error type
 LONGEST = 80  # characters of an invalid value shown in a message
+
+
+class UnknownFieldError(ValueError):
+    """A JSON value fits a strict dataclass but for fields that it lacks; names: their paths."""
+
+    def __init__(self, message: str, names: list[str]) -> None:
+        super().__init__(message)
+        self.names = names
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field, Field))
@@ -63,9 +72,10 @@ def first_problem(wrong: ValidationError, kind: type) -> str:
     problem = wrong.errors(include_url=False)[0]
     names = [field.name for field in dataclasses.fields(kind)]
     first, *rest = problem["loc"] or ("the whole",)
-    place = ".".join(map(str, (names[first] if isinstance(first, int) else first, *rest)))
-    if problem["type"] == "unexpected_keyword_argument":
-        return f"{place}: expected one of {', '.join(names)}, found an unknown field"
+    place = _path((names[first] if isinstance(first, int) else first, *rest))
+    if problem["type"] == UNKNOWN:
+        known = "" if rest else f"expected one of {', '.join(names)}, "
+        return f"{place}: {known}found an unknown field"
     default = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     if problem["type"] == "value_error" and "expected" in default:  # the message from a field's validator
         return f"{place}: {default}" if problem["loc"] else default
@@ -74,6 +84,10 @@ def first_problem(wrong: ValidationError, kind: type) -> str:
     value = json.dumps(given, default=repr, skipkeys=True) if isinstance(given, dict | list | tuple) else repr(given)
     shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
     return f"{place}: expected {expected}, found {'nothing' if problem['type'] == 'missing' else shown}"
+
+
+def _path(keys: Iterable[int | str]) -> str:
+    return ".".join(map(str, keys))
 
 
 @cache
@@ -87,8 +101,14 @@ def to_plain(value: Any) -> Any:
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """Parse a strict dataclass from JSON; raises ValueError with one sentence if the text does not fit."""
+    """Parse a strict dataclass from JSON.
+
+    Raises ValueError with one sentence if the text does not fit; UnknownFieldError if it only has unknown fields.
+    """
     try:
         return cast(T, _adapter(cast(Any, kind)).validate_json(text))
     except ValidationError as wrong:
-        raise ValueError(first_problem(wrong, kind)) from None
+        problems, message = wrong.errors(include_url=False), first_problem(wrong, kind)
+        if all(problem["type"] == UNKNOWN for problem in problems):
+            raise UnknownFieldError(message, [_path(problem["loc"]) for problem in problems]) from None
+        raise ValueError(message) from None

@@ -13,7 +13,8 @@ import pytest
 from benchmarks import api
 from benchmarks.cli.main import main
 from benchmarks.registry import benchmark
-from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes, stage_bytes
+from benchmarks.results import RunBytes, RunResult, among, run_bytes, stage_bytes
+from benchmarks.running.completed import in_folder
 from benchmarks.selection import with_settings
 from reports.evidence.records import request_for
 from reports.front.picture import marks_of

@@ -167,7 +167,7 @@ def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int 
 
 def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
     """A line per step: its finished cells, and the time for the others, estimated from records of similar cells."""
-    records = list(read_results(args.results_dir / "records"))
+    records = read_results(args.results_dir / "records")
     timings = Timings([*taken(records), *taken_in(sorted(ROOT.glob("*/records")))])
     finished = {record.cell.spec_id for record in records}
     for step in every:

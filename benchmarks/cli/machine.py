@@ -29,7 +29,7 @@ from benchmarks.running.process import describe_environment, quiet_libraries
 from benchmarks.running.requirements import check_data, check_encoder, problem
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.tasks import DataSource, task, tasks
-from benchmarks.tracking.store import default_tracking_uri, serve, without_password
+from benchmarks.tracking.store import connect, database_of, default_tracking_uri, serve, without_password
 from fedsim.errors import plural
 from fedsim.models.families import FAMILIES, INDEX, longest_text
 from fedsim.models.pretrained import read_ledger
@@ -117,8 +117,18 @@ def _checks(args: argparse.Namespace) -> Iterator[Check]:
         yield "results", True, f"{args.results_dir} is writable, {free:.0f} GiB free"
     except UserError as error:
         yield "settings", False, str(error)
-    yield "tracking", True, without_password(default_tracking_uri(args.results_dir))
+    yield _tracking(default_tracking_uri(args.results_dir))
     yield from _scales(args)
+
+
+def _tracking(uri: str) -> Check:
+    """Where MLflow keeps runs; its database must open if there is one."""
+    try:
+        if (database := database_of(uri)) and database.exists():
+            connect(uri)
+        return "tracking", True, without_password(uri)
+    except UserError as error:
+        return "tracking", False, str(error)
 
 
 def _scales(args: argparse.Namespace) -> Iterator[Check]:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, track
 
 from benchmarks.measures import metric
-from benchmarks.results import RunResult
+from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running import events
 from benchmarks.running.timings import Timings
@@ -29,6 +29,15 @@ START_UP = 60.0  # recorded seconds after which this machine's pace and the reco
 def warn(message: str) -> None:
     """Print a warning to stderr."""
     print(f"warning: {message}", file=sys.stderr)
+
+
+def readable(folder: Path) -> list[RunResult]:
+    """The records in a folder; a warning names each file that cannot be read."""
+    unreadable: list[str] = []
+    records = read_results(folder, unreadable=unreadable)
+    for message in unreadable:
+        warn(f"left out: {message}")
+    return records
 
 
 class ProgressDisplay:

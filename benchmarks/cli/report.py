@@ -17,7 +17,6 @@ from rich.console import Console
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, seeds_of, selection
-from benchmarks.cli.progress import warn
 from benchmarks.cli.summary import summary, write_table
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.dry_run.cache import keep_in
@@ -30,7 +29,7 @@ from benchmarks.registry import benchmark, benchmark_ids, folder_of, tables_name
 from benchmarks.results import RunResult, read_folders, write_text
 from benchmarks.run_config import SCALES
 from benchmarks.running.completed import earlier_stages
-from benchmarks.running.run_options import available_cores, require_writable
+from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.selection import Selection, of_seeds, part_of
 from fedsim.errors import plural
 from fedsim.files import read_text
@@ -183,34 +182,53 @@ def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
 def import_command(args: argparse.Namespace) -> int:
     """Check the records and predictions in a folder, add them, and update MLflow.
 
-    Records without predictions are added and listed; a later import can add the predictions.
+    Records without predictions are added and listed; a later import can add the predictions. UserError at the end with
+    the files that cannot be imported, and if MLflow failed.
     """
-    records, options = read_folders([args.folder]), api.settings(**machine(args))
-    if not records:
+    problems: list[str] = []
+    found, options = read_folders([args.folder], problems), api.settings(**machine(args))
+    if not found and not problems:
         raise UserError(f"{args.folder}: expected records (*.json), found none; name a folder of records")
-    alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
     before = {path.name for path in options.records_dir.glob("*.json")}
-    for record in records:
-        copy_record(record, options.records_dir)
+    records, alone = list[RunResult](), list[str]()
+    for record in found:
+        try:
+            alone += [] if has_predictions(args.folder, record) else [record.file_name]
+            copy_record(record, options.records_dir)
+            records.append(record)
+        except UserError as error:
+            problems.append(str(error))
     new = sum(record.file_name not in before for record in records)
-    print(f"{plural(new, 'record')} imported, {len(records) - new} already present")
+    left_out = f", {plural(len(problems), 'file')} left out" if problems else ""
+    print(f"{plural(new, 'record')} imported, {len(records) - new} already present{left_out}")
     if alone:
         print(f"imported without predictions, as {args.folder} lacks them: {', '.join(alone)}")
-    untracked = {record.file_name for record in records}
+    if failure := _track(records, options, args):
+        problems.append(f"the records are in {options.records_dir}, but not in MLflow: {failure}")
+    if problems:
+        raise UserError("\n".join(problems))
+    return 0
+
+
+def _track(records: Sequence[RunResult], options: RunOptions, args: argparse.Namespace) -> str:
+    """Log records to MLflow, in each of their tables; returns why this failed, or ""."""
+    untracked, failures = {record.file_name for record in records}, list[str]()
     for part in _with_records(benchmark_ids(), None, records, partial(_changed_part, args)):
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
         ids = {run.definition_id for run in runs}
         listed = [record for of in (stages, ids) for record in records if record.cell.definition_id in of]
-        with open_mirror(part, options, warn) as mirror:  # earlier runs first, as later ones link to them
-            mirror.sync(listed)
+        with open_mirror(part, options, failures.append) as mirror:
+            mirror.sync(listed)  # earlier runs first, as later ones link to them
+        if failures:
+            return failures[0]
         untracked -= {record.file_name for record in listed}
     if untracked:
         print(
             f"not in MLflow: {plural(len(untracked), 'record')} with settings that no table defines; repeat the "
             "command with the --set and --backbone of these runs, and with --include FOLDER for your own tables"
         )
-    return 0
+    return ""
 
 
 def _changed_part(args: argparse.Namespace, table: str, scale: str) -> Selection:

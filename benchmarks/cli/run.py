@@ -9,13 +9,13 @@ from itertools import chain
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
-from benchmarks.cli.progress import ProgressDisplay, warn
+from benchmarks.cli.progress import ProgressDisplay, readable, warn
 from benchmarks.cli.summary import show_run
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import staged_jobs
 from benchmarks.registry import benchmark, folder_of, tables_of
-from benchmarks.results import RunResult, read_results
+from benchmarks.results import RunResult
 from benchmarks.run_config import SCALES
 from benchmarks.running.completed import Completed
 from benchmarks.running.events import CellFinished, Event
@@ -73,7 +73,7 @@ def _run_table(args: argparse.Namespace) -> None:
             except UserError as error:
                 problem = error
         if records:
-            every = list(read_results(options.records_dir))
+            every = readable(options.records_dir)
             shown = preferring(every, records)
             if others := len(every) - len(shown):
                 warn(f"{plural(others, 'record')} not shown: their data, weights or methods are not this run's")

@@ -11,13 +11,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cli.progress import ProgressDisplay, warn
+from benchmarks.cli.progress import ProgressDisplay, readable, warn
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
 from benchmarks.overrides import is_within
-from benchmarks.results import RunResult, read_results
+from benchmarks.results import RunResult
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
@@ -117,7 +117,7 @@ def _show_in_mlflow(
         return trial_score(record.rounds, score, last_rounds[record.cell.spec_id])
 
     with open_mirror(chosen, options, warn, rows, score_of) as mirror:
-        mirror.sync(record for record in read_results(options.records_dir) if record.cell.spec_id in last_rounds)
+        mirror.sync(record for record in readable(options.records_dir) if record.cell.spec_id in last_rounds)
         mirror.log_report(files)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.encoders.backbones import BACKBONES
 from benchmarks.errors import UserError
-from benchmarks.results import RunResult, read_result, write_text
+from benchmarks.results import Find, RunResult, read_result, write_text
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from fedsim.files import read_file, read_json, write_bytes
@@ -131,6 +131,16 @@ def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResu
     if record.cell_id != cell_id:
         raise UserError(f"{path}: expected the record of {cell_id}, found that of {record.cell_id}. Move it away.")
     return record
+
+
+def in_folder(folder: Path) -> Find:
+    """A function that finds earlier runs by cell_id in a folder of records."""
+
+    def find(cell_id: str, spec_id: str) -> RunResult | None:
+        path = next(folder.glob(f"*-{cell_id}.json"), None) if cell_id else None
+        return read_result(path) if path is not None else None
+
+    return find
 
 
 def with_other_inputs(cell: RunConfig, records_dir: Path) -> str:

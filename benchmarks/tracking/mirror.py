@@ -15,9 +15,9 @@ from typing import Any
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.tracking.context.default_context import DefaultRunContext
 
-from benchmarks.results import RoundRecord, RunBytes, RunResult, in_folder, run_bytes, stage_bytes, write_result
+from benchmarks.results import RoundRecord, RunBytes, RunResult, run_bytes, stage_bytes, write_result
 from benchmarks.run_config import RunConfig, digest
-from benchmarks.running.completed import initial_of
+from benchmarks.running.completed import in_folder, initial_of
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.process import code_revision
 from benchmarks.tracking import entries
@@ -103,8 +103,8 @@ class Mirror:
             uri = without_password(self._uri)
             reason = " ".join(str(error).replace(self._uri, uri).split())[:400] or type(error).__name__
             self._warn(
-                f"MLflow tracking at {uri} is off from now on ({reason}). Results are still recorded; the "
-                "same command or `python -m benchmarks import` adds them to MLflow later."
+                f"MLflow tracking at {uri} is off from now on ({reason}). Results are still recorded; the same command "
+                f"or `python -m benchmarks import {self._results_dir / 'records'}` adds them to MLflow later."
             )
 
     def _open(self, experiment: str) -> None:

@@ -68,15 +68,40 @@ def creating(results_dir: Path) -> FileLock:
     return FileLock(folder / "mlflow.lock", is_singleton=True)  # reentrant
 
 
+def database_of(uri: str) -> Path | None:
+    """The file of a SQLite store; None for another store, or one with options."""
+    path = uri.removeprefix("sqlite:///")
+    return None if path in (uri, "", ":memory:") or "?" in path else Path(unquote(path))
+
+
 def connect(uri: str) -> MlflowClient:
-    """A client for the store; its first request creates a database's schema, which takes seconds."""
+    """A client for the store; UserError if its database cannot be opened.
+
+    A missing SQLite database is created, which takes seconds; hold the lock `creating`. It is moved into place once its
+    schema is complete, as MLflow can neither open nor complete a database whose creation was interrupted.
+    """
     import mlflow.store.db.utils
 
     mlflow.store.db.utils.MAX_RETRY_COUNT = 2  # ten attempts to open a missing database take 100 seconds
     if "MLFLOW_LOGGING_LEVEL" not in os.environ:
         logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # its errors are raised, too
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    return mlflow.MlflowClient(uri)
+    database = database_of(uri)
+    if database is None:
+        return mlflow.MlflowClient(uri)
+    if not database.exists():
+        database.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{DATABASE}.", dir=database.parent) as folder:
+            place, _, name = uri.rpartition("/")
+            mlflow.MlflowClient(f"{place}/{Path(folder).name}/{name}")
+            (Path(folder) / database.name).replace(database)
+    try:
+        return mlflow.MlflowClient(uri)
+    except Exception as error:  # noqa: BLE001 - MLflow raises its stores' errors
+        reason = str(error).partition("\n")[0]  # without the SQL
+        raise UserError(
+            f"{database} cannot be opened; if it is damaged, move it away, and a new database is created: {reason}"
+        ) from None
 
 
 def follow_folder(results_dir: Path) -> None:
@@ -170,7 +195,8 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
             while server.poll() is None and not _listens(address):
                 time.sleep(0.2)
             if server.poll() is None:
-                (results_dir / RUNNING).write_text(json.dumps({"address": address}), encoding="utf-8")
+                with suppress(OSError):  # in a read-only folder, runs print the usual address
+                    (results_dir / RUNNING).write_text(json.dumps({"address": address}), encoding="utf-8")
                 _show("MLflow (Ctrl-C ends it)", uri, address)
             status = server.wait()
             log.seek(0)
@@ -178,11 +204,12 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
         except KeyboardInterrupt:
             return 0
         finally:
-            (results_dir / RUNNING).unlink(missing_ok=True)
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with suppress(ProcessLookupError, subprocess.TimeoutExpired):
                     os.killpg(server.pid, number)
                     server.wait(STOP_SECONDS)
+            with suppress(OSError):
+                (results_dir / RUNNING).unlink()
 
 
 def _listens(address: str) -> bool:

@@ -173,6 +173,25 @@ def test_a_damaged_record_is_named_and_nothing_is_lost(refusal, finished_results
     assert not list((tmp_path / "other").rglob("*.json"))
 
 
+def test_damaged_records_are_all_named_and_stop_no_other_run_or_import(refusal, finished_results, tmp_path, capsys):
+    copy, other = tmp_path / "results", tmp_path / "other"
+    shutil.copytree(finished_results, copy)
+    damaged = [copy / "records" / name for name in ("a.json", "b.json")]
+    for path in damaged:
+        path.write_text("{")
+    for arguments in (
+        ["report", "--results-dir", str(copy)],
+        ["import", str(copy / "records"), "--results-dir", str(other)],
+    ):
+        lines = refusal(arguments).splitlines()
+        assert [line.partition(": expected a record of a finished cell")[0] for line in lines] == [*map(str, damaged)]
+    assert contents(other / "records") == contents(finished_results / "records")
+    assert main(run_arguments(copy, "local-majority")) == 0
+    stderr = capsys.readouterr().err
+    for path in damaged:
+        assert f"warning: left out: {path}: expected a record of a finished cell, found a damaged one" in stderr
+
+
 # ---- closed outputs ----------------------------------------------------------------------------------------------
 
 

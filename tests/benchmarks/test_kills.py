@@ -130,3 +130,16 @@ def test_a_full_disk_is_one_message(number, monkeypatch, capsys, tmp_path):
         f"error: {tmp_path / 'x.json'} cannot be used (No room); free space, correct the permissions, or name another "
         "path\n"
     )
+
+
+def test_a_full_disk_at_a_lock_is_one_message(monkeypatch, capsys, tmp_path):
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")  # names no file, as for an open one
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        assert main(run_arguments(tmp_path, "local-majority")) == 2
+    stderr = capsys.readouterr().err
+    assert f"error: {tmp_path / 'locks'}/" in stderr
+    assert stderr.endswith(" cannot be used (No space left on device); finished rounds are saved\n")
+    assert "Traceback" not in stderr

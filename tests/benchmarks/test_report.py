@@ -67,7 +67,7 @@ def test_a_name_outside_the_folder_is_refused_and_nothing_is_written(field, name
     (path,) = given_folder.glob("*.json")
     name = name.format(here=tmp_path) if isinstance(name, str) else name
     record = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(forged(record, seed=7)), encoding="utf-8")
+    path.unlink()
     (given_folder / "z.json").write_text(json.dumps(forged(record, **{field: name})), encoding="utf-8")
     before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
     message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "some" / "results")])
@@ -147,6 +147,17 @@ def test_import_with_the_changes_of_a_run_tracks_it(finished_results, tmp_path, 
     changes = ["--set", "training.rounds=1", "--set", "options.critical_layer=2"]  # FedAvg has no such option
     assert import_from(finished_results / "records", tmp_path / "results", *changes) == 0
     assert len(mirrored) == tables
+
+
+def test_an_import_that_mlflow_refuses_keeps_the_records_and_says_so(finished_results, tmp_path, refusal):
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "mlflow.db").write_text("no database")
+    arguments = ["--results-dir", str(results), "--set", "training.rounds=1"]
+    message = refusal(["import", str(finished_results / "records"), *arguments])
+    assert message.startswith(f"the records are in {results / 'records'}, but not in MLflow: MLflow tracking at ")
+    assert f"{results / 'mlflow.db'} cannot be opened; if it is damaged, move it away" in message
+    assert contents(results / "records") == contents(finished_results / "records")
 
 
 def test_damaged_predictions_are_refused_and_nothing_is_taken_in(given_folder, tmp_path, refusal):

@@ -66,7 +66,10 @@ def first(value: dict[str, Any]) -> dict[str, Any]:
 
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "another schema": (lambda value: value.update(schema=0), "expected the record schema 1, found 0"),
-    "an unknown field": (lambda value: value.update(mood="good"), "mood: .* found an unknown field"),
+    "an unknown field, and more": (
+        lambda value: value["cell"]["training"].update(mood="good", rounds=0),
+        "cell.training.rounds: .* above 0",
+    ),
     "a text for a number": (
         lambda value: first(value).update(up_bytes="12"),
         "up_bytes: expected a valid integer",
@@ -87,6 +90,26 @@ def test_a_record_that_no_run_can_have_written_is_refused(name, tmp_path):
     change, fault = CHANGES[name]
     path = forged(tmp_path / "it.json", change)
     with pytest.raises(UserError, match=rf"it\.json: expected a record of a finished cell, found a damaged .*{fault}"):
+        read_result(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda value: value.update(schema=2, mood="good"), "schema 2, this version reads schema 1"),
+        (lambda value: value.update(mood="good"), "this version does not know field mood"),
+        (
+            lambda value: (value["cell"]["training"].update(mood="good"), first(value).update(mood="good")),
+            "this version does not know fields cell.training.mood, rounds.0.mood",
+        ),
+    ],
+)
+def test_a_record_of_a_newer_version_is_not_called_damaged(change, found, tmp_path):
+    path = forged(tmp_path / "it.json", change)
+    with pytest.raises(UserError, match=rf"found one of a newer version of the project \({found}\)\. Update this"):
+        read_result(path)
+    path.write_text(path.read_text().replace("good", "bad"))
+    with pytest.raises(UserError, match=r"found a damaged one .* its checksum does not match its content"):
         read_result(path)
 
 

@@ -117,6 +117,10 @@ def test_a_wrong_training_is_refused_and_whole_numbers_become_floats():
         TrainConfig(rounds=1, learning_rate=1e-3)  # type: ignore[call-arg]
     with pytest.raises(FederationError, match=r"mood: expected one of rounds, .*, found an unknown field"):
         TrainConfig(1, 1e-3, 16, mood="good")  # type: ignore[call-arg]
+    value = CELL.to_json()
+    value["training"]["mood"] = "good"
+    with pytest.raises(ValueError, match=r"^training\.mood: found an unknown field$"):
+        RunConfig.from_json(value)
 
 
 # ---- changes to fields -------------------------------------------------------------------------------------------

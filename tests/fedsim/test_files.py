@@ -1,5 +1,6 @@
 """Files that processes share: locks, complete or absent caches, and errors that name the file."""
 
+import io
 import json
 import multiprocessing
 import os
@@ -10,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fedsim import locks
-from fedsim.files import FileError, parse_json, read_text
+from fedsim.files import FileError, parse_json, read_text, write_bytes
 from fedsim.locks import LEASE_SECONDS, LostError, TakenError, held
 from fedsim.stored import FileCache
 
@@ -92,13 +93,16 @@ def test_a_file_is_computed_once_and_again_if_it_is_damaged(tmp_path, damaged, c
     assert before[:] == CONTENT
 
 
-def test_a_full_disk_leaves_nothing(tmp_path):
+def test_a_full_disk_leaves_nothing_and_the_file_is_named(tmp_path, monkeypatch):
     def full(file):
         file.write(CONTENT)
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}'"):
         FileCache(tmp_path, ".bin", 10**9).open("a", full)
+    monkeypatch.setattr(os, "fsync", lambda _: full(io.BytesIO()))
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path / 'a'}'"):
+        write_bytes(tmp_path / "a", CONTENT)
     assert names(tmp_path) == []
 
 

@@ -4,18 +4,30 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
+from benchmarks.cli.main import main
 from benchmarks.errors import UserError
+from benchmarks.tracking import store as stores
+from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.store import RUNNING, default_tracking_uri, serve
+from benchmarks.tracking.table import Table
 from tests.conftest import ROOT
 from tests.processes import PATIENCE_SECONDS, command
 from tests.tracking.conftest import Store, record_of
 
+SERVER = """import socket, sys
+listening = socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])))
+while True:
+    listening.accept()
+"""
 PROGRAM = (
     "import sys; from pathlib import Path; from benchmarks.tracking.store import default_tracking_uri\n"
     "from benchmarks.tracking.mirror import Mirror; from benchmarks.tracking.table import Table\n"
@@ -59,6 +71,38 @@ def test_two_processes_create_one_database_quietly(tmp_path):
     assert [process.communicate(timeout=PATIENCE_SECONDS) for process in processes] == [("1\n", ""), ("1\n", "")]
 
 
+def test_an_interrupted_creation_leaves_no_database_and_the_next_command_creates_it(tmp_path):
+    def interrupt(connection, cursor, statement, *_):
+        if "CREATE TABLE jobs" in statement:
+            raise KeyboardInterrupt
+
+    event.listen(Engine, "after_cursor_execute", interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Store(tmp_path, "paper").mirror()
+    finally:
+        event.remove(Engine, "after_cursor_execute", interrupt)
+    assert not (tmp_path / "mlflow.db").exists()
+    (tmp_path / ".mlflow.db.killed").mkdir()  # of a killed process
+    store = Store(tmp_path, "paper")
+    store.sync(record_of())
+    assert (len(store.runs()), store.warnings) == (1, [])
+
+
+def test_a_damaged_database_is_named_with_the_remedy(tmp_path, capsys):
+    database = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE jobs (id INTEGER)")  # left by an interrupted creation
+    warnings: list[str] = []
+    Mirror(default_tracking_uri(tmp_path), tmp_path, "paper", Table("t", "t"), warnings.append)
+    assert main(["doctor", "--results-dir", str(tmp_path)]) == 0
+    problem = f"{database} cannot be opened; if it is damaged, move it away, and a new database is created: "
+    assert f"no   tracking: {problem}(sqlite3.OperationalError) table jobs already exists\n" in capsys.readouterr().out
+    (warning,) = warnings
+    assert problem in warning
+    assert f"`python -m benchmarks import {tmp_path / 'records'}` adds them to MLflow later" in warning
+
+
 @pytest.fixture
 def port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -81,6 +125,22 @@ def test_an_interface_that_cannot_be_served_is_refused(tmp_path, port, capsys):
         serve(uri, tmp_path, port=port)
     assert serve(f"http://me:secret@127.0.0.1:{port}/", tmp_path) == 0
     assert capsys.readouterr().out == f"A tracking server keeps the runs: http://127.0.0.1:{port}\n"
+
+
+def test_an_interface_without_a_file_for_its_address_runs_and_ends_with_its_command(tmp_path, port, monkeypatch):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "mlflow").mkdir()
+    (tmp_path / "mlflow" / "__init__.py").touch()
+    (tmp_path / "mlflow" / "__main__.py").write_text(SERVER, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(stores, "_show", stop)  # a Ctrl-C once the interface is shown
+    (tmp_path / "mlflow.db").touch()
+    (tmp_path / RUNNING).mkdir()  # as in a folder that cannot be written, it is neither written nor removed
+    assert serve(default_tracking_uri(tmp_path), tmp_path, port=port) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
 
 
 @pytest.mark.slow
