@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.papers import published_of
 from benchmarks.tasks.base import DataSource
 from fedsim.server import ServerOptimizer
+from reports.site.overview import overview
 from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
@@ -167,6 +169,15 @@ def test_own_tasks_are_in_the_list_of_data_and_own_tables_on_the_site(folder, mo
     monkeypatch.setattr(pages, "read_folders", lambda folders: [])
     assert main(["site", *included]) == 0
     assert [request.benchmark.id for request in shown[0].requests] == ["ours-reviews"]
+
+
+def test_own_tables_with_the_same_title_are_both_on_the_sites_first_page(folder):
+    registry.include(folder / "mine")
+    first = registry.benchmark("ours-reviews")
+    site = pages.site_data([], {"ours": [first, replace(first, id="ours-again")]}, "lite", {})
+    shown = dict(overview(site))["index.html"]
+    for id in ("ours-reviews", "ours-again"):
+        assert f'<a href="tables/{id}-lite.html"><span>Table 1 ({id})</span>' in shown
 
 
 def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tmp_path):
