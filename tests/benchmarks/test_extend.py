@@ -17,6 +17,7 @@ from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.papers import published_of
 from benchmarks.tasks.base import DataSource
 from fedsim.server import ServerOptimizer
+from reports.site.cells import cell_pages
 from reports.site.overview import overview
 from reports.site.site_data import SiteData
 from tests.conftest import ROOT
@@ -99,6 +100,17 @@ def test_the_page_adds_a_method_a_task_and_a_table(folder, arguments, workers, c
     for record in records.values():
         plan = wire_plan(record.cell)
         assert (plan.up_bytes, plan.down_bytes) == (record.rounds[0].up_bytes, record.rounds[0].down_bytes)
+
+
+def test_the_sites_command_of_an_own_run_includes_its_folder(folder, arguments):
+    module = folder / "mine" / "table.py"
+    text = module.read_text(encoding="utf-8").replace('"all-MiniLM-L6-v2", 6', '"tiny", 4')
+    module.write_text(text.replace("batch_size=16)", "batch_size=16, max_length=16)"), encoding="utf-8")
+    unchanged = [argument for argument in arguments if not argument.startswith("--set")]
+    assert main([*unchanged, "--methods", "majority", "--workers", "1"]) == 0
+    records, tables = api.load(folder / "results" / "records"), {"ours": [registry.benchmark("ours-reviews")]}
+    (shown,) = [page for path, page in cell_pages(pages.site_data(records, tables, "lite", {}, [folder / "mine"]))]
+    assert f"--methods majority --seed 0 --include {folder / 'mine'} --data-dir /data</code>" in shown
 
 
 def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, capsys):
