@@ -91,18 +91,19 @@ def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
 
 def cells_at(
     scale: str, tables: Iterable[Benchmark], records: Sequence[RunResult]
-) -> tuple[dict[str, dict[str, bool]], dict[str, int]]:
+) -> tuple[dict[tuple[str, str], dict[str, bool]], dict[str, int]]:
     """Which cells of tables have been run at a scale.
 
     Returns:
-        Table or figure -> cell -> whether it was run, for the paper's columns, or all columns of a study.
+        Table's id and place -> cell -> whether it was run, for the paper's columns, or all columns of a study.
         Our column in a table of the paper -> number of cells run.
     """
-    finished, cells = FinishedCells([record.cell for record in records], scale), {}
+    finished = FinishedCells([record.cell for record in records], scale)
+    cells: dict[tuple[str, str], dict[str, bool]] = {}
     additions: dict[str, int] = {}
     for table in tables:
         if at := table.scales_by_id.get(scale):
-            cells[table.place] = finished.places(table, at)
+            cells[table.id, table.place] = finished.places(table, at)
             for column in table.columns_at(at) if table.is_printed else ():
                 if PAPER not in column.scales:
                     additions[column.name] = additions.get(column.name, 0) + finished.run(table, at, [column])

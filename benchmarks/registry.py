@@ -76,6 +76,11 @@ def include(folder: Path) -> None:
         _INCLUDED[table.id] = table
 
 
+def is_included(benchmark_id: str) -> bool:
+    """Whether an included folder defines a benchmark."""
+    return benchmark_id in _INCLUDED
+
+
 def _check(table: Benchmark, file: Path) -> None:
     """UserError for scales and scores in a user's table that other commands would not understand."""
     if others := [scale.id for scale in table.scales if scale.id not in SCALES]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from reports.evidence.records import Request
+from reports.evidence.records import DEMO, Request
 from reports.pages.page import Grid, Page, long_form, one_line
 from reports.pages.text import NOTHING, notes_under, number
 
@@ -59,14 +59,19 @@ class TableView:
         yield from ()
 
     def finding(self) -> tuple[str, str] | None:
-        """For the first page: the finding and its numbers."""
+        """For the first page: the finding and its numbers, of two seeds or more."""
         return None
+
+    @cached_property
+    def stated(self) -> tuple[str, str] | None:
+        """The finding; None for generated data, which are no evidence about methods."""
+        return None if self.request.scale.id == DEMO else self.finding()
 
     def page(self) -> Page:
         """The view's page."""
         grids, notes, conclusions = tuple(self.grids()), tuple(self.notes()), tuple(self.conclusions())
         figure = None if type(self).plot is TableView.plot else self.plot
-        return Page(self.request, grids, notes, self.frame, figure, self.ranks, self.finding(), conclusions)
+        return Page(self.request, grids, notes, self.frame, figure, self.ranks, self.stated, conclusions)
 
     def title(self, about: str) -> str:
         """A title for numbers that are the same at every scale."""

@@ -18,7 +18,7 @@ from benchmarks.dry_run.cache import keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.papers import cells_at, standings_at, tables_by_paper
-from benchmarks.registry import columns_of, folder_of
+from benchmarks.registry import columns_of, folder_of, is_included
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import SCALES
 from benchmarks.running.process import code_revision
@@ -111,7 +111,7 @@ def site_command(args: argparse.Namespace) -> int:
                 for folder in (folder for folder in (committed, here) if (folder / "trials.csv").is_file()):
                     texts = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".svg"))
                     sweeps[table.id, scale.id] = {path.name: read_text(path) for path in texts}
-    index, pages, size = build(site_data(shown, by_paper, args.scale, sweeps), out)
+    index, pages, size = build(site_data(shown, by_paper, args.scale, sweeps, args.include), out)
     print(f"{plural(pages, 'page')} of {plural(len(shown), 'record')}, {size / 1e6:.1f} MB: open {index}")
     return 0
 
@@ -121,8 +121,9 @@ def site_data(
     by_paper: Mapping[str, Sequence[Benchmark]],
     scale: str | None,
     sweeps: Sweeps,
+    include: Iterable[Path] = (),
 ) -> SiteData:
-    """All data of the site; the scale with the most records comes first."""
+    """All data of the site; the scale with the most records comes first. include: the folders of the user's tables."""
     counts = Counter(record.cell.scale for record in records)
     scales = tuple(sorted((name for name in SCALES if counts[name]), key=lambda name: -counts[name]))
     scales = scales or (scale or UNRUN,)
@@ -134,7 +135,9 @@ def site_data(
             dossiers.append(_dossier(tables, standings, records, sweeps))
     revision = str(code_revision()["revision"] or "")
     run = _coverage(by_scale[scales[0]].values(), by_paper, records, scales[0])
-    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps)
+    folders = tuple(map(str, include))
+    included = {table.id: folders for tables in by_paper.values() for table in tables if is_included(table.id)}
+    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps, included)
 
 
 def _dossier(

@@ -87,6 +87,7 @@ def _command(chosen: Selection, options: RunOptions, command: str) -> list[str]:
         *("python", "-m", "benchmarks", command, chosen.benchmark.id, "--scale", chosen.scale.id),
         *(word for change in changes for word in ("--set", change)),
         *(["--from-sweep"] if any("by a sweep" in text for text in chosen.scale.changes) else []),
+        *(word for folder in options.include for word in ("--include", str(folder))),
         *(["--backbone", options.backbone] if options.backbone else []),
         *(["--data-dir", str(options.data_dir)] if options.data_dir else []),
         *(["--lenient"] if options.lenient else []),

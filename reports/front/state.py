@@ -29,14 +29,14 @@ class Standing:
 
     Args:
         page: Link to its own page.
-        cells: Table or figure -> its cells, and whether each was run: the paper's columns, or all of a study's.
+        cells: Table's id and place -> its cells, and whether each was run: the paper's columns, or all of a study's.
         studies: The results of tables that are in no paper.
         additions: Our columns in the paper's tables, with the number of finished cells.
     """
 
     paper: Paper
     page: str
-    cells: Mapping[str, Mapping[str, bool]]
+    cells: Mapping[tuple[str, str], Mapping[str, bool]]
     judgements: Sequence[Judgement]
     findings: Sequence[Finding]
     studies: Sequence[Headline] = ()

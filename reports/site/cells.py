@@ -76,7 +76,7 @@ def _page(
         clients=_clients(record),
         ledger=_ledger(record),
         split=split + ("" if unused is None else f"; {100 * unused:.1f} % of the data unused") + ".",
-        command=_command(place, record) if place else "",
+        command=_command(place, record, site) if place else "",
         digest=str(record.inputs["data"]["digest"]),
         commit=str(record.environment.get("revision") or ""),
         details=_details(record),
@@ -193,10 +193,11 @@ def _details(record: RunResult) -> dict[str, str]:
     return {name: json.dumps(part, indent=1, ensure_ascii=False, default=dict) for name, part in parts.items()}
 
 
-def _command(place: CellInTable, record: RunResult) -> str:
+def _command(place: CellInTable, record: RunResult, site: SiteData) -> str:
     """The command that computes this record again."""
     command = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
     command += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
+    command += [word for folder in site.included.get(place.request.benchmark.id, ()) for word in ("--include", folder)]
     command += ["--data-dir", "/data"] if str(record.inputs["data"].get("origin")).startswith("folder") else []
     command += ["--lenient"] if record.inputs["data"].get("skipped") or is_partial(record) else []
     return shlex.join(command)

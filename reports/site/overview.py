@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,15 +75,21 @@ def _state(dossier: Dossier, scale: str) -> dict[str, Any]:
     """A paper at a scale, at a glance."""
     standing = dossier.standings[scale]
     requests = [request for request in dossier.requests if request.scale.id == scale]
-    links = {request.benchmark.place: html.table_page(request) for request in requests}
+    links = {(request.benchmark.id, request.benchmark.place): html.table_page(request) for request in requests}
     agrees = [finding.agrees for finding in standing.findings]
     whole, names = html.paper_page(dossier.paper.id), dict.fromkeys((*links, *standing.cells))
+    counts = Counter(place for _, place in standing.cells)
     return {
         "paper": standing.paper,
         "places": [
-            (name, links.get(name, whole), sum(standing.cells[name].values()), len(standing.cells[name]))
-            for name in names
-            if name in standing.cells
+            (
+                place if counts[place] == 1 else f"{place} ({id})",
+                links.get((id, place), whole),
+                sum(standing.cells[id, place].values()),
+                len(standing.cells[id, place]),
+            )
+            for id, place in names
+            if (id, place) in standing.cells
         ],
         "claims": counted(standing.judgements),
         "checks": [agrees.count(answer) for answer in (True, False, None)] if agrees else [],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -76,6 +76,7 @@ class SiteData:
         coverage: The finished runs, as a sentence.
         labels: Scale -> its description.
         sweeps: (table's id, scale's id) -> the texts of its sweeps, by file name.
+        included: Id of a user's table -> the folders that its runs include.
     """
 
     dossiers: tuple[Dossier, ...]
@@ -85,6 +86,7 @@ class SiteData:
     revision: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    included: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def requests(self) -> tuple[Request, ...]:

@@ -190,8 +190,9 @@ class Gains(TableView):
 
     def finding(self) -> tuple[str, str] | None:
         """For the first page: a task's sum, or the headline row against the part, on the mean of tasks that count."""
-        if self.sums:
-            task, gains = next(iter(self.sums.items()))
+        repeated = {task: gains for task, gains in self.sums.items() if all(each.n > 1 for each in gains.values())}
+        if repeated:
+            task, gains = next(iter(repeated.items()))
             points, *parts = (each.value or 0.0 for each in gains.values())
             first, *others = (number(part, "+", places=1) for part in parts)
             name, *names = [*gains][1:]

@@ -147,7 +147,8 @@ class Orders(Ranks):
         """Sentences computed from records."""
         if not self.columns:
             return
-        yield "{}; {}.".format(*self.finding() or ())
+        if self.stated:
+            yield "{}; {}.".format(*self.stated)
         slow, fast = (order for order in self.orders if order.deployment is not None)
         counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
         pairs, decided = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())
@@ -162,8 +163,8 @@ class Orders(Ranks):
         )
 
     def finding(self) -> tuple[str, str] | None:
-        """Whether a method most often comes first by every order, and who does; None if no task has two methods."""
-        if not self.columns:
+        """Whether a method most often comes first by every order, and who does; None if no task has two seeds."""
+        if not self._repeated:
             return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
         best = "; ".join(
@@ -173,8 +174,13 @@ class Orders(Ranks):
         in_all = set.intersection(*map(set, firsts.values()))
         leaders = " and ".join(sorted(in_all)) or "No method"
         title = f"{leaders} {'lead' if len(in_all) > 1 else 'leads'} by all of mean, worst client, bytes and time"
-        n = seed_counts(len(self.seeds(column)) for column in self.columns)
+        n = seed_counts(len(self.seeds(column)) for column in self._repeated)
         return title, f"most first places (of the tasks on which a method is ranked){n}: {best}"
+
+    @cached_property
+    def _repeated(self) -> list[Column]:
+        """The tasks on which methods are compared on two seeds or more."""
+        return [column for column in self.columns if len(self.seeds(column)) > 1]
 
     def _both_ranked(self, column: Column, *orders: Order) -> Iterator[int]:
         """For each pair of methods with two ranks in both orders, the product of the differences of its ranks."""
@@ -185,7 +191,7 @@ class Orders(Ranks):
 
     def _firsts(self, order: Order) -> dict[str, tuple[int, int]]:
         """The methods that most often come first -> on how many tasks, and on how many they are ranked."""
-        ranks = [self.ranked[column.task, order.id] for column in self.columns]
+        ranks = [self.ranked[column.task, order.id] for column in self._repeated]
         ranked = [{row: rank for row, (rank, _) in each.items() if rank is not None} for each in ranks]
         firsts = Counter(row for each in ranked for row, rank in each.items() if rank == 1)
         most = max(firsts.values(), default=0)

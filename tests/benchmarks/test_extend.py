@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.papers import published_of
 from benchmarks.tasks.base import DataSource
 from fedsim.server import ServerOptimizer
+from reports.site.cells import cell_pages
+from reports.site.overview import overview
 from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
@@ -120,6 +123,17 @@ def test_an_edited_method_runs_again_and_its_old_record_is_left_out(folder, argu
     assert left_out in table.read_text(encoding="utf-8")
 
 
+def test_the_sites_command_of_an_own_run_includes_its_folder(folder, arguments):
+    module = folder / "mine" / "table.py"
+    text = module.read_text(encoding="utf-8").replace('"all-MiniLM-L6-v2", 6', '"tiny", 4')
+    module.write_text(text.replace("batch_size=16)", "batch_size=16, max_length=16)"), encoding="utf-8")
+    unchanged = [argument for argument in arguments if not argument.startswith("--set")]
+    assert main([*unchanged, "--methods", "majority", "--workers", "1"]) == 0
+    records, tables = api.load(folder / "results" / "records"), {"ours": [registry.benchmark("ours-reviews")]}
+    (shown,) = [page for path, page in cell_pages(pages.site_data(records, tables, "lite", {}, [folder / "mine"]))]
+    assert f"--methods majority --seed 0 --include {folder / 'mine'} --data-dir /data</code>" in shown
+
+
 def test_missing_data_and_names_that_are_taken_are_refused(folder, arguments, capsys):
     (folder / "data" / "reviews" / "reviews.tsv").unlink()
     assert main(arguments) == 2
@@ -188,6 +202,15 @@ def test_own_tasks_are_in_the_list_of_data_and_own_tables_on_the_site(folder, mo
     monkeypatch.setattr(pages, "read_folders", lambda folders: [])
     assert main(["site", *included]) == 0
     assert [request.benchmark.id for request in shown[0].requests] == ["ours-reviews"]
+
+
+def test_own_tables_with_the_same_title_are_both_on_the_sites_first_page(folder):
+    registry.include(folder / "mine")
+    first = registry.benchmark("ours-reviews")
+    site = pages.site_data([], {"ours": [first, replace(first, id="ours-again")]}, "lite", {})
+    shown = dict(overview(site))["index.html"]
+    for id in ("ours-reviews", "ours-again"):
+        assert f'<a href="tables/{id}-lite.html"><span>Table 1 ({id})</span>' in shown
 
 
 def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(capsys, tmp_path):

@@ -52,6 +52,13 @@ def test_a_changed_table_is_another_table_that_says_what_changed():
     assert plain.views("sst2", 0).keys() & changed.views("sst2", 0).keys() == shared
 
 
+def test_commands_include_the_folders_of_the_run():
+    options = RunOptions(include=(Path("mine"), Path("our tables")))
+    shown = tracked_table(selection(build_parser().parse_args(["run", "fedsplitbert-table3"])), options)
+    for command in (shown.command, *(cell.command for cell in shown.cells.values())):
+        assert " --scale demo --include mine --include 'our tables'" in command
+
+
 def test_lower_is_better_scores_are_sorted_ascending():
     view = Table("t", "t", scores={"wikitext": "test/perplexity"}).views("wikitext", 0)[f"{PREFIX}t-wikitext"]
     assert '"orderByAsc":true' in view

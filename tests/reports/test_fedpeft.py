@@ -169,5 +169,7 @@ def test_the_parts_of_a_gain_sum_to_the_whole():
     )
     assert re.match(said, shown.finding[0])
     assert [line.label for line in shown.grids[1].groups[0].lines][1:] == ["head", "rest"]
+    single = page(request_for(bench, scale, [*checks, *runs[::5]]))
+    assert (len(single.conclusions), single.finding) == (1, None)
     assert not page(request_for(bench, scale, runs)).conclusions  # nothing shows that the encoder learns the task
     assert not page(request_for(bench, scale, [*checks, *runs[:-1]])).conclusions  # a seed of a row is missing

@@ -121,6 +121,24 @@ def test_a_number_of_fewer_seeds_says_so_and_has_no_rank(orders, record_of):
     assert list(view.fronts["stsb", "FedAdam"][0]) == [0, 0, 0]
 
 
+@pytest.mark.parametrize(("scale", "seeds"), [("lite", 1), ("lite", 2), ("demo", 2)])
+def test_neither_generated_data_nor_one_seed_make_a_finding(table3, record_of, scale, seeds):
+    table = replace(table3, view=View("orders", OPTIONS))
+    records = [
+        record_of(row, task, {ACC: 0.7}, seed=seed, scale=scale)
+        for row in ("fedavg", "fedprox")
+        for task, count in (("qqp", seeds), ("qnli", 1))
+        for seed in range(count)
+    ]
+    shown = page(request_for(table, table.scale(scale), records))
+    if scale == "demo" or seeds == 1:
+        assert shown.finding is None
+        assert "by all of mean" not in " ".join(shown.conclusions)
+    else:  # one task is compared on one seed and does not count
+        assert "(n = 2): mean: FedAvg (1 of 1) and FedProx (1 of 1)" in shown.finding[1]
+        assert "by all of mean" in shown.conclusions[0]
+
+
 def test_a_single_method_has_a_page_without_an_order(record_of):
     fronts = benchmark("fedpeft-fronts")
     (column,), scale = fronts.columns_at(fronts.scale("demo")), fronts.scale("demo")
