@@ -120,8 +120,7 @@ class AverageBetter:
 class Reaches:
     """Every row reaches the target on every task: within a number of rounds, within uploaded bytes, or at all.
 
-    For another encoder, `sizes` scale the limit in bytes to the first baseline's bytes per round.
-    costs, sizes: the published bytes until the target, and per round.
+    costs, sizes: the published bytes until the target, and per round. For another encoder, sizes scale the limit.
     """
 
     rows: tuple[At, ...]
@@ -224,6 +223,7 @@ class Claim:
     Args:
         is_question: Whether the sentence is ours, because published numbers disagree on it.
         is_source: Whether published values were derived from the sentence; they cannot confirm it and are left out.
+        not_judged: Why published numbers do not judge the sentence; "" if they may.
         otherwise: Name -> another reading, which is judged and shown but does not decide the verdict.
         caveats: Scale -> a caveat for the verdict at that scale.
         headline: The finding for the first page; {value} is our number, {published} the paper's; may be "".
@@ -236,6 +236,7 @@ class Claim:
     reading: str = field(kw_only=True, default="")  # how the sentence translates to numbers
     is_question: bool = field(kw_only=True, default=False)
     is_source: bool = field(kw_only=True, default=False)
+    not_judged: str = field(kw_only=True, default="")
     otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
     caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
     headline: str = field(kw_only=True, default="")
@@ -244,6 +245,12 @@ class Claim:
     def sentence(self) -> str:
         """The quotation in quotation marks; a sentence of ours without them."""
         return self.quotation if self.is_question else f"“{self.quotation}”"
+
+    @property
+    def left_out(self) -> str:
+        """Which published numbers are left out, as an addition to a sentence."""
+        why = self.not_judged and f" ({self.not_judged})"
+        return "; numbers derived from this sentence are left out" if self.is_source else why
 
     @property
     def every_relation(self) -> tuple[Relation, ...]:

@@ -262,9 +262,8 @@ def _sentences(facts: PaperFacts) -> Iterator[Finding]:
         verdict = judge_published(claim, facts.published, facts.benchmarks)
         if verdict.is_decided:
             asked = ", ".join(dict.fromkeys(one.criterion.text for one, _ in verdict.comparisons))
-            statement, given = f"Claim {claim.id}, {claim.place}: {claim.sentence}", numbers(verdict, most=None)
-            if claim.is_source:
-                given += "; numbers derived from this sentence are left out"
+            statement = f"Claim {claim.id}, {claim.place}: {claim.sentence}"
+            given = numbers(verdict, most=None) + claim.left_out
             agrees = verdict.state is State.YES
             yield Finding(f"claim {claim.id}", SENTENCES, statement, asked, given, agrees, claim.reading)
 

@@ -177,7 +177,7 @@ class Judgement:
     @property
     def numbers(self) -> list[str]:
         """All numbers of the claim, and of its other readings, in sentences, and why columns are not testable."""
-        note = "; numbers derived from this sentence are left out" if self.claim.is_source else ""
+        note = self.claim.left_out
         partial = f"; partial data: {', '.join(self.partial)}" if self.partial else ""
         measured = f"{wording.numbers(self.measured)}{partial}"
         texts = [f"published: {wording.numbers(self.published)}{note}; measured: {measured}"]
@@ -280,8 +280,8 @@ def judge_published(
 
     published, benchmarks: by id, for every paper that the claim speaks of. relations: another reading of the claim.
     """
-    if claim.is_source:
-        published = {paper: numbers.printed for paper, numbers in published.items()}
+    if claim.not_judged or claim.is_source:
+        published = {paper: Numbers({}) if claim.not_judged else each.printed for paper, each in published.items()}
     source = PublishedNumbers(Tables(benchmarks), published)
     return decide(hypotheses_of(claim.relations if relations is None else relations, source))
 
