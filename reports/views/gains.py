@@ -3,13 +3,15 @@
 Options: reference, the row that gains refer to; part, the row of the simpler method; headline, the row shown on the
 first page; is, a description of the part for readers who do not know the paper; at, the round of all scores: "late"
 for the mean of the last three, by default "last"; kind, of evidence, by default "exploratory"; sum, name -> two rows,
-whose differences sum to the headline's gain.
+whose differences sum to the headline's gain, the last one over the part; within, the points that count as nothing;
+alone, name -> a row that has one part alone; elsewhere, another score of these rows and its examples, in words.
 All differences are paired by seed and follow the rules of verdicts (docs/statistics.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 
@@ -181,26 +183,39 @@ class Gains(TableView):
                 sums[column.name] = gains
         return sums
 
+    def _alone(self, task: str, score: str = "") -> dict[str, Estimate]:
+        """What each row that has one part alone gains on a task, and the headline; score: "" for the column's."""
+        (column,) = [column for column in self.columns if column.name == task]
+        column = replace(column, averaged=score or column.averaged)
+        rows = {name: self.request.benchmark.row(row) for name, row in self.options.get("alone", {}).items()}
+        rows[self.headline.name] = self.headline
+        gains = {name: self._over(row, self.reference, column) for name, row in rows.items()}
+        return {name: gain for name, gain in gains.items() if gain is not None}
+
     def conclusions(self) -> Iterator[str]:
-        """The headline's gain on each task as a sum."""
+        """The headline's gain on each task as a sum, and what it and each part alone gain on other examples."""
+        score, examples = self.options.get("elsewhere", ("", ""))
         for task, gains in self.sums.items():
-            whole, *parts = (f"{name} {with_interval(each.value, each.ends, '+')}" for name, each in gains.items())
+            whole, *parts = map(_with_interval, gains.items())
             of = f"{task}{seed_counts(each.n for each in gains.values())}, gain over {self.reference.name}"
             yield f"{of}: {whole} = {' + '.join(parts)}; {CONFIDENCE} intervals."
+            if score:
+                yield f"{of} {examples}: {', '.join(map(_with_interval, self._alone(task, score).items()))}."
 
     def finding(self) -> tuple[str, str] | None:
         """For the first page: a task's sum, or the headline row against the part, on the mean of tasks that count."""
         repeated = {task: gains for task, gains in self.sums.items() if all(each.n > 1 for each in gains.values())}
         if repeated:
             task, gains = next(iter(repeated.items()))
-            points, *parts = (each.value or 0.0 for each in gains.values())
-            first, *others = (number(part, "+", places=1) for part in parts)
-            name, *names = [*gains][1:]
-            above = (
-                f"{number(abs(points), places=1)} points {'above' if points >= 0 else 'below'} {self.reference.name}"
-            )
-            rest = " and ".join(f"the {other} for {part}" for other, part in zip(names, others, strict=True))
-            title = f"On {task}, {self.headline.name} scores {above}: the {name} accounts for {first} points, {rest}"
+            points = gains[self.headline.name].value or 0.0
+            above = f"{number(abs(points), places=1)} points {'above' if points >= 0 else 'below'}"
+            alone = self._alone(task)
+            each = [f"a {name} alone {number(alone[name].value, '+', places=1)}" for name in [*alone][:-1]]
+            last, rest = [*gains.items()][-1]
+            is_nothing = rest.ends is not None and max(map(abs, rest.ends)) <= self.options["within"]
+            adds = "nothing" if is_nothing else number(rest.value, "+", places=1)
+            each.append(f"and a {last} adds {adds} to {self.part.name}")
+            title = f"On {task}, {self.headline.name} scores {above} {self.reference.name}: {', '.join(each)}"
             kind = self.options.get("kind", "exploratory")
             return title, f"{' '.join(self.conclusions()).rstrip('.')}; {kind}"
         estimates = {at.name: self._over(self.headline, self.part, at) for at in self.counted}
@@ -247,6 +262,11 @@ def _gain_fields(name: str, estimate: Estimate | None) -> dict[str, JSON]:
         return {}
     ends = zip((f"{name}_low", f"{name}_high"), estimate.ends or (), strict=False)
     return {name: estimate.value, f"n_{name}": estimate.n} | dict(ends)
+
+
+def _with_interval(gain: tuple[str, Estimate]) -> str:
+    name, estimate = gain
+    return f"{name} {with_interval(estimate.value, estimate.ends, '+')}"
 
 
 def _interval_text(line: dict[str, JSON], name: str) -> str:
