@@ -7,7 +7,6 @@ that a cell names; scores, score -> the examples that it is on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby, product, takewhile
@@ -17,6 +16,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.registry import benchmark
 from benchmarks.run_config import JSON
+from fedsim.errors import plural
 from reports.evidence.budgets import score_within
 from reports.evidence.inference import CONFIDENCE, resampled
 from reports.evidence.paired import resplit_ratio
@@ -71,6 +71,8 @@ class Guide(TableView):
             id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, score, size))
         }
         order = sorted(scores, key=lambda id: -metric(score).sign * mean(scores[id].values()))
+        # A correction that changes no answer is no further choice.
+        order = [id for place, id in enumerate(order) if scores[id] not in [scores[other] for other in order[:place]]]
         if not order:
             return ()
         best, ratio = scores[order[0]], resplit_ratio(request.records_of(rows[order[0]], column))
@@ -95,11 +97,14 @@ class Guide(TableView):
         scores = self._constants(request, column, score)
         return mean(scores.values()) if scores else None
 
-    def _beats_constants(self, request: Request, column: Column, score: str, size: float, row: Row) -> bool:
-        """Whether a row within a budget is shown to be better than the constant answers."""
+    def _against_constants(
+        self, request: Request, column: Column, score: str, size: float, row: Row
+    ) -> tuple[bool, int]:
+        """Whether a row within a budget is shown to beat the constant answers, and in how many seeds it does."""
         ratio = resplit_ratio(request.records_of(row, column))
-        scores = self._scores(request, row, column, score, size)
-        return _is_better(score, scores, self._constants(request, column, score), ratio)
+        scores, constants = self._scores(request, row, column, score, size), self._constants(request, column, score)
+        wins = sum(metric(score).gain(scores[seed], constants[seed]) > 0 for seed in scores.keys() & constants.keys())
+        return _is_better(score, scores, constants, ratio), wins
 
     def lines(self) -> Iterator[dict[str, JSON]]:
         """A line for each table, task, score, budget and method that fits."""
@@ -111,36 +116,50 @@ class Guide(TableView):
                     yield keys_of(request, row, column) | {"megabytes": size, "score": score} | numbers
 
     def conclusions(self) -> Iterator[str]:
-        """For each setting and score, the best method by budget."""
+        """For each setting and score, the best methods by budget."""
         for request in self.settings:
             for column in request.columns_run:
                 run = sum(bool(request.records_of(row, column)) for row in self._rows(request))
-                of = f"{run} of {len(self._rows(request))} methods to choose from run"
+                of = f"{run} of {len(self._rows(request))} methods run"
                 texts = (self._conclusion(request, column, *score) for score in self.options["scores"].items())
                 yield f"{self.options['tables'][request.benchmark.id]}, {column.name} ({of}). {' '.join(texts)}"
 
     def _conclusion(self, request: Request, column: Column, score: str, examples: str) -> str:
-        """The best method by budget, with its scores within the smallest and the largest of them."""
+        """The best methods by budget, with the scores of the best one within the smallest and the largest of them."""
         constant, of, texts = self._constant(request, column, score), (request.benchmark.id, column.task, score), []
-        ranked = [(size, choices[0]) for size in self.options["megabytes"] if (choices := self.choices[(*of, size)])]
-        for name, group in groupby(ranked, lambda entry: self._best(entry[1], constant)):
+        ranked = [(size, choices) for size in self.options["megabytes"] if (choices := self.choices[(*of, size)])]
+        for names, group in groupby(ranked, lambda entry: self._named(self._close(entry[1], constant))):
             sizes = [*group]
             least, most = sizes[0][0], sizes[-1][0]
             until = "MB on" if most == ranked[-1][0] else f"to {most:g} MB"
             budget = f"within {least:g} MB" if least == most else f"from {least:g} {until}"
-            values = (constant,) if name == NOTHING_BETTER else (sizes[0][1].value, sizes[-1][1].value)
+            values = (sizes[0][1][0].value, sizes[-1][1][0].value) if names else (constant,)
             shown = " to ".join(dict.fromkeys(number(value, places=1) for value in values))
-            texts.append(f"{budget} {name} ({shown})")
-        is_clear = (self._beats_constants(request, column, score, size, best.row) for size, best in ranked)
+            either = " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+            texts.append(f"{budget} {either or NOTHING_BETTER} ({'best ' if len(names) > 1 else ''}{shown})")
+        firsts = [(size, choices[0]) for size, choices in ranked]
+        against = [self._against_constants(request, column, score, size, first.row) for size, first in firsts]
         caveat = ""
-        if ranked and constant is not None and not any(is_clear):
-            baseline = f"majority-class baseline ({number(constant, places=1)}"
-            caveat = f" None of these clearly beats each client's {baseline}; paired by seed, {CONFIDENCE} interval)."
-        return f"{examples.capitalize()}: {', '.join(texts) or 'no run'}.{caveat}"
+        if ranked and constant is not None and not any(is_clear for is_clear, _ in against):
+            wins, seeds = min(wins for _, wins in against), max(first.seeds for _, first in firsts)
+            caveat = (
+                f" No best one clearly beats each client's majority-class baseline ({number(constant, places=1)}; "
+                f"paired by seed, {CONFIDENCE} interval); each is above it in {'' if wins == seeds else 'at least '}"
+                f"{wins} of {plural(seeds, 'seed')}."
+            )
+        return f"{examples.capitalize()}: {'; '.join(texts) or 'no run'}.{caveat}"
 
     @staticmethod
-    def _best(choice: Choice, constant: float | None) -> str:
-        return NOTHING_BETTER if constant is not None and choice.value <= constant else choice.row.name
+    def _close(choices: Sequence[Choice], constant: float | None) -> list[Choice]:
+        """The best method and those not shown to be below it, without those below the constant answers."""
+        return [one for one in choices if one.is_close and (constant is None or one.value > constant)]
+
+    def _named(self, choices: Sequence[Choice], with_score: bool = False) -> list[str]:
+        """The first methods by name, and how many others there are."""
+        most = int(self.options["named"])
+        scores = [f" {number(choice.value, places=1)}" if with_score else "" for choice in choices]
+        texts = [f"{choice.row.name}{score}" for choice, score in zip(choices, scores, strict=True)]
+        return [*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])]
 
     def grids(self) -> Iterator[Grid]:
         """A table for each score: the methods to choose from, and each client's most frequent label."""
@@ -154,7 +173,10 @@ class Guide(TableView):
                 )
                 for request in self.settings
             )
-            title = f"Methods to choose from, {examples}: by one client's uplink and downlink in the whole run"
+            title = (
+                f"Methods to choose from, {examples}: by one client's uplink and downlink in the whole run, without "
+                "the one-time model"
+            )
             yield Grid(title, ((constant.name,), *sizes), groups, "Clients", is_whole=True)
 
     def _line(self, request: Request, column: Column, score: str) -> Line:
@@ -164,12 +186,8 @@ class Guide(TableView):
         return Line(column.name, (first, *(self._cell(choices, constant) for choices in ranked)), True)
 
     def _cell(self, choices: Sequence[Choice], constant: float | None) -> str:
-        most, least = int(self.options["named"]), -math.inf if constant is None else constant
-        close = [choice for choice in choices if choice.is_close and choice.value > least]
-        texts = [f"{choice.row.name} {number(choice.value, places=1)}" for choice in close[:most]]
-        return "; ".join([*texts, *([f"{len(close) - most} more"] if len(close) > most else [])]) or (
-            NOTHING_BETTER if choices else NOTHING
-        )
+        texts = self._named(self._close(choices, constant), with_score=True)
+        return "; ".join(texts) or (NOTHING_BETTER if choices else NOTHING)
 
     def method(self) -> Iterator[str]:
         """How the numbers were obtained."""
@@ -177,9 +195,16 @@ class Guide(TableView):
             f"Accuracy{in_units(self.request.columns)}, the mean of up to the last three rounds that fit into the "
             "bytes that one client sends and receives in the whole run, without the one-time model. Other encoders "
             "send other bytes. A cell lists the best method, then lower ones down to the first that is clearly worse "
-            f"(paired by seed, {CONFIDENCE} interval above 0). A single seed gives no interval. "
-            "Methods whose mean is not above that of each client's most frequent label are left out."
+            f"(paired by seed, {CONFIDENCE} interval above 0); the sentences above join them by “or”. A single seed "
+            "gives no interval. Methods whose mean is not above that of each client's most frequent label are left "
+            "out, and so are corrections that change no answer."
         )
+        for request in self.settings:
+            for column in request.columns_run:
+                missing = [row.name for row in self._rows(request) if not request.records_of(row, column)]
+                if missing:
+                    setting = self.options["tables"][request.benchmark.id]
+                    yield f"{setting}, {column.name}: not run, so no choice here: {', '.join(missing)}."
 
 
 def _is_better(score: str, one: Mapping[int, float], other: Mapping[int, float], ratio: float) -> bool:

@@ -210,12 +210,12 @@ class Gains(TableView):
             points = gains[self.headline.name].value or 0.0
             above = f"{number(abs(points), places=1)} points {'above' if points >= 0 else 'below'}"
             alone = self._alone(task)
-            each = [f"a {name} alone {number(alone[name].value, '+', places=1)}" for name in [*alone][:-1]]
+            told = [f"a {name} alone {number(alone[name].value, '+', places=1)}" for name in [*alone][:-1]]
             last, rest = [*gains.items()][-1]
             is_nothing = rest.ends is not None and max(map(abs, rest.ends)) <= self.options["within"]
             adds = "nothing" if is_nothing else number(rest.value, "+", places=1)
-            each.append(f"and a {last} adds {adds} to {self.part.name}")
-            title = f"On {task}, {self.headline.name} scores {above} {self.reference.name}: {', '.join(each)}"
+            told.append(f"and a {last} adds {adds} to {self.part.name}")
+            title = f"On {task}, {self.headline.name} scores {above} {self.reference.name}: {', '.join(told)}"
             kind = self.options.get("kind", "exploratory")
             return title, f"{' '.join(self.conclusions()).rstrip('.')}; {kind}"
         estimates = {at.name: self._over(self.headline, self.part, at) for at in self.counted}
