@@ -1,4 +1,4 @@
-"""Sweeps: all trials as one frame, and the figure of their scores."""
+"""Sweeps: all trials as one frame and as a table, and the figure of their scores."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
 from reports.pages.plots import finish, log_axis, mark, panels_of, say_not_run, tidy
+from reports.pages.render import escape, table_line
+from reports.pages.text import UNDEFINED, number
 
 SECTION = "section.md"  # of a sweep's files: the part of the paper's page
 Result = Mapping[str, Any]  # a study as the sweep's file has it
@@ -44,6 +46,44 @@ def state(result: Result, trial: Mapping[str, Any]) -> str:
     is_best = result["best"] is not None and number == result["best"]["number"]
     is_tied = number in ties and len(ties) > 1
     return ", ".join([*["best"] * is_best, *[f"tie of {len(ties)}"] * is_tied])
+
+
+def section(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> str:
+    """The part of the paper's page: a table of all trials, with a line for each study."""
+    names = {column.task: column.name for column in benchmark.columns} | {row.id: row.name for row in benchmark.rows}
+    lines = [table_line(("Task", "Method", "Tried: score")), table_line((":--",) * 3)]
+    for result in results:
+        of = [names.get(result[kind], result[kind]) for kind in ("task", "method")]
+        ordered = sorted(result["trials"], key=lambda trial: [*trial["values"].values()])
+        first, *others = (_trial(result, trial, benchmark, scale) for trial in ordered)
+        if len(result["grid"]) == 1:  # name the field once
+            others = [text.replace(f"{first.strip('*').partition('=')[0]}=", "") for text in others]
+        texts = "; ".join([first, *others])
+        ties = f" ({len(result['ties'])} tie; chosen: {result['tie']})" if len(result["ties"]) > 1 else ""
+        lines.append(table_line([*map(escape, of), texts + escape(ties)]))
+    scores = "; ".join(
+        dict.fromkeys(
+            f"{each['score'].replace(each['metric'], metric(each['metric']).label)}, seed {each['seeds'][0]}"
+            for each in results
+        )
+    )
+    return "\n".join(
+        [
+            f"### {benchmark.paper.name}, {benchmark.place}, sweeps · scale {scale.id}: {scale.label}\n",
+            f"Validation data alone: no test example was seen. Score: {escape(scores)}. Bold: the chosen trial. "
+            "A trial with a round ended after it.\n",
+            *lines,
+        ]
+    )
+
+
+def _trial(result: Result, trial: Mapping[str, Any], benchmark: Benchmark, scale: Scale) -> str:
+    """A trial's values and score."""
+    values = ", ".join(benchmark.shown(name, value, scale) for name, value in trial["values"].items())
+    score = UNDEFINED if trial["mean"] is None else number(metric(result["metric"]).shown(trial["mean"]))
+    ended = f" (round {trial['given_up_after']})" if "given_up_after" in trial else ""
+    is_best = result["best"] is not None and trial["number"] == result["best"]["number"]
+    return f"**{escape(values)}: {score}**" if is_best else f"{escape(values)}: {score}{ended}"
 
 
 def figure(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> Figure:

@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import api
+from benchmarks.campaign.protocol import RESULTS
 from benchmarks.cli.arguments import machine, seeds_of, selection
 from benchmarks.cli.summary import summary, write_table
 from benchmarks.cli.tracked import open_mirror
@@ -31,6 +32,7 @@ from benchmarks.run_config import SCALES
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.selection import Selection, of_seeds, part_of
+from benchmarks.sweeps.tuning import read_sweep
 from fedsim.errors import plural
 from fedsim.files import read_text
 from reports.audit.statements import Finding, audit_markdown
@@ -43,7 +45,7 @@ from reports.front.readme import FOLDER, write_paper
 from reports.pages import files
 from reports.pages.render import print_page
 from reports.pages.text import span
-from reports.sweeps import SECTION
+from reports.sweeps import SECTION, section
 
 Drawing = tuple[Callable[..., Any], Mapping[Path, str]]  # draws a figure; path -> kind
 _drawings: list[Drawing] = []  # set before the fork of the processes that draw
@@ -169,14 +171,15 @@ def _audit(paper: Paper, records: Sequence[RunResult], folder: Path) -> Sequence
 
 
 def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
-    """The sections of these benchmarks' committed sweeps, at one scale or all."""
-    folders = [
-        folder_of(table.paper.id) / "sweeps" / table.id / at.id
-        for table in map(benchmark, ids)
-        for at in table.scales
-        if scale in (None, at.id)
-    ]
-    return [read_text(folder / SECTION).strip() for folder in folders if (folder / SECTION).is_file()]
+    """The sections of these benchmarks' committed sweeps and of the campaign's, at one scale or all."""
+    sections = []
+    places = [(table, at) for table in map(benchmark, ids) for at in table.scales if scale in (None, at.id)]
+    for table, at in places:
+        written = folder_of(table.paper.id) / "sweeps" / table.id / at.id / SECTION
+        sections += [read_text(written).strip()] if written.is_file() else []
+        results = read_sweep(RESULTS / "sweeps" / f"{table.id}-{at.id}.json")
+        sections += [section(results, table, at)] if results else []
+    return sections
 
 
 def import_command(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.campaign.protocol import RESULTS
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
 from benchmarks.cli.report import sweep_sections as sections
@@ -132,3 +133,15 @@ def test_the_committed_sweep_has_a_section():
     entries = read_sweep(folder_of("fedsplitbert") / "sweeps" / TABLE.id / "lite" / "study.json")
     assert text.count("make sweep-") == len(entries) >= 2
     assert sections([TABLE.id], "demo") == []
+
+
+def test_the_campaigns_sweeps_have_a_table_of_all_trials():
+    (text,) = sections(["fedpeft-scores"], "lite")
+    studies = read_sweep(RESULTS / "sweeps" / "fedpeft-scores-lite.json")
+    lines = [line for line in text.splitlines() if line.startswith("| SST-2 |")]
+    assert len(lines) == len(studies) >= 15
+    assert all(line.count("**") == 2 for line in lines)
+    (line,) = [line for line in lines if "FedEx-LoRA (factored)" in line]
+    assert line.count("; ") == 8
+    assert line.count("learning") == 1
+    assert "(2 tie; chosen: fewest uplink bytes)" in line
