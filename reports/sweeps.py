@@ -53,7 +53,7 @@ def section(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> st
     names = {column.task: column.name for column in benchmark.columns} | {row.id: row.name for row in benchmark.rows}
     lines = [table_line(("Task", "Method", "Tried: score")), table_line((":--",) * 3)]
     for result in results:
-        of = [names.get(result[kind], result[kind]) for kind in ("task", "method")]
+        of = [str(names.get(result[kind], result[kind])) for kind in ("task", "method")]
         ordered = sorted(result["trials"], key=lambda trial: [*trial["values"].values()])
         first, *others = (_trial(result, trial, benchmark, scale) for trial in ordered)
         if len(result["grid"]) == 1:  # name the field once

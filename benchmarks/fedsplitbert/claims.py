@@ -40,8 +40,8 @@ _LEVELS = {"rte": 64.0, "mrpc": 84.0, "wnli": 47.0, "qnli": 90.0}  # Figure 6; M
 _TARGET = Target(_LEVELS, _BASELINES_3)
 _TASKS = ("mrpc", "cola", "sst2", "qqp", "mnli", "rte", "qnli", "wnli", "stsb")
 _WITHIN = {
-    "lite": "judged on CoLA alone, by the correlation within clients; accuracy and the pooled correlation, in "
-    "brackets, may point the other way"
+    "lite": "judged on CoLA alone, by the correlation within clients; in brackets: accuracy and the pooled "
+    "correlation, which decide nothing"
 }
 _ROUND, _TO_TARGET = PublishedColumn("Table VI", "parameter_gb"), PublishedColumn("Table VI", "cost_gb")
 

@@ -218,7 +218,7 @@ class Judgement:
     def remarks(self) -> str:
         """What keeps the claim open, tasks in place of others, seeds that would decide, earlier runs."""
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
-        more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
+        more = self.more and f"{self.more} seeds of this spread would decide {wording.leaning(self.measured)}"
         earlier = ""
         if self.exploratory is not None and self.exploratory.shown:
             shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"

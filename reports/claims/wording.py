@@ -136,6 +136,11 @@ def seeds_to_decide(verdict: Verdict) -> str:
     return f"> {MOST_SEEDS}" if n is None else str(n) if n > judged.n else ""
 
 
+def leaning(verdict: Verdict) -> str:
+    """Whether the number that leaves a claim open speaks for the claim or against it."""
+    return "against the claim" if verdict.shown[0].margin < 0 else "for the claim"
+
+
 def without(verdict: Verdict) -> str:
     """The columns that a verdict leaves out, as text."""
     if not (verdict.state is State.YES or (verdict.state is State.NO and verdict.some)):
