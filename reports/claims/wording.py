@@ -58,7 +58,7 @@ def numbers(verdict: Verdict, most: int | None = LISTED) -> str:
         return "no numbers"
     if every == 1:
         return shown[0].text
-    missing = f", {every - len(shown)} without numbers" if len(shown) < every else ""
+    missing = f", {every - len(shown)} more have no number" if len(shown) < every else ""
     deciding = [one for one in shown if one in verdict.of(State.YES if verdict.some else State.NO)]
     word = ("on" if verdict.some else "not") if deciding else ("most" if verdict.some else "least")
     more = f"; {len(deciding) - most} more" if most is not None and len(deciding) > most else ""

@@ -17,7 +17,7 @@ from reports.audit.statements import summary as audit_summary
 from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, tally
 from reports.claims.tables import claims_markdown
 from reports.evidence.gate import gates, home
-from reports.front.state import deviations_of
+from reports.front.state import deviations_of, questions
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
 from reports.pages.text import NOTHING, human_seconds
@@ -198,7 +198,7 @@ def _state(
         listed = "\n".join(f"- {', '.join(ids)}: {escape(reading)}" for reading, ids in readings.items())
         parts += ["**Open claims that another reading decides**", listed]
     if judged:
-        parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {tally(judged)}.")
+        parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {tally(judged)}{questions(judged)}.")
     if findings:
         parts.append(f"[Consistency]({FOLDER}/consistency.md): {audit_summary(findings)}")
     lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]

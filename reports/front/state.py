@@ -130,7 +130,14 @@ def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture:
 def _line(standing: Standing) -> str:
     run, of = standing.counted
     name = f"[{standing.paper.name}]({standing.page})"
-    return table_line([name, f"{run} of {of}", tally(standing.judgements), _checks(standing.findings)])
+    claims = tally(standing.judgements) + questions(standing.judgements)
+    return table_line([name, f"{run} of {of}", claims, _checks(standing.findings)])
+
+
+def questions(judgements: Iterable[Judgement]) -> str:
+    """Which claims no paper makes, as an addition to a count."""
+    ids = [each.claim.id for each in judgements if each.claim.is_question]
+    return f"; our own questions: {', '.join(ids)}" if ids else ""
 
 
 def _total(standings: Sequence[Standing]) -> str:

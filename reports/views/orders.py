@@ -154,7 +154,8 @@ class Orders(Ranks):
         pairs, decided = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())
         timed = [order for column in self.columns for order in self._both_ranked(column, slow, fast)]
         yield (
-            f"By mean, {len(decided)} of {pairs} pairs of methods differ clearly. By the {self.worst_label}, "
+            f"By mean, {len(decided)} of {pairs} pairs of methods differ clearly, each judged alone. By the "
+            f"{self.worst_label}, "
             f"{counts[WORST]}. By the score {within(self.budget)} of {self.link}, {counts[BYTES]}."
         )
         yield (
@@ -167,15 +168,17 @@ class Orders(Ranks):
         if not self._repeated:
             return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
+        several = len(self._repeated) > 1
         best = "; ".join(
-            f"{label}: {' and '.join(f'{name} ({count} of {of})' for name, (count, of) in counts.items())}"
-            for label, counts in firsts.items()
+            f"{label}: {' and '.join(f'{name} ({count} of {of})' if several else name for name, (count, of) in of_all)}"
+            for label, of_all in ((label, counts.items()) for label, counts in firsts.items() if counts)
         )
         in_all = set.intersection(*map(set, firsts.values()))
         leaders = " and ".join(sorted(in_all)) or "No method"
         title = f"{leaders} {'lead' if len(in_all) > 1 else 'leads'} by all of mean, worst client, bytes and time"
         n = seed_counts(len(self.seeds(column)) for column in self._repeated)
-        return title, f"most first places (of the tasks on which a method is ranked){n}: {best}"
+        places = "most first places (of the tasks on which a method is ranked)"
+        return title, f"{places if several else f'first on {self._repeated[0].name}'}{n}: {best}"
 
     @cached_property
     def _repeated(self) -> list[Column]:
