@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -28,7 +29,7 @@ from benchmarks.predictions import copy_record, has_predictions
 from benchmarks.publication import Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of, tables_named
 from benchmarks.results import RunResult, read_folders, write_text
-from benchmarks.run_config import SCALES
+from benchmarks.run_config import SCALES, RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.selection import Selection, of_seeds, part_of
@@ -59,9 +60,9 @@ def report_command(args: argparse.Namespace) -> int:
             f"{folders[0]}: expected records of your runs, found none. Run a benchmark first, such as `make demo`. "
             "README.md shows the committed results; `--records benchmarks/fedsplitbert/records` reads a paper's."
         )
-    records, results_dir = read_folders(folders), args.results_dir
-    if wanted := seeds_of(args):
-        records = of_seeds(records, wanted)
+    every, results_dir = read_folders(folders), args.results_dir
+    wanted = seeds_of(args)
+    records = of_seeds(every, wanted) if wanted else every
     require_writable(results_dir)
     keep_in(results_dir)
     chosen = _with_records(tables_named(args.id), args.scale, records, partial(selection, args))
@@ -70,7 +71,7 @@ def report_command(args: argparse.Namespace) -> int:
         at += f" with seeds {span(wanted)}" if wanted else ""
         raise UserError(
             f"expected records of {', '.join(args.id) or 'any table'}{at} in {', '.join(map(str, folders))}, found "
-            "none; compute them with `python -m benchmarks run`, or name another folder with --records, or other seeds"
+            f"{_others(every)}"
         )
     drawings: list[Drawing] = []
     pages, pictures = [], {}  # pictures: benchmark id -> path
@@ -97,6 +98,25 @@ def report_command(args: argparse.Namespace) -> int:
         write_paper(args.readme, pages, pictures, claims, checks, sweep_sections(tables_named(args.id), args.scale))
         print(f"updated {args.readme} and {args.readme.parent / FOLDER}")
     return 0
+
+
+def _others(records: Sequence[RunResult]) -> str:
+    """What records that no named table shows are of, and what to do."""
+    todo = "run the table with `python -m benchmarks run`, or name another folder with --records"
+    cells: dict[str, list[RunConfig]] = {}
+    for record in records:
+        cells.setdefault(record.cell.scale, []).append(record.cell)
+    if not cells:
+        return f"none: {todo}"
+    by_scale = (
+        f"scale {scale}, {', '.join(sorted({cell.task for cell in of}))} by "
+        f"{', '.join(sorted({cell.algorithm for cell in of}))}, seed {span({cell.seed for cell in of})}"
+        for scale, of in cells.items()
+    )
+    return (
+        f"{plural(len(records), 'other record')} ({textwrap.shorten('; '.join(by_scale), 400, placeholder=' …')}): "
+        f"repeat the --set, --backbone and --include of these runs, name other tasks, methods or seeds, {todo}"
+    )
 
 
 def _with_committed(folders: Sequence[Path]) -> list[Path]:

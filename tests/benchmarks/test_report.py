@@ -29,6 +29,18 @@ def test_only_the_named_seeds_are_reported(finished_results, tmp_path, refusal):
     assert f"expected records of {TABLE} with seeds 5 to 6 in " in refusal(["report", TABLE, "--seeds", "5-6", *places])
 
 
+def test_records_that_no_named_table_shows_are_described(finished_results, tmp_path, refusal):
+    """The run has another number of rounds than the table; other methods have no run."""
+    places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    for more in ([], ["--methods", "fedavg", "--set", "training.rounds=1"], ["--seeds", "5-6"]):
+        message = refusal(["report", TABLE, *more, *places])
+        assert (
+            "found 1 other record (scale demo, mrpc by fedsplitbert, seed 0): repeat the --set, --backbone" in message
+        )
+    (tmp_path / "empty").mkdir()
+    assert "found none: run the table" in refusal(["report", "--records", str(tmp_path / "empty"), *places[2:]])
+
+
 @pytest.mark.slow
 def test_tables_are_printed_if_they_are_asked_for(finished_results, tmp_path, capsys):
     places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
