@@ -63,7 +63,7 @@ class TableView:
         return None
 
     @cached_property
-    def shown_finding(self) -> tuple[str, str] | None:
+    def evident_finding(self) -> tuple[str, str] | None:
         """The finding; None for generated data, which are no evidence about methods."""
         return None if self.request.scale.id == DEMO else self.finding()
 
@@ -71,7 +71,7 @@ class TableView:
         """The view's page."""
         grids, notes, conclusions = tuple(self.grids()), tuple(self.notes()), tuple(self.conclusions())
         figure = None if type(self).plot is TableView.plot else self.plot
-        return Page(self.request, grids, notes, self.frame, figure, self.ranks, self.shown_finding, conclusions)
+        return Page(self.request, grids, notes, self.frame, figure, self.ranks, self.evident_finding, conclusions)
 
     def title(self, about: str) -> str:
         """A title for numbers that are the same at every scale."""

@@ -28,7 +28,7 @@ from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_record, has_predictions
 from benchmarks.publication import Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of, tables_named
-from benchmarks.results import RunResult, read_folders, write_text
+from benchmarks.results import RunResult, read_folders, read_result, write_text
 from benchmarks.run_config import SCALES, RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
@@ -205,25 +205,31 @@ def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
 def import_command(args: argparse.Namespace) -> int:
     """Check the records and predictions in a folder, add them, and update MLflow.
 
-    Records without predictions are added and listed; a later import can add the predictions. UserError at the end with
-    the files that cannot be imported, and if MLflow failed.
+    Records without predictions are added and listed; a later import can add the predictions. Of another run of a cell
+    that has a record already, nothing is added, and it is listed. UserError at the end with the files that cannot be
+    imported, and if MLflow failed.
     """
     problems: list[str] = []
     found, options = read_folders([args.folder], problems), api.settings(**machine(args))
     if not found and not problems:
         raise UserError(f"{args.folder}: expected records (*.json), found none; name a folder of records")
-    before = {path.name for path in options.records_dir.glob("*.json")}
-    records, alone = list[RunResult](), list[str]()
+    records, alone, different, added = list[RunResult](), list[str](), list[str](), 0
     for record in found:
         try:
+            path = options.records_dir / record.file_name
+            yours = read_result(path) if path.exists() else None
             alone += [] if has_predictions(args.folder, record) else [record.file_name]
             copy_record(record, options.records_dir)
-            records.append(record)
         except UserError as error:
             problems.append(str(error))
-    new = sum(record.file_name not in before for record in records)
+            continue
+        added += yours is None
+        different += [record.file_name] if yours not in (None, record) else []
+        records.append(yours or record)
     left_out = f", {plural(len(problems), 'file')} left out" if problems else ""
-    print(f"{plural(new, 'record')} imported, {len(records) - new} already present{left_out}")
+    kept = f", {len(different)} different from yours, yours kept: {', '.join(different)}" if different else ""
+    present = len(records) - added - len(different)
+    print(f"{plural(added, 'record')} imported, {present} already present{left_out}{kept}")
     if alone:
         print(f"imported without predictions, as {args.folder} lacks them: {', '.join(alone)}")
     if failure := _track(records, options, args):

@@ -147,8 +147,8 @@ class Orders(Ranks):
         """Sentences computed from records."""
         if not self.columns:
             return
-        if self.shown_finding:
-            yield "{}; {}.".format(*self.shown_finding)
+        if self.evident_finding:
+            yield "{}; {}.".format(*self.evident_finding)
         slow, fast = (order for order in self.orders if order.deployment is not None)
         counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
         pairs, decided = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())

@@ -132,6 +132,25 @@ def test_predictions_are_imported_at_once_or_later(given_folder, tmp_path, capsy
         assert contents(results / "records") == contents(given_folder)
 
 
+def test_another_run_of_a_recorded_cell_is_named_and_yours_is_kept(finished_results, tmp_path, monkeypatch, capsys):
+    mirrored: list[RunResult] = []
+    monkeypatch.setattr(report, "open_mirror", lambda *_: nullcontext(SimpleNamespace(sync=mirrored.extend)))
+    results, given = tmp_path / "results", Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
+    assert import_from(given, results) == 0
+    before = contents(results / "records")
+    (path,), (yours,) = given.glob("*.json"), read_results(given)
+    value = json.loads(path.read_text(encoding="utf-8"))
+    value["rounds"][0]["scores"]["test"]["f1"] = 0.125
+    path.write_text(json.dumps(forged(value)), encoding="utf-8")
+    capsys.readouterr()
+    assert import_from(given, results, "--set", "training.rounds=1") == 0
+    said = f"0 records imported, 0 already present, 1 different from yours, yours kept: {path.name}"
+    assert said in capsys.readouterr().out
+    assert contents(results / "records") == before
+    assert mirrored
+    assert all(record == yours for record in mirrored)
+
+
 def test_import_names_what_mlflow_lacks(nothing_included, finished_results, tmp_path, monkeypatch, capsys):
     """A record with another number of rounds than Table III's, until a table of the user defines it."""
     mirrored: list[RunResult] = []
