@@ -263,8 +263,8 @@ CLAIMS = (
         ),
         is_question=True,
         reading=f"its gain over FedIT at 5 steps per round is more than {_A_LITTLE:g} point below that at 45 steps, on "
-        "SST-2. Both use the rate tuned for 10 steps; in a pilot with 45 steps FedIT gave one answer at that rate. The "
-        "claim is not testable where that happens. FLoRA below FFA-LoRA is a reading of claim 8b.",
+        "SST-2. Both use the rate tuned for 10 steps; in a pilot with 45 steps FedIT collapsed to a constant answer "
+        "at that rate, and where it does, the claim is not testable. FLoRA below FFA-LoRA is a reading of claim 8b.",
     ),
     Claim(
         "8d",

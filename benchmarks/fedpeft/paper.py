@@ -252,8 +252,8 @@ def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 DEVIATIONS = deviations(f"""
 - clients: {CLIENTS} clients of equal size. Each seed draws their label shares from a Dirichlet distribution with α =
-  0.5, and draws again if all clients together are more than {BALANCE} points from even. Every client keeps a fifth of
-  its examples for testing; on SST-2 at the lite scale, half of its examples.
+  0.5, and draws again if the labels of all clients together are more than {BALANCE} points from even. Every client
+  keeps a fifth of its examples for testing; on SST-2 at the lite scale, half of its examples.
 - protocol: All rows share one protocol, which no paper uses: the same encoder, clients, rounds and optimiser (AdamW,
   fresh in every round), and 8 trials for each tuned row. Codecs and rank 16 take the tuned settings of their method.
   Grids of rates are a decade higher for FFA-LoRA, FedSVD, (IA)³ and Fed-SB, and a decade lower for full models. FedIT
@@ -262,7 +262,8 @@ DEVIATIONS = deviations(f"""
   of label shares, in which every client has at least 10 % of each label; some of the scored draws are more uneven.
 - scores: A client's own score is on examples with the label shares of its training data, which rewards knowing them.
   Its independent score is on test examples of all clients, equally many of each label. Pooled accuracy is over all
-  clients' examples: for a shared model, its global score. Scores are means of the last three rounds.
+  clients' examples: for a shared model, its global score. Scores are means of the last three rounds, or of
+  all if there are fewer.
 - budget (lite): {ROUNDS} rounds of about {STEPS} steps per client. With six rounds of 45 steps, as in FedSplitBERT's
   tables, FedIT hardly beats a constant answer under such label shares (pilots in docs/protocol.md).
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.

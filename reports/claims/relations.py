@@ -57,6 +57,8 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
         if earlier and relation.relative:
             names_by_side = [[tables.row(at).name for at in side] for side in zip(rows, earlier, strict=True)]
             gained = " − ".join(f"gain of {after} over {before}" for after, before in names_by_side)
+        elif relation.relative:
+            gained = f"({gained}) ÷ {_operand(tables.row(pair.other).name)}"
         elif earlier:
             place = tables.benchmark(earlier[0]).place
             where = f", {place}" if earlier[0].benchmark != pair.row.benchmark else ""

@@ -233,4 +233,4 @@ def _open_reason(one: Assertion, tests: int) -> str:
         leads = "; ".join(lead.text for lead in one.leads)
         lead = f"this has to be {one.leads[0].criterion.text}: {leads}"
         return f"reference not shown to have learned: {lead}"
-    return f"{TOO_FEW}: the interval includes values on both sides of {one.criterion.text}"
+    return f"{TOO_FEW}: some values of the interval meet “{one.criterion.text}”, others do not"
