@@ -138,7 +138,8 @@ AGGREGATION = another(
   their trained products, over the norm of that mean. A local B is the client's; merged weights count if the method
   changes them. Means weight clients by examples, over all layers together. Exact methods reach fp32's rounding: 1e-7,
   or 1e-6 if products are merged into weights, which are larger.
-- rates: FedRot-LoRA stands there with its own rate and with FedIT's. Where these are equal, both rows are the same runs.
+- rates: FedRot-LoRA has its own rate in one row and FedIT's in another. Where these are equal, the rows are the same
+  runs.
 """,
     rows=(*map(SCORES.row, _LORA), _AT_FEDITS_RATE),
     columns=_measured("aggregation_error"),
