@@ -1,8 +1,8 @@
 """Which method for how many bytes, clients and which labels: the best rows of several tables within a client's bytes.
 
 Options of the view: tables, id -> its clients and labels; megabytes, of one client in both directions over the whole
-run; without, rows that are no choice; constant, the row whose score stands next to the best ones; named, the methods
-that a cell names; scores, score -> the examples that it is on.
+run; without, rows that are no choice; alone, the row of clients that train alone; constant, the row whose score stands
+next to the best ones; named, the methods that a cell names; scores, score -> the examples that it is on.
 """
 
 from __future__ import annotations
@@ -147,6 +147,9 @@ class Guide(TableView):
                 f"paired by seed, {CONFIDENCE} interval); each is above it in {'' if wins == seeds else 'at least '}"
                 f"{wins} of {plural(seeds, 'seed')}."
             )
+        alone = request.benchmark.row(self.options["alone"])
+        if scores := self._scores(request, alone, column, score):
+            caveat += f" {alone.name}, which sends nothing: {number(mean(scores.values()), places=1)}."
         return f"{examples.capitalize()}: {'; '.join(texts) or 'no run'}.{caveat}"
 
     @staticmethod

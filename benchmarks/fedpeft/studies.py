@@ -242,6 +242,7 @@ GUIDE = another(
             },
             "megabytes": (4, 8, 40, 1200),
             "without": tuple(row.id for row in paper.REFERENCES if row is not paper.LOCAL),
+            "alone": paper.LOCAL.id,
             "constant": "local-majority",
             "named": 3,
             "scores": {
