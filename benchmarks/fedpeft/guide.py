@@ -143,8 +143,8 @@ class Guide(TableView):
         if ranked and constant is not None and not any(is_clear for is_clear, _ in against):
             wins, seeds = min(wins for _, wins in against), max(first.seeds for _, first in firsts)
             caveat = (
-                f" No best one clearly beats each client's majority-class baseline ({number(constant, places=1)}; "
-                f"paired by seed, {CONFIDENCE} interval); each is above it in {'' if wins == seeds else 'at least '}"
+                " None of the best ones clearly beats each client's majority-class baseline "
+                f"({number(constant, places=1)}; paired by seed, {CONFIDENCE} interval); each is above it in {'' if wins == seeds else 'at least '}"
                 f"{wins} of {plural(seeds, 'seed')}."
             )
         alone = request.benchmark.row(self.options["alone"])
