@@ -144,7 +144,8 @@ class Guide(TableView):
             wins, seeds = min(wins for _, wins in against), max(first.seeds for _, first in firsts)
             caveat = (
                 " None of the best ones clearly beats each client's majority-class baseline "
-                f"({number(constant, places=1)}; paired by seed, {CONFIDENCE} interval); each is above it in {'' if wins == seeds else 'at least '}"
+                f"({number(constant, places=1)}; paired by seed, {CONFIDENCE} interval); "
+                f"each is above it in {'' if wins == seeds else 'at least '}"
                 f"{wins} of {plural(seeds, 'seed')}."
             )
         alone = request.benchmark.row(self.options["alone"])
