@@ -201,6 +201,7 @@ WRONG = {
     "partition.size=": '--set partition.size: expected an integer of at least 1, found ""',
     "partition.alpha=": "--set partition.alpha: partition scheme 'label-table': expected fields among shares, size, ",
     "initial.seed=1": "--set initial.seed: expected a cell with initial, .* found one without it",
+    "rounds=2": "unknown field; .* Did you mean 'training.rounds'",
     "training.round=2": "unknown field; expected one of .*options.<name>, .* Did you mean 'training.rounds'",
     "training.rounds": "--set training.rounds: expected field=value, such as",
     f"options.a={'[' * 99999}": "found too many nested lists and groups",
