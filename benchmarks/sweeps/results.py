@@ -24,7 +24,7 @@ def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial 
     """Choose the trial with the best mean validation score.
 
     In a tie it prefers the definition's setting (`default`), then the fewest uplink bytes among trials with
-    communication.
+    communication, then the trial that was tried first.
 
     Returns:
         The trial, or None if no complete trial has a score; all trials that tie with it; the reason for the choice.
@@ -38,9 +38,11 @@ def choose(trials: Sequence[Trial], by: Metric, default: Values) -> tuple[Trial 
         if trial["settings"] == default:
             return trial, ties, "the definition's own setting"
     exchanging = [trial for trial in ties if trial["uplink_bytes"]]
-    if exchanging:
-        return min(exchanging, key=lambda trial: float(trial["uplink_bytes"])), ties, "fewest uplink bytes"
-    return ties[0], ties, "the first, as none exchanges anything"
+    if not exchanging:
+        return ties[0], ties, "the first tried, as nothing is exchanged"
+    fewest = min(float(trial["uplink_bytes"]) for trial in exchanging)
+    first, *others = (trial for trial in exchanging if float(trial["uplink_bytes"]) == fewest)
+    return first, ties, "the first tried of those with the fewest uplink bytes" if others else "fewest uplink bytes"
 
 
 def _rounds(last: int) -> str:

@@ -193,7 +193,8 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path, text):
         ([0.5, 0.7, None], [1, 2, 3], 0, 1, ""),
         ([0.7, 0.7, 0.7], [0, 2, 1], 1, 1, "the definition's own setting"),
         ([0.7, 0.7, 0.7], [0, 2, 1], 9, 2, "fewest uplink bytes"),
-        ([0.5, 0.7, 0.7], [1, 0, 0], 9, 1, "the first, as none exchanges anything"),
+        ([0.7, 0.7, 0.7], [2, 1, 1], 9, 1, "the first tried of those with the fewest uplink bytes"),
+        ([0.5, 0.7, 0.7], [1, 0, 0], 9, 1, "the first tried, as nothing is exchanged"),
         ([None], [1], 9, None, ""),
     ],
 )

@@ -144,4 +144,4 @@ def test_the_campaigns_sweeps_have_a_table_of_all_trials():
     (line,) = [line for line in lines if "FedEx-LoRA (factored)" in line]
     assert line.count("; ") == 8
     assert line.count("learning") == 1
-    assert "(2 tie; chosen: fewest uplink bytes)" in line
+    assert "(2 tie; chosen: the first tried of those with the fewest uplink bytes)" in line
