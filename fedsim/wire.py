@@ -151,6 +151,17 @@ class Channel:
         """The server's tensors as received by a client in an earlier round."""
         return _fitting(self._held(client), params) if self.codec.by_change else dict(params)
 
+    def merged(self, client: int, params: Mapping[str, Tensor]) -> None:
+        """Note that a client has computed these server tensors itself, from what it received.
+
+        What it dropped from uploads of their former values is void.
+        """
+        if self.codec.by_change and params:
+            self._remember(self.held, client, dict(params), None)
+            kept = {name: tensor for name, tensor in self.dropped.get(client).items() if name not in params}
+            if self.codec.keeps_dropped:
+                self.dropped.put(client, self.round, kept)
+
     def stream_to_server(self, client: int, chunks: Iterable[Mapping[str, Tensor]]) -> Iterator[Params]:
         """Send a large payload in chunks and yield what the server receives; each name is a kind with a ledger row."""
         sent: dict[str, tuple[int, int]] = {}

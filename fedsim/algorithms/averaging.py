@@ -183,10 +183,12 @@ class _Averaging:
                 downloads[client.id] = channel.apart()
                 due = {name: shared[plan.view[name]] for name in sorted(plan.download)}
                 received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=plan.view)
-                for kind, payload in self._broadcast(state, client.id).items():
-                    downloads[client.id].to_client(client.id, payload, kind)  # already in its view
                 others = plan.view.keys() - plan.download - plan.local
                 there = {plan.view[name] for name in others} & state.shared.keys()
+                if broadcast := self._broadcast(state, client.id):
+                    for kind, payload in broadcast.items():
+                        downloads[client.id].to_client(client.id, payload, kind)  # already in its view
+                    channel.merged(client.id, {name: shared[name] for name in there})
                 present = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
                 private = state.clients.get(client.id)
                 watch.begun(client.id, self._begin(plan, present, private) | received)
@@ -252,8 +254,10 @@ class _Averaging:
         moments = moments_in(update.private)
         apart = self.apart(update) if self.apart else {}
         model = self.workload.client_model(plan)
-        received = self.ranks.filled(received) if self.ranks else received
-        model.hold(self._begin(plan, update.shared, update.private) | received)
+        begun = self._begin(plan, update.shared, update.private) | received
+        if self.ranks:
+            received, begun = self.ranks.filled(received), self.ranks.filled(self._cut(client.id, begun))
+        model.hold(begun)
         loss, after = 0.0, Moments()
         for part in filter(None, (plan.train & self.first, plan.train - self.first)):
             steps = {kind: dict(params) for kind, params in moments.items()}

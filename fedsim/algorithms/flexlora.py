@@ -35,7 +35,8 @@ def flexlora(
             u, s, vt = u[:, : lora.rank], s[: lora.rank], vt[: lora.rank]
             root = s.sqrt()
             factors[layer.b], factors[layer.a] = (u * s, vt) if values == "b" else (u * root, root[:, None] * vt)
-        return Merged(uploads.at_rest(factors))
+        # Few clients of low ranks have fewer factors than the server.
+        return Merged(uploads.at_rest(of_clients.filled(factors) if of_clients else factors))
 
     of_clients = Ranks(ranks, lora.rank) if ranks else None
     return averaging(workload, lambda round, client: plan, merge=merge, ranks=of_clients)

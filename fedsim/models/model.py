@@ -162,10 +162,13 @@ class Model:
         return next(name for name, parameter in self.parameters.items() if parameter is weight)
 
     def write(self, values: Mapping[str, Tensor]) -> None:
-        """Copy values into the parameters of the same names."""
+        """Copy values into the parameters of the same names; FederationError if a shape differs."""
         with torch.no_grad():
             for name, value in values.items():
                 self._held.pop(name, None)
+                if value.shape != self.parameters[name].shape:  # `copy_` would repeat a shorter tensor
+                    expected, found = (list(each.shape) for each in (self.parameters[name], value))
+                    raise FederationError(f"{name}: expected shape {expected}, found {found}")
                 self.parameters[name].copy_(value)
 
     def hold(self, values: Mapping[str, Tensor]) -> None:

@@ -201,6 +201,55 @@ def test_a_padded_client_is_one_of_its_rank_and_sends_no_more(small):
         assert not alone.state.shared[layer.b][:, 1:].any()
 
 
+@pytest.mark.parametrize("method", ["hetlora", "flexlora", "flora"])
+def test_a_client_of_rank_1_trains_like_one_that_has_only_the_first_row(small, method):
+    """In the first round B = 0, so that a second row of A would gain a gradient through B."""
+    ends = []
+
+    def trained(update, work):
+        for each in work:
+            yield update(each)
+            ends.append(workload.model.snapshot(workload.model.parameters))
+
+    workload = replace(adapted(small), map_clients=trained)
+    ended = small.run(small.algorithm(method, workload, ranks=[1]), clients=small.clients[:1], rounds=2)
+    for layer in lora_of(workload, "a test").layers:
+        for end in ends:
+            assert not end[layer.a][1:].any()
+            assert not end[layer.b][:, 1:].any()
+        assert ended.state.shared[layer.a].shape == workload.initial[layer.a].shape
+
+
+@pytest.mark.parametrize("codec", ["int8", "topk:0.1"])
+@pytest.mark.parametrize("name", ["flora", "fedex-lora", "fedex-lora-dense"])
+def test_a_codec_of_changes_leaves_clients_with_the_servers_merged_weights(small, name, codec):
+    """Stacks and residuals are not parameters, so a codec does not shorten them and clients follow exactly."""
+    method, options, *_ = METHODS[name]
+    starts = []
+
+    def noted(update, work):
+        for each in work:
+            starts.append({**each.shared, **each.received})
+            yield update(each)
+
+    workload = replace(adapted(small, learning_rate=0.05), map_clients=noted)
+    server = [workload.initial]
+    ended = small.run(
+        small.algorithm(method, workload, **options),
+        codec,
+        rounds=3,
+        on_round=lambda ended: server.append(workload.server_params(ended.state)),
+    )
+    layers = lora_of(workload, "a test").layers
+    for round, before in enumerate(server[1:-1], 1):
+        for start in starts[round * K : (round + 1) * K]:
+            for layer in layers:
+                assert not torch.equal(before[layer.weight], workload.initial[layer.weight])
+                torch.testing.assert_close(start[layer.weight], before[layer.weight], rtol=0, atol=0)
+    if name == "flora":
+        assert max(result.metrics.measured["aggregation_error"] for result in ended.results) < 1e-5
+
+
 @pytest.mark.parametrize("name", ["fedrot-lora", "fedrot-lora-soft"])
 def test_a_rotation_leaves_the_product_and_comes_nearer_to_what_was_received(small, name):
     algorithm, workload = build(small, name)
