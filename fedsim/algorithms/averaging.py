@@ -183,13 +183,10 @@ class _Averaging:
                 downloads[client.id] = channel.apart()
                 due = {name: shared[plan.view[name]] for name in sorted(plan.download)}
                 received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=plan.view)
-                others = plan.view.keys() - plan.download - plan.local
-                there = {plan.view[name] for name in others} & state.shared.keys()
-                if broadcast := self._broadcast(state, client.id):
-                    for kind, payload in broadcast.items():
-                        downloads[client.id].to_client(client.id, payload, kind)  # already in its view
-                    channel.merged(client.id, {name: shared[name] for name in there})
-                present = channel.at_client(client.id, {name: shared[name] for name in sorted(there)})
+                there = {plan.view[name] for name in plan.view.keys() - plan.download - plan.local} & state.shared.keys()
+                at_server = {name: shared[name] for name in sorted(there)}
+                self._follow(state, client.id, downloads[client.id], at_server)
+                present = channel.at_client(client.id, at_server)
                 private = state.clients.get(client.id)
                 watch.begun(client.id, self._begin(plan, present, private) | received)
                 yield ClientUpdate(number, client, present, private, received, channel.apart())
@@ -230,6 +227,13 @@ class _Averaging:
     def _cut(self, client: ClientId, params: Params) -> Params:
         """A payload, truncated to a client's rank."""
         return self.ranks.cut(client, params) if self.ranks else params
+
+    def _follow(self, state: FederationState, client: ClientId, channel: Channel, at_server: Params) -> None:
+        """Send what the last merges changed, so that the client repeats them and has the server's tensors."""
+        if broadcast := self._broadcast(state, client):
+            for kind, payload in broadcast.items():
+                channel.to_client(client, payload, kind)  # already in its view
+            channel.merged(client, at_server)
 
     def _broadcast(self, state: FederationState, client: ClientId) -> Moments:
         """Payloads by kind that update a client's frozen tensors; all changed ones if it missed the last round."""
