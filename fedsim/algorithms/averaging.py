@@ -183,8 +183,8 @@ class _Averaging:
                 downloads[client.id] = channel.apart()
                 due = {name: shared[plan.view[name]] for name in sorted(plan.download)}
                 received = downloads[client.id].to_client(client.id, self._cut(client.id, due), view=plan.view)
-                there = {plan.view[name] for name in plan.view.keys() - plan.download - plan.local} & state.shared.keys()
-                at_server = {name: shared[name] for name in sorted(there)}
+                others = {plan.view[name] for name in plan.view.keys() - plan.download - plan.local}
+                at_server = {name: shared[name] for name in sorted(others & state.shared.keys())}
                 self._follow(state, client.id, downloads[client.id], at_server)
                 present = channel.at_client(client.id, at_server)
                 private = state.clients.get(client.id)
