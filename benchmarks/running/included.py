@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib.util
 import re
 import sys
@@ -13,9 +14,11 @@ from typing import Any
 
 from benchmarks.errors import UserError
 
+_PREFIX = "included_"  # of the names of imported modules
 _ANY = re.compile(r"^(BENCHMARKS?|TASKS|METHODS)\b[^=\n]*=", re.M)
 _FILES: dict[tuple[str, str], Path] = {}  # ("BENCHMARK", "TASKS" or "METHODS", name) -> the module that defines it
 _LOADED: set[Path] = set()  # folders
+_ON_PATH: list[str] = []  # folders whose modules can import each other, the current one first
 _CODE: dict[str, Mapping[str, str]] = {}  # method -> its files, by name, as they were imported
 
 
@@ -45,7 +48,7 @@ def load_file(file: Path) -> Sequence[FunctionType]:
     """Add and return the methods in one file; UserError if it defines none."""
     if not file.is_file():
         raise UserError(f"{file}: expected a Python file that defines METHODS, found no file")
-    sys.path.append(str(file.resolve().parent))
+    _enter(file.resolve().parent)
     methods = _listed(_imported(file.resolve()), "METHODS", file)
     if not methods:
         raise UserError(f"{file}: expected METHODS = (your_method,), a tuple of functions, found none")
@@ -56,11 +59,7 @@ def load_file(file: Path) -> Sequence[FunctionType]:
 
 def modules_in(folder: Path) -> dict[Path, ModuleType]:
     """A folder's modules that define tables, tasks or methods, by file."""
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))  # the modules can import each other
-    for name, module in list(sys.modules.items()):  # a notebook may load edited files again
-        if Path(getattr(module, "__file__", None) or "").parent == folder.resolve() and "." not in name:
-            del sys.modules[name]
+    _enter(folder.resolve())
     files = (file.resolve() for file in sorted(folder.glob("*.py")))
     return {file: _imported(file) for file in files if _ANY.search(file.read_text(encoding="utf-8"))}
 
@@ -80,6 +79,18 @@ def reserve(kind: str, name: str, file: Path, names: Collection[str]) -> None:
     _FILES[kind, name] = file
 
 
+def _enter(folder: Path) -> None:
+    """Let this folder's modules import each other: before other folders' modules, and again if they were edited."""
+    if str(folder) not in sys.path or str(folder) in _ON_PATH:
+        sys.path[:] = [each for each in sys.path if each not in _ON_PATH]
+        _ON_PATH[:] = [str(folder), *(each for each in _ON_PATH if each != str(folder))]
+        sys.path += _ON_PATH
+    for name, module in list(sys.modules.items()):
+        is_other = "." in name or name == "__main__" or name.startswith(_PREFIX)
+        if not is_other and str(Path(getattr(module, "__file__", None) or "").parent) in {str(folder), *_ON_PATH}:
+            del sys.modules[name]
+
+
 def _listed(module: ModuleType, name: str, file: Path) -> Sequence[Any]:
     """The module's METHODS or TASKS; () if it has none."""
     listed = getattr(module, name, ())
@@ -90,10 +101,17 @@ def _listed(module: ModuleType, name: str, file: Path) -> Sequence[Any]:
 
 
 def _source(file: Path) -> dict[str, str]:
-    """A module's source by file name, with the modules that it imports from its folder."""
+    """A module's source by file name, with the modules that it imports from its folder.
+
+    UserError if Python has imported another file under the name of one of them.
+    """
     folder, sources, files = file.parent, dict[str, str](), [file]
     while files:
         text = (path := files.pop()).read_text(encoding="utf-8")
+        module = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+        used = getattr(sys.modules.get(module), "__file__", None)
+        if path != file and used and Path(used).resolve() != path.resolve():
+            raise UserError(f"{path}: expected to be imported as {module}, found {used}; rename the file")
         sources[str(path.relative_to(folder))] = text
         imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
         names = {str(getattr(node, "module", None) or alias.name) for node in imports for alias in node.names}
@@ -104,14 +122,17 @@ def _source(file: Path) -> dict[str, str]:
 
 
 def _imported(module: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
+    folder = hashlib.sha256(str(module.parent).encode()).hexdigest()[:8]  # two folders may have modules of one name
+    spec = importlib.util.spec_from_file_location(f"{_PREFIX}{folder}_{module.stem}", module)
     if spec is None or spec.loader is None:
         raise UserError(f"{module}: expected a Python file, found another kind of file; its name must end in .py")
-    loaded = importlib.util.module_from_spec(spec)
+    loaded = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
     try:
         spec.loader.exec_module(loaded)
     except Exception as error:
+        del sys.modules[spec.name]
         raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); fix the module") from error
+    _source(module)  # refuses another folder's modules in a table, too
     return loaded
 
 

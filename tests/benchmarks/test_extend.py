@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from benchmarks.cli import pages
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.papers import published_of
+from benchmarks.running import included
 from benchmarks.tasks.base import DataSource
 from fedsim.server import ServerOptimizer
 from reports.site.cells import cell_pages
@@ -22,6 +24,22 @@ from reports.site.overview import overview
 from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
+DATACLASS = """from __future__ import annotations
+from dataclasses import dataclass
+from shared import NAME
+
+
+@dataclass(frozen=True)
+class Options:
+    name: str = NAME
+
+
+def method(workload):
+    return Options()
+
+
+METHODS = (method,)
+"""
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 
 
@@ -119,6 +137,23 @@ def test_an_edited_method_runs_again_and_its_old_record_is_left_out(folder, argu
     sent = [record.rounds[0].up_bytes for record in before.values() if record.cell.algorithm == "fedbias"]
     assert sent[0] == sent[1] < sent[2]
     assert "2 records not shown: their data, weights or methods are not this run's" in capsys.readouterr().err
+
+
+def test_each_folder_runs_its_own_helper_and_its_digest_covers_that_file(folder):
+    for name in ("first", "second"):
+        (folder / name).mkdir()
+        (folder / name / "shared.py").write_text(f"NAME = {name!r}\n", encoding="utf-8")
+        text = DATACLASS.replace("method", name)
+        (folder / name / "mine.py").write_text(text, encoding="utf-8")  # modules of one name, too
+    modules = [module for name in ("first", "second") for module in included.load_folder(folder / name).values()]
+    for name, module in zip(("first", "second"), modules, strict=True):
+        assert module.Options().name == name
+        assert included.code_of(name) == {"mine.py": DATACLASS.replace("method", name), "shared.py": f"NAME = {name!r}\n"}
+        assert sys.modules[module.__name__] is module
+    (folder / "second" / "json.py").write_text("", encoding="utf-8")
+    (folder / "second" / "mine.py").write_text("import json\nMETHODS = ()\n", encoding="utf-8")
+    with pytest.raises(api.UserError, match=r"second/json.py: expected to be imported as json, found .*; rename"):
+        included.load_folder(folder / "second")
 
 
 def test_the_sites_command_of_an_own_run_includes_its_folder(folder, arguments):
