@@ -7,7 +7,9 @@ import hashlib
 import importlib.util
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -25,8 +27,12 @@ _CODE: dict[str, Mapping[str, str]] = {}  # method -> its files, by name, as the
 def load_folder(folder: Path) -> Mapping[Path, ModuleType]:
     """Import a folder's modules and add their tasks and methods; returns the modules by file.
 
-    UserError if a module cannot be imported, a value has the wrong type, or a name is taken.
+    UserError if there is no such folder, a module cannot be imported, a value has the wrong type, or a name is taken.
     """
+    if folder.is_file():
+        raise UserError(f"--include {folder}: expected a folder, found a file; give its folder, {folder.parent}")
+    if not folder.is_dir():
+        raise UserError(f"--include {folder}: expected a folder, found no such folder; correct the path")
     _LOADED.add(folder.resolve())
     modules = modules_in(folder)
     for file, module in modules.items():
@@ -61,7 +67,7 @@ def modules_in(folder: Path) -> dict[Path, ModuleType]:
     """A folder's modules that define tables, tasks or methods, by file."""
     _enter(folder.resolve())
     files = (file.resolve() for file in sorted(folder.glob("*.py")))
-    return {file: _imported(file) for file in files if _ANY.search(file.read_text(encoding="utf-8"))}
+    return {file: _imported(file) for file in files if _ANY.search(_text(file))}
 
 
 def code_of(method: str) -> Mapping[str, str]:
@@ -70,6 +76,12 @@ def code_of(method: str) -> Mapping[str, str]:
     Empty for the project's methods, which have versions.
     """
     return _CODE.get(method, {})
+
+
+def place_in(folder: Path, error: BaseException) -> str:
+    """The last line of a folder's modules that an error passed, such as "mine.py, line 31"; "" if it passed none."""
+    lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).parent == folder]
+    return f"{Path(lines[-1].filename).name}, line {lines[-1].lineno}" if lines else ""
 
 
 def reserve(kind: str, name: str, file: Path, names: Collection[str]) -> None:
@@ -107,7 +119,7 @@ def _source(file: Path) -> dict[str, str]:
     """
     folder, sources, files = file.parent, dict[str, str](), [file]
     while files:
-        text = (path := files.pop()).read_text(encoding="utf-8")
+        text = _text(path := files.pop())
         module = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
         used = getattr(sys.modules.get(module), "__file__", None)
         if path != file and used and Path(used).resolve() != path.resolve():
@@ -119,6 +131,14 @@ def _source(file: Path) -> dict[str, str]:
             imported = [folder / f"{name}.py", *sorted((folder / name).rglob("*.py"))]
             files += [each for each in imported if each.is_file() and str(each.relative_to(folder)) not in sources]
     return sources
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise UserError(f"{file}, line {line}: expected UTF-8, found other bytes; save the file as UTF-8") from None
 
 
 def _imported(module: Path) -> ModuleType:
@@ -146,10 +166,36 @@ def _add_task(new: object, file: Path) -> None:
 
 
 def _add_method(new: object, file: Path) -> None:
-    from fedsim.algorithms import add_method, algorithm_names  # loads torch
-
     if not isinstance(new, FunctionType):
         raise UserError(f"{file}: expected METHODS to be a tuple of functions, found {type(new).__name__} in it")
+    if new.__name__ == "<lambda>":
+        raise UserError(f"{file}: expected METHODS to be a tuple of functions with names, found a lambda; use def")
+    from fedsim.algorithms import add_method, algorithm_names  # loads torch
+
     reserve("METHODS", new.__name__, file, algorithm_names())
-    add_method(new)
+    add_method(_checked(new, file))
     _CODE[new.__name__] = _source(file)
+
+
+def _checked(method: Callable[..., object], file: Path) -> Callable[..., Any]:
+    """A user's method, whose failures and wrong values are UserErrors."""
+    from fedsim.engine import FederatedAlgorithm
+    from fedsim.errors import FederationError
+
+    @wraps(method)
+    def build(*args: Any, **options: Any) -> FederatedAlgorithm:
+        try:
+            built = method(*args, **options)
+        except (UserError, FederationError, OSError):
+            raise
+        except Exception as error:
+            where = place_in(file.parent, error) or file.name
+            kind = type(error).__name__
+            raise UserError(f"{where}: {kind}: {error}; fix the method or its options") from error
+        if not isinstance(built, FederatedAlgorithm):
+            name = "None" if built is None else type(built).__name__
+            expected = f"expected {method.__name__} to return a FederatedAlgorithm"
+            raise UserError(f"{file.name}: {expected}, found {name}; return averaging(…)")
+        return built
+
+    return build
