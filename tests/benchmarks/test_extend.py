@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from benchmarks.cli import pages
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.papers import published_of
-from benchmarks.running import included
 from benchmarks.tasks.base import DataSource
 from fedsim.server import ServerOptimizer
 from reports.site.cells import cell_pages
@@ -24,22 +22,6 @@ from reports.site.overview import overview
 from reports.site.site_data import SiteData
 from tests.conftest import ROOT
 
-DATACLASS = """from __future__ import annotations
-from dataclasses import dataclass
-from shared import NAME
-
-
-@dataclass(frozen=True)
-class Options:
-    name: str = NAME
-
-
-def method(workload):
-    return Options()
-
-
-METHODS = (method,)
-"""
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 
 
@@ -58,26 +40,6 @@ def folder(nothing_included: None, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fedsim.algorithms, "ADDED", {})
     yield tmp_path
     benchmarks.tasks._registry.cache_clear()
-
-
-@pytest.mark.slow
-def test_the_pages_lora_method_passes_the_check_and_a_broken_one_fails(folder, capsys):
-    (text,) = re.findall(r"`elsewhere/my_method\.py`.*?```python\n(.*?)```", PAGE, re.DOTALL)
-    file = folder / "my_method.py"
-    file.write_text(text, encoding="utf-8")
-    assert main(["check", str(file)]) == 0, capsys.readouterr().out
-    assert capsys.readouterr().out.count("  ok  ") == 4
-    broken = text.replace("b_first", "doubled").replace("(workload, plan)", '(workload, plan, {"learning_rate": 2.0})')
-    (folder / "broken.py").write_text(broken, encoding="utf-8")
-    assert main(["check", str(folder / "broken.py")]) == 2
-    assert "FAILED one client" in capsys.readouterr().out
-    assert main(["check", str(file), "--set", "options.rounds_of_b=0"]) == 0
-    assert main(["check", str(file), "--set", "options.rounds=0"]) == 2
-    assert "unknown option rounds; its options: rounds_of_b" in capsys.readouterr().out
-    assert main(["check", str(file), "--set", "training.rounds=9"]) == 2
-    assert "--set training.rounds: expected an option of the methods" in capsys.readouterr().err
-    assert main(["check", str(folder / "missing.py")]) == 2
-    assert "expected a Python file that defines METHODS" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -137,23 +99,6 @@ def test_an_edited_method_runs_again_and_its_old_record_is_left_out(folder, argu
     sent = [record.rounds[0].up_bytes for record in before.values() if record.cell.algorithm == "fedbias"]
     assert sent[0] == sent[1] < sent[2]
     assert "2 records not shown: their data, weights or methods are not this run's" in capsys.readouterr().err
-
-
-def test_each_folder_runs_its_own_helper_and_its_digest_covers_that_file(folder):
-    for name in ("first", "second"):
-        (folder / name).mkdir()
-        (folder / name / "shared.py").write_text(f"NAME = {name!r}\n", encoding="utf-8")
-        text = DATACLASS.replace("method", name)
-        (folder / name / "mine.py").write_text(text, encoding="utf-8")  # modules of one name, too
-    modules = [module for name in ("first", "second") for module in included.load_folder(folder / name).values()]
-    for name, module in zip(("first", "second"), modules, strict=True):
-        assert module.Options().name == name
-        assert included.code_of(name) == {"mine.py": DATACLASS.replace("method", name), "shared.py": f"NAME = {name!r}\n"}
-        assert sys.modules[module.__name__] is module
-    (folder / "second" / "json.py").write_text("", encoding="utf-8")
-    (folder / "second" / "mine.py").write_text("import json\nMETHODS = ()\n", encoding="utf-8")
-    with pytest.raises(api.UserError, match=r"second/json.py: expected to be imported as json, found .*; rename"):
-        included.load_folder(folder / "second")
 
 
 def test_the_sites_command_of_an_own_run_includes_its_folder(folder, arguments):
