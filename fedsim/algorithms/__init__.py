@@ -152,7 +152,8 @@ def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
 
 def trains(name: str) -> bool:
     """Whether a method trains with steps and a learning rate; files list their other methods as UNTRAINED."""
-    return name not in algorithm_function(name).__globals__.get("UNTRAINED", ())
+    function: Any = inspect.unwrap(algorithm_function(name))
+    return name not in function.__globals__.get("UNTRAINED", ())
 
 
 def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ def nothing_included(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_INCLUDED", {})
     monkeypatch.setattr(included, "_FILES", {})
     monkeypatch.setattr(included, "_LOADED", set())
+    monkeypatch.setattr(included, "_ON_PATH", [])
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -43,26 +43,6 @@ def folder(nothing_included: None, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_the_pages_lora_method_passes_the_check_and_a_broken_one_fails(folder, capsys):
-    (text,) = re.findall(r"`elsewhere/my_method\.py`.*?```python\n(.*?)```", PAGE, re.DOTALL)
-    file = folder / "my_method.py"
-    file.write_text(text, encoding="utf-8")
-    assert main(["check", str(file)]) == 0, capsys.readouterr().out
-    assert capsys.readouterr().out.count("  ok  ") == 4
-    broken = text.replace("b_first", "doubled").replace("(workload, plan)", '(workload, plan, {"learning_rate": 2.0})')
-    (folder / "broken.py").write_text(broken, encoding="utf-8")
-    assert main(["check", str(folder / "broken.py")]) == 2
-    assert "FAILED one client" in capsys.readouterr().out
-    assert main(["check", str(file), "--set", "options.rounds_of_b=0"]) == 0
-    assert main(["check", str(file), "--set", "options.rounds=0"]) == 2
-    assert "unknown option rounds; its options: rounds_of_b" in capsys.readouterr().out
-    assert main(["check", str(file), "--set", "training.rounds=9"]) == 2
-    assert "--set training.rounds: expected an option of the methods" in capsys.readouterr().err
-    assert main(["check", str(folder / "missing.py")]) == 2
-    assert "expected a Python file that defines METHODS" in capsys.readouterr().err
-
-
-@pytest.mark.slow
 def test_the_pages_lora_method_stands_next_to_the_suites(nothing_included, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(fedsim.algorithms, "ADDED", {})
     for name in ("my_method", "my_table"):
