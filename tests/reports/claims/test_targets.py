@@ -84,7 +84,7 @@ def test_a_target_that_constant_answers_reach_is_a_result(runs_of, judge_of):
     runs, relation = runs_of("fedavg", (50, 65)), Reaches((SPLIT,), TARGET, within_rounds=2)
     judgement = judge_of(relation, runs, levels={"local-majority": 85.0})
     assert judgement.word == "vacuous target"
-    assert judgement.verdict.endswith("each client's most frequent label gives 85.00, target 84, n = 8")
+    assert judgement.verdict.endswith("the per-client majority class scores 85.00, the target is 84, n = 8")
     higher = replace(relation, target=replace(TARGET, percent={"qqp": 86.0}))
     assert judge_of(higher, runs, levels={"local-majority": 85.0}).word == "undecided"
 
