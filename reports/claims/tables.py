@@ -134,7 +134,7 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3, docs: str =
         "Why claims are undecided, and exploratory runs": remarks,
         "All numbers": numbers,
         "How the claims are interpreted": readings,
-        f"Rules of the verdicts, explained in {explained}": RULES,
+        "Rules of the verdicts": RULES,
     }
     first = judgements[0]
     heading = f"{first.paper}: claims at the {first.scale.id} scale"
@@ -146,7 +146,8 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3, docs: str =
         if not texts:
             continue
         listed = "\n".join(f"- {escape(text)}" for text in texts)
-        parts.append(f"<details><summary>{title}</summary>\n\n{listed}\n\n</details>")
+        told = f"{explained} explains them.\n\n" if texts is RULES else ""
+        parts.append(f"<details><summary>{title}</summary>\n\n{told}{listed}\n\n</details>")
     return "\n\n".join(parts) + "\n"
 
 

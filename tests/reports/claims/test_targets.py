@@ -23,7 +23,7 @@ def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
     quick, slow = runs_of("fedsplitbert", (66, 71, 72)), runs_of("fedavg", (50, 65, 60))
     judgement = judge_of(ROUNDS, quick + slow)  # 65 after round 2, not the last one's 60
     assert judgement.word == "supported"
-    assert "rounds on QQP +1.00 (target 65.03, FedAvg's best round)" in judgement.effect
+    assert "QQP Acc +1.00 (target 65.03, FedAvg's best round)" in judgement.effect
     never = judge_of(replace(ROUNDS, rows=(FEDAVG,), than=(SPLIT,)), quick + slow)
     assert never.word == "contradicted"  # 3 rounds of the rival minus at least 4
     assert "[−∞, −1.00] (not within 3 rounds" in never.numbers[0]
