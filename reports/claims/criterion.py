@@ -162,7 +162,8 @@ class Criterion:
     def _end(self, sign: str, value: float) -> str:
         if self.words and value < 0:  # at most −2 % higher is at least 2 % lower
             return f"{sign.translate(_TURNED)} {-value:g}{self.unit} {self.words[1]}"
-        return f"{sign} {value:g}{self.unit}" + (f" {self.words[0]}" if self.words else "")
+        minus = "−" if value < 0 else ""
+        return f"{sign} {minus}{abs(value):g}{self.unit}" + (f" {self.words[0]}" if self.words else "")
 
     def shown(self, value: float, sign: str = "") -> str:
         """A value without its unit, with as many digits as a comparison with the criterion needs."""
@@ -182,7 +183,14 @@ class Criterion:
         return "∞" if value > 0 else "−∞"
 
     def _in_words(self, value: float, interval: tuple[float, float] | None) -> str:
-        sizes = [f"{self.shown(abs(each))}{self.unit}" for each in (value, *(interval or ()))]
-        words = [(self.words or ("", ""))[each < 0] for each in (value, *(interval or ()))]
-        text, *ends = (f"{size} {word}" for size, word in zip(sizes, words, strict=True))
-        return f"{text} [{' to '.join(ends)}]" if ends else text
+        def size(each: float) -> str:
+            return f"{self.shown(abs(each))}{self.unit}"
+
+        def told(each: float) -> str:
+            return f"{size(each)} {(self.words or ('', ''))[each < 0]}"
+
+        if interval is None:
+            return told(value)
+        low, high = interval if interval[0] < 0 < interval[1] else sorted(interval, key=abs)
+        first = told(low) if low < 0 < high else self.shown(abs(low))
+        return f"{told(value)} [{first} to {told(high)}]"
