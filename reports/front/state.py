@@ -194,6 +194,7 @@ def _bullet(standing: Standing, headline: Headline, scale: str) -> str:
         found = (pattern.search(headline.numbers) for pattern in (_INTERVAL, _SEEDS))
         is_derived = headline.verdict.endswith(ARITHMETIC)
         shown = [*(each[0] for each in found if each), ARITHMETIC if is_derived else scale]
+        shown += ["exploratory"] if headline.study and not headline.is_planned else []
         link = f"[Study]({headline.page or f'{folder}/{headline.study}.md'})"
     if headline.claim:
         link = headline.says.format(f"[claim {headline.claim}]({folder}/claims.md#claim-{headline.claim})")
