@@ -16,13 +16,13 @@ _REIMPLEMENTED = At("fedfreezebert-table2", "fedsplitbert-c8", published="reimpl
 
 _TWEETS = ("arsarcasm",)
 _F1 = ("test/f1_pn",)  # Table 3's only score
-_ENGLISH = "the same ordering on SST-2, a column of ours"
+_ENGLISH = "the same ranking on SST-2 (a column that the paper does not have)"
 _TUNED = ("central", "fedavg", "fedprox", "fedsplitbert")  # methods that train the encoder
 _D = ("d-fedavg", "d-fedprox")
 _HEADS = ("ordinary", "average", "psum", "hsum")
 _A_LITTLE = 2.0  # points
 _TESTED, _SCORE = 3000, 0.74  # test tweets; F1^PN of the compared rows, from the text
-_PAIRED_ERROR = 100 * math.sqrt(_SCORE * (1 - _SCORE) / _TESTED)  # of a difference, if answers correlate by 0.5
+_PAIRED_ERROR = 100 * math.sqrt(_SCORE * (1 - _SCORE) / _TESTED)  # of a difference, if predictions correlate by 0.5
 _COST_ROWS = (_table4("d-fedavg-psum"), _table4("c-psum"))
 _COST_BASELINES = tuple(_table4(f"{method}-ordinary") for method in ("fedavg", "fedprox", "fedsplitbert"))
 _COST_RIVALS = (*_COST_BASELINES, _table4("fedsplitbert-ordinary-fp16"))
@@ -65,7 +65,7 @@ def _changed(methods: tuple[str, ...], up: str, down: str, most: float = math.in
 
 
 def _english(claim: Claim) -> Claim:
-    """The claim, with the same orderings on the English column as another reading.
+    """The claim, with the same rankings on the English column as another interpretation.
 
     The paper states gains for tweets, so any gain counts on SST-2. Upper bounds and tolerances stay.
     """
@@ -93,7 +93,7 @@ _SENTENCES = (
         reading="at least what rounds to 12.9 % over the rival with the ordinary aggregator.",
         is_source=True,
         otherwise={
-            "a gain of the method and not of the learning rate: over FedAvg at the paper's frozen rate, too": (
+            "a gain of the method and not of the learning rate: over FedAvg at the paper's frozen learning rate, too": (
                 _above((_C_PSUM,), (*_FEDERATED, _table3("fedavg-ordinary-frozen-rate")), 12.85, relative=True),
             )
         },
@@ -262,8 +262,8 @@ _SENTENCES = (
         "C-FedFreezeBERT achieves a communication gain of 6.2× and 5× compared to FedAvg",
         _gain(_COST_ROWS[1], _COST_BASELINES[0], 6.2),
         reading="as 8a, by equations 2 and 5. Equation 2 counts one layer's embeddings; P-SUM sends four.",
-        headline="C-FedFreezeBERT's published {published:.1f}-fold saving of bytes falls to {value:.1f}-fold when all "
-        "layers that its best head reads are counted",
+        headline="C-FedFreezeBERT saves communication {value:.1f}-fold, not {published:.1f}-fold as published, when "
+        "all layers that its best head reads are counted",
     ),
     _result(
         "8d",
@@ -276,7 +276,7 @@ _SENTENCES = (
         "the most cost-effective approach that integrates BERT within a Federated Learning environment",
         "Introduction",
         (CostBound(_COST_ROWS[:1], _COST_RIVALS, _TWEETS, least=1.0, of="run"),),
-        reading="D-FedFreezeBERT with P-SUM sends fewer bytes in a run than each baseline of Table 4 and FedSplitBERT "
+        reading="D-FedFreezeBERT with P-SUM communicates less in a run than each baseline of Table 4 and FedSplitBERT "
         "in half precision, which its authors offer.",
     ),
     Claim(
@@ -292,7 +292,7 @@ _SENTENCES = (
         "Methodology, C-FedFreezeBERT",
         (hides_texts(map(_inverted, ("last", "last-fp16", "last-four", "last-four-fp16"))),),
         reading="contradicted if a trained inverter recovers all tokens of more than 1 % of held-out texts; we also "
-        "show the share of tokens. At lite scale only for SST-2.",
+        "show the share of tokens. At the lite scale only for SST-2.",
         caveats={"lite": "SST-2's encoder has only six layers"},
         headline="From the features that C-FedFreezeBERT's clients send for its best head, an inverter recovers "
         "{value:.0f} % of held-out sentences word for word",

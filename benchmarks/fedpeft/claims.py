@@ -1,8 +1,8 @@
 """Checkable sentences on federated parameter-efficient methods. Quotations are literal, from the pages named.
 
-Bytes are in both directions, by BERT-base's shapes with 3 clients and rank 8. Scores are per client, over drawn label
-shares unless a reading says otherwise, on the tasks that docs/protocol.md names. No paper publishes numbers for these
-tables; `audit.toml` judges published numbers.
+Bytes are in both directions, by BERT-base's shapes with 3 clients and rank 8. Scores are per client, with Dirichlet
+label skew unless an interpretation says otherwise, on the tasks that docs/protocol.md names. No paper publishes numbers
+for these tables; `audit.toml` judges published numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TASK = ("mrpc",)  # bytes are the same on every task
 _ALONE = {"h": 0}
 _A_LITTLE, _TENTH = 1.0, 110.0  # points; percent
 _MAJORITY = "overall-majority"
-_COUNTED = "A client's bytes in a round after the first, by closed forms."
+_COUNTED = "Counted: a client's communication in a round after the first, by closed forms."
 
 
 def _cost(row: str, over: str, terms: dict[str, int] | None = None, **bounds: Any) -> tuple[CostBound, ...]:
@@ -54,7 +54,7 @@ def _below(row: str, rival: str, by: float = 0.0) -> tuple[Better, ...]:
 
 
 def _fails(row: str, table: str = _SCORES) -> tuple[Better, ...]:
-    """At most a little above the constant answer, on every task."""
+    """At most a little above the global majority class, on every task."""
     return (Better((At(table, row),), (At(table, _MAJORITY),), -math.inf, _A_LITTLE, over_failed=True),)
 
 
@@ -79,12 +79,15 @@ def _half_as_alike(row: str, other: str, measure: str = "cosine_a") -> tuple[Bet
 
 
 _SETTINGS = (
-    f"MiniLM, r = {RANK}, {ROUNDS} rounds of AdamW; theirs: RoBERTa-large, r = 4, hundreds of rounds of SGD in half "
-    "precision"
+    f"here MiniLM, r = {RANK}, {ROUNDS} rounds of AdamW; the paper used RoBERTa-large, r = 4 and hundreds of rounds of "
+    "SGD in half precision"
 )
-_COMMENTS = "FedPETuning's for these tasks are comments in its script, and at α = 0.1 MRPC's are a constant answer's"
-_COLLAPSES = "Runs that end in a constant answer count; the notes of fedpeft-scores name them."
-_UP_TO = "“up to” holds if some rank reaches it. Smaller ranks give larger factors, so this reading is lenient."
+_COMMENTS = (
+    "FedPETuning's numbers for these tasks are comments in its script, and at α = 0.1 MRPC's are those of a single "
+    "predicted class"
+)
+_COLLAPSES = "Runs that end up predicting a single class count; the notes of fedpeft-scores name them."
+_UP_TO = "“up to” holds if some rank reaches it. Smaller ranks give larger factors, so this interpretation is lenient."
 _EXISTING = ("fedit", "ffa-lora", "rolora", "flexlora")  # the baselines of FedRot-LoRA's tables
 
 CLAIMS = (
@@ -95,16 +98,16 @@ CLAIMS = (
         "have failed), −1.0 and +0.4 points (3, 10, 50 clients)",
         _above("ffa-lora", "fedit"),
         is_question=True,
-        reading="higher accuracy on SST-2, by any amount. Both share the head, and each has its own grid of rates. "
-        "One rate trains adapter and head, so FFA-LoRA's head has five times FedIT's rate. FFA-LoRA's abstract claims "
-        "consistency and efficiency, which claims 1b and 1c judge.",
+        reading="higher accuracy on SST-2, by any amount. Both share the head, and each has its own grid of learning "
+        "rates. One learning rate trains adapter and head, so FFA-LoRA's head has five times FedIT's learning rate. "
+        "FFA-LoRA's abstract claims consistency and efficiency, which claims 1b and 1c judge.",
         otherwise={
             f"no more than {_A_LITTLE:g} point below": _above("ffa-lora", "fedit", by=-_A_LITTLE),
-            "head frozen at its draw": _above("ffa-lora-frozen", "fedit"),
+            "head frozen at its initial values": _above("ffa-lora-frozen", "fedit"),
             "with one label per client": _above("ffa-lora", "fedit", table=_ONE_LABEL),
         },
-        headline="FFA-LoRA's accuracy minus FedIT's is {value:.1f} points on SST-2, over 3 clients with drawn label "
-        "shares",
+        headline="FFA-LoRA's accuracy minus FedIT's is {value:.1f} points on SST-2, over 3 clients with Dirichlet "
+        "label skew",
     ),
     Claim(
         "1b",
@@ -119,37 +122,38 @@ CLAIMS = (
         "more consistent performance",
         "arXiv 2403.12313, abstract, of FFA-LoRA",
         (Better((_drawn("ffa-lora"),), (_drawn("fedit"),), since=(_even("ffa-lora"), _even("fedit"))),),
-        reading="it loses less than FedIT from even labels to drawn label shares, on SST-2.",
+        reading="it loses less than FedIT from balanced labels to Dirichlet label skew, on SST-2.",
     ),
     Claim(
         "2a",
         "further halve the communication cost",
         "arXiv 2403.12313, abstract, of FFA-LoRA",
         _cost("ffa-lora", "fedit", _ALONE, least=2, most=2),
-        reading=f"half of FedIT's bytes, for the adapter alone. {_COUNTED}",
+        reading=f"half of FedIT's communication, for the adapter alone. {_COUNTED}",
         otherwise={
             "with the head (BERT's pooler and classifier), which both share": _cost("ffa-lora", "fedit", least=2)
         },
-        headline="FFA-LoRA halves FedIT's bytes if the shared head is not counted",
+        headline="FFA-LoRA halves FedIT's communication if the shared head is not counted",
     ),
     Claim(
         "2b",
         "without increasing communication cost",
         "arXiv 2602.23638, abstract, of FedRot-LoRA",
         _percent("fedrot-lora", "fedit", 100),
-        reading=f"no more bytes than FedIT's, with the head. {_COUNTED}",
+        reading=f"no more communication than FedIT, with the head. {_COUNTED}",
     ),
     Claim(
         "3",
         "order-of-magnitude reduction in aggregation error",
         "caption of assets/agg_error.png in haoran-zh/FedRot-LoRA at commit 36a67ef2",
         _less_error(90.0),
-        reading="FedRot-LoRA's error is at most a tenth of FedIT's on SST-2, both at FedIT's rate, as errors grow "
-        "with rates. The error is relative to the mean product. λ is 1; theirs is not stated.",
+        reading="FedRot-LoRA's error is at most a tenth of FedIT's on SST-2, both at FedIT's learning rate, because "
+        "the error grows with the learning rate. The error is relative to the mean product. λ is 1; the paper does not "
+        "state its λ.",
         caveats={"lite": _SETTINGS},
         otherwise={
             "lower by any amount": _less_error(0.0),
-            "each at its tuned rate": _less_error(90.0, "fedrot-lora"),
+            "each at its tuned learning rate": _less_error(90.0, "fedrot-lora"),
         },
     ),
     Claim(
@@ -158,8 +162,8 @@ CLAIMS = (
         "ranks",
         "arXiv 2602.23638, abstract, of FedRot-LoRA",
         _above("fedrot-lora", *_EXISTING),
-        reading="above FedIT, FFA-LoRA, RoLoRA and FlexLoRA on SST-2, at one heterogeneity and rank 8, each row "
-        "with 8 trials. λ = 1 is the rotation of the abstract.",
+        reading="above FedIT, FFA-LoRA, RoLoRA and FlexLoRA on SST-2, at one heterogeneity level and rank 8; each row "
+        "has 8 trials. λ = 1 is the rotation of the abstract.",
         otherwise={"λ tuned": _above("fedrot-lora-soft", *_EXISTING), "above FedIT": _above("fedrot-lora", "fedit")},
     ),
     Claim(
@@ -167,9 +171,9 @@ CLAIMS = (
         "FedIT (without alignment) fails to converge across all datasets",
         "caption of assets/fedopt_style.png in haoran-zh/FedRot-LoRA at commit 36a67ef2, of FedIT with a server's Adam",
         _fails("fedit-adam"),
-        reading=f"within twelve rounds, no more than {_A_LITTLE:g} point above the majority-class baseline on SST-2. "
-        "The server's rate is tuned from 1e-3 to 3e-2; theirs was 1e-3 or 1e-2. A collapse after hundreds of rounds is "
-        "not tested.",
+        reading=f"within twelve rounds, no more than {_A_LITTLE:g} point above the global majority class on SST-2. "
+        "The server's learning rate is tuned from 1e-3 to 3e-2; the paper used 1e-3 or 1e-2. A collapse after hundreds "
+        "of rounds is not tested.",
         caveats={"lite": _SETTINGS},
         otherwise={
             "with one label per client": _fails("fedit-adam", _ONE_LABEL),
@@ -182,11 +186,11 @@ CLAIMS = (
         "client-specific knowledge",
         "arXiv 2410.01463, abstract, of FedSA-LoRA",
         _above("fedsa-lora-shared", "share-b"),
-        reading="sharing A and keeping B scores higher on a client's texts than sharing B and keeping A, with a shared "
-        "head, on SST-2. A local factor that knows the client's label shares gains here, too; examples with even "
-        "labels do not reward that.",
+        reading="sharing A and keeping B local has higher local accuracy than sharing B and keeping A local, with a "
+        "shared head, on SST-2. A local factor that knows the client's label distribution gains here, too; balanced "
+        "accuracy does not reward that.",
         otherwise={
-            "on examples with even labels": tuple(
+            "by balanced accuracy": tuple(
                 replace(one, scores=("independent/accuracy",)) for one in _above("fedsa-lora-shared", "share-b")
             ),
             "with one label per client": _above("fedsa-lora-shared", "share-b", table=_ONE_LABEL),
@@ -210,16 +214,16 @@ CLAIMS = (
         "exact updates with minimal computational and communication overhead",
         "arXiv 2410.09432v4, abstract, of FedEx-LoRA",
         _percent("fedex-lora", "fedit", _TENTH, _ALONE),
-        reading=f"at most {_TENTH - 100:g} % more bytes than FedIT's, for the adapter alone, with the residual in "
-        f"factors and 3 clients; the paper states no number. {_COUNTED}",
+        reading=f"at most {_TENTH - 100:g} % more communication than FedIT, for the adapter alone, with the residual "
+        f"in factors and 3 clients; the paper states no number. {_COUNTED}",
         otherwise={
             "with the head": _percent("fedex-lora", "fedit", _TENTH),
             "the residual dense, as in the authors' code": _percent("fedex-lora-dense", "fedit", _TENTH, _ALONE),
             "at most 10 % of full fine-tuning's": _percent("fedex-lora", "fedavg", 10, _ALONE),
             "the same with 50 clients": _percent("fedex-lora", "fedavg", 10, {**_ALONE, "K": 50}),
         },
-        headline="FedEx-LoRA's exact update takes {value:.0f} % of FedIT's bytes with 3 clients if the shared head is "
-        "not counted",
+        headline="FedEx-LoRA's exact update takes {value:.0f} % of FedIT's communication with 3 clients if the shared "
+        "head is not counted",
     ),
     Claim(
         "7b",
@@ -242,7 +246,7 @@ CLAIMS = (
         "FLoRA is unstable and can't converge.",
         "issue 11 of ziyaow1010/FederatedLLM",
         _fails("flora"),
-        reading=f"no more than {_A_LITTLE:g} point above the majority-class baseline on SST-2. Claim 8a says the "
+        reading=f"no more than {_A_LITTLE:g} point above the global majority class on SST-2. Claim 8a says the "
         f"opposite. The issue is about LLaMA. “Unstable” is not judged. {_COLLAPSES}",
         otherwise={
             "below FFA-LoRA (issue 15)": _below("flora", "ffa-lora"),
@@ -263,8 +267,9 @@ CLAIMS = (
         ),
         is_question=True,
         reading=f"its gain over FedIT at 5 steps per round is more than {_A_LITTLE:g} point below that at 45 steps, on "
-        "SST-2. Both use the rate tuned for 10 steps; in a pilot with 45 steps FedIT collapsed to a constant answer "
-        "at that rate, and where it does, the claim is not testable. FLoRA below FFA-LoRA is a reading of claim 8b.",
+        "SST-2. Both use the learning rate tuned for 10 steps. In a pilot with 45 steps, FedIT predicted a single "
+        "class at that learning rate; where it does, the claim is not testable. FLoRA below FFA-LoRA is an "
+        "interpretation of claim 8b.",
     ),
     Claim(
         "8d",
@@ -317,9 +322,8 @@ CLAIMS = (
         "reducing communication costs by up to 230x",
         "arXiv 2502.15436, abstract, of Fed-SB",
         _cost("fed-sb", "fedit", {**_ALONE, "r": 6}, least=230),
-        reading=f"{_UP_TO} FedIT's bytes over Fed-SB's, for the adapter alone, both at "
-        f"rank 6. {_COUNTED} The abstract names no baseline and no rank; fedpeft-bytes shows at which ranks each "
-        "reading reaches it.",
+        reading=f"{_UP_TO} FedIT's communication over Fed-SB's, for the adapter alone, both at rank 6. {_COUNTED} The "
+        "abstract names no baseline and no rank; fedpeft-bytes shows at which ranks each interpretation reaches it.",
         otherwise={
             f"rank {RANK}": _cost("fed-sb", "fedit", _ALONE, least=230),
             "with the head": _cost("fed-sb", "fedit", least=230),
@@ -333,9 +337,9 @@ CLAIMS = (
         "arXiv 2602.17095, abstract, of FLoRG",
         _cost("share-b", "fedavg", {**_ALONE, "r": 2}, least=2041),
         reading=f"{_UP_TO} FLoRG sends one factor per layer, as many bytes as the row "
-        "that shares B, which replaces it here: full fine-tuning's bytes over that row's, for the adapter alone, at "
-        f"rank 2. {_COUNTED} The abstract names no baseline and no rank. FLoRG can send Gram matrices instead, which "
-        "are not counted.",
+        "that shares B, which replaces it here: full fine-tuning's communication over that row's, for the adapter "
+        f"alone, at rank 2. {_COUNTED} The abstract names no baseline and no rank. FLoRG can send Gram matrices "
+        "instead, which are not counted.",
         otherwise={
             f"rank {RANK}": _cost("share-b", "fedavg", _ALONE, least=2041),
             "over FedEx-LoRA, dense": _cost("share-b", "fedex-lora-dense", _ALONE, least=2041),

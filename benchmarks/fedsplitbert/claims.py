@@ -40,8 +40,8 @@ _LEVELS = {"rte": 64.0, "mrpc": 84.0, "wnli": 47.0, "qnli": 90.0}  # Figure 6; M
 _TARGET = Target(_LEVELS, _BASELINES_3)
 _TASKS = ("mrpc", "cola", "sst2", "qqp", "mnli", "rte", "qnli", "wnli", "stsb")
 _WITHIN = {
-    "lite": "judged on CoLA alone, by the correlation within clients; in brackets: accuracy and the pooled "
-    "correlation, which decide nothing"
+    "lite": "judged on CoLA only, by Matthews' correlation within clients; values in brackets (accuracy, pooled "
+    "correlation) are for information"
 }
 _ROUND, _TO_TARGET = PublishedColumn("Table VI", "parameter_gb"), PublishedColumn("Table VI", "cost_gb")
 
@@ -67,7 +67,7 @@ CLAIMS = (
         (Better(_OURS_3, _BASELINES_3), Better(_OURS_10, _BASELINES_10)),
         reading="every score in Tables III and V; published scores have no spread, so any difference counts.",
         otherwise={
-            "over FedAvg's answers corrected by each client's label shares, which no paper prints": (
+            "over FedAvg's predictions corrected by each client's label distribution, which no paper publishes": (
                 Better((_SPLIT,), (_table3("fedavg-prior-strength"),), scores=_CURVE_SCORES),
             )
         },
@@ -76,9 +76,10 @@ CLAIMS = (
         "1b",
         "Our FedSplitBERT and FedSplitBERT+qat (c = 6) outperform baseline methods",
         (Better((_C6,), _BASELINES_3),),
-        reading="c = 6 is a row of Table IV; Table III's published row has another c for most tasks.",
-        headline="FedSplitBERT minus the better of FedAvg and FedProx is {value:+.1f} points on the mean of five "
-        "tasks, with Matthews' correlation within clients for CoLA",
+        reading="c = 6, a row of Table IV, is above each baseline. Table III's published row has another c for most "
+        "tasks.",
+        headline="On the mean of five tasks (accuracy; Matthews' correlation within clients on CoLA), FedSplitBERT "
+        "minus the better of FedAvg and FedProx is {value:+.1f} points",
     ),
     _result(
         "1c",
@@ -168,8 +169,9 @@ CLAIMS = (
         "7c",
         "lower training loss across all datasets",
         (Better((_SPLIT,), _BASELINES_3[:2], tasks=_CURVES, measure="loss"),),
-        reading="the last round's training loss at each method's rate, mean over clients, on Figure 4's datasets.",
-        otherwise={"c = 6 at FedAvg's rate": (Better((_ALIKE,), (_FEDAVG,), tasks=_CURVES, measure="loss"),)},
+        reading="the last round's training loss at each method's learning rate, mean over clients, on Figure 4's "
+        "datasets.",
+        otherwise={"c = 6 at FedAvg's learning rate": (Better((_ALIKE,), (_FEDAVG,), tasks=_CURVES, measure="loss"),)},
     ),
     _result(
         "8a",
@@ -181,7 +183,7 @@ CLAIMS = (
         "8b",
         "while baseline methods need at least 5000 MBits communication overhead",
         (CostBound((_SPLIT,), _BASELINES_3, ("rte",), least=5.0, target=_TARGET),),
-        reading="RTE, five times the bytes, from 5000 and nearly 1000.",
+        reading="RTE, five times the communication, from 5000 and nearly 1000.",
     ),
     _result(
         "8c",
@@ -200,7 +202,7 @@ CLAIMS = (
         "8e",
         "baseline methods need at least 2× communication cost to achieve the same performance",
         (CostBound((_SPLIT,), _BASELINES_3, ("mrpc",), least=2.0, target=_TARGET, costs=_TO_TARGET),),
-        reading="MRPC, uplink bytes until the target.",
+        reading="MRPC, uplink to the target.",
     ),
     _result(
         "8f",
@@ -212,7 +214,7 @@ CLAIMS = (
         "9a",
         "0.26 GB with quantization, 4 times lower than FedAvg and FedProx",
         (CostBound((_QUANTISED,), _BASELINES_3[:2], ("mrpc",), least=4.0, places=0, costs=_ROUND),),
-        reading="the ratio of uplink bytes per round, rounded to an integer.",
+        reading="the ratio of uplink per round, rounded to an integer.",
     ),
     _result(
         "9b",
@@ -234,7 +236,7 @@ CLAIMS = (
                 costs=_TO_TARGET,
             ),
         ),
-        reading="the ratio of uplink bytes until the target on MRPC, rounded to one decimal.",
+        reading="the ratio of uplink to the target on MRPC, rounded to one decimal.",
     ),
     Claim(
         "11",
@@ -259,7 +261,7 @@ CLAIMS = (
             for task, other in product(_TASKS, (_C0, _C4, _C12))
         ),
         reading="on every task in Table IV one of them exceeds c = 0, 4 and 12, in accuracy or the only score. The "
-        "protocol judges CoLA alone, by Matthews' correlation within clients.",
+        "protocol judges CoLA only, by Matthews' correlation within clients.",
         caveats=_WITHIN,
     ),
     Claim(
@@ -283,8 +285,8 @@ CLAIMS = (
         "its performance degrades substantially for heterogeneous clients",
         "section III-A",
         (Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, over_failed=True),),
-        reading="with as many examples per label, shared evenly, FedAvg gains at least 2 points of accuracy on every "
-        "task; the paper has no such run.",
+        reading="with balanced labels, and as many examples per label in total, FedAvg gains at least 2 points of "
+        "accuracy on every task; the paper has no such run.",
         otherwise={
             "on one task at least": (
                 Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, some=True, over_failed=True),

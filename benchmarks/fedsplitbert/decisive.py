@@ -14,7 +14,7 @@ _row = partial(At, "fedsplitbert-evidence")
 _C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
 _FEDAVG, _FEDPROX, _EVEN = map(_row, ("fedavg", "fedprox", "fedavg-iid"))
 _RIVALS = (_FEDAVG, _FEDPROX)
-# In Table III FedSplitBERT has c = 6, and in the table of even labels their row has the rate tuned for skewed ones.
+# In Table III FedSplitBERT has c = 6; in the table of balanced labels, its row has the learning rate of skewed ones.
 _INSTEAD = {
     At("fedsplitbert-table3", "fedsplitbert"): _C6,
     At("fedsplitbert-table3", "fedsplitbert-qat"): _FP16,
@@ -60,7 +60,7 @@ DECISIVE = (
 # ---- the label-prior study (docs/label-prior.md) -----------------------------------------------------------------
 
 _STUDIED = dict.fromkeys(("cola", *_OTHERS), range(5, 10))
-_ACCURACY = ("test/accuracy",)  # CoLA's follows from its stored answers
+_ACCURACY = ("test/accuracy",)  # CoLA's follows from its stored predictions
 _PRIOR, _C6_PRIOR = _row("fedavg-prior-strength"), _row("c6-prior-strength")
 STUDY = Study(
     page="docs/label-prior.md",
@@ -71,8 +71,8 @@ STUDY = Study(
         _STUDIED,
         scores=_ACCURACY,
     ),
-    headline="With a label-prior correction applied to both, FedAvg is {compared} than FedSplitBERT; the "
-    "correction's strength is chosen on validation data",
+    headline="FedAvg is {compared} than FedSplitBERT if both get a label-prior correction (logit adjustment, Menon et "
+    "al. 2021) with its strength chosen on validation data",
     rows={
         "fedavg": "FedAvg",
         "fedavg-prior": "FedAvg + prior (strength 1)",
@@ -84,8 +84,8 @@ STUDY = Study(
         "fedper-prior-strength": "FedPer + prior",
         "fedavg-finetuned": "Fine-tuned FedAvg",
         "fedavg-finetuned-prior-strength": "Fine-tuned FedAvg + prior",
-        "overall-majority": "Most frequent label overall",
-        "local-majority": "Each client's most frequent label",
+        "overall-majority": "Majority class, global",
+        "local-majority": "Majority class, per client",
         "linear": "Linear model",
     },
     secondary=(
@@ -98,7 +98,7 @@ STUDY = Study(
     ),
     controls=(
         Control(
-            "Even labels",
+            "Balanced labels",
             "fedsplitbert-evidence",
             (
                 ("fedavg-iid-prior-strength", "fedavg-iid"),

@@ -129,11 +129,9 @@ class Tables:
                 yield from (Pair(row, other, task, score) for score in ([primary] if is_one else shared))
 
     def score_name(self, pair: Pair) -> str:
-        """The column's name, with the score's if the column has several."""
+        """The column's name with the score's."""
         column = self.column(pair.row, pair.task)
-        is_named = column is not None and (len(column.scores) > 1 or pair.score not in column.scores)
-        name = f" {score_label(column, pair.score)}" if column is not None and is_named else ""
-        return self.task(pair.row, pair.task) + name
+        return pair.task if column is None else f"{column.name} {score_label(column, pair.score)}"
 
 
 def _scores(column: Column, chosen: tuple[str, ...]) -> tuple[str, ...]:
@@ -264,9 +262,13 @@ class Runs:
 
     def divergence(self, rows: Iterable[At], task: str) -> str:
         """The rows' diverged runs that score as the answer without learning, as text; "" without any."""
-        counts = {self.tables.row(at).name: len(self._instead(at, task)) for at in rows}
-        texts = (f"{name}: {count} diverged, scored as a constant answer" for name, count in counts.items() if count)
-        return "; ".join(texts)
+        counts = {at: len(self._instead(at, task)) for at in rows}
+        texts = (
+            f"{self.tables.row(at).name}: {count} diverged, scored as {self.tables.row(floor).name}"
+            for at, count in counts.items()
+            if count and (floor := self.tables.floor(at))
+        )
+        return "; ".join(dict.fromkeys(texts))
 
     def cost(self, at: At, task: str) -> Cost | None:
         column = self.tables.column(at, task)

@@ -11,8 +11,11 @@ from typing import Any, Literal
 
 from reports.evidence.inference import LEVEL, chance, median_bounds, sign_tail
 from reports.evidence.statistics import Estimate, printed
+from reports.pages.text import number
 
 Side = Literal["least", "most"]
+_TINY = 0.01  # below it, values have powers of ten
+_TURNED = str.maketrans("≤≥>", "≥≤<")
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class Criterion:
     Args:
         places: Decimals to which a value is rounded first; None for no rounding.
         is_signed: Values are differences and shown with their sign.
+        words: For relative differences, which are shown in words: the one for positive values, and for negative ones,
+            such as ("lower", "higher").
     """
 
     least: float = -math.inf
@@ -86,6 +91,7 @@ class Criterion:
     places: int | None = None
     unit: str = ""
     is_signed: bool = True
+    words: tuple[str, str] | None = None
 
     @property
     def sides(self) -> list[Side]:
@@ -145,10 +151,46 @@ class Criterion:
     @property
     def _bounds(self) -> str:
         if math.isinf(self.least):
-            return f"≤ {self.most:g}{self.unit}"
+            return self._end("≤", self.most)
         if self.most == -self.least:
             return "0" if self.most == 0 else f"within ± {self.most:g}{self.unit}"
         if self.most == self.least:
             return f"= {self.least:g}{self.unit}"
-        least = f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
-        return least if math.isinf(self.most) else f"{least}, ≤ {self.most:g}{self.unit}"
+        least = self._end(">" if self.strict else "≥", self.least)
+        return least if math.isinf(self.most) else f"{least}, {self._end('≤', self.most)}"
+
+    def _end(self, sign: str, value: float) -> str:
+        if self.words and value < 0:  # at most −2 % higher is at least 2 % lower
+            return f"{sign.translate(_TURNED)} {-value:g}{self.unit} {self.words[1]}"
+        minus = "−" if value < 0 else ""
+        return f"{sign} {minus}{abs(value):g}{self.unit}" + (f" {self.words[0]}" if self.words else "")
+
+    def shown(self, value: float, sign: str = "") -> str:
+        """A value without its unit, with as many digits as a comparison with the criterion needs."""
+        largest = max((abs(getattr(self, side)) for side in self.sides), default=0.0)
+        return f"{value:{sign}.1e}" if 0 < largest < _TINY else number(value, sign)
+
+    def told(self, value: float, interval: tuple[float, float] | None) -> str:
+        """A value with its unit, and with its interval if it has one."""
+        if self.words:
+            return self._in_words(value, interval)
+        text = f"{self._signed(value)}{self.unit}"
+        return text if interval is None else f"{text} [{', '.join(map(self._signed, interval))}]"
+
+    def _signed(self, value: float) -> str:
+        if math.isfinite(value):
+            return self.shown(value, "+" if self.is_signed else "")
+        return "∞" if value > 0 else "−∞"
+
+    def _in_words(self, value: float, interval: tuple[float, float] | None) -> str:
+        def size(each: float) -> str:
+            return f"{self.shown(abs(each))}{self.unit}"
+
+        def told(each: float) -> str:
+            return f"{size(each)} {(self.words or ('', ''))[each < 0]}"
+
+        if interval is None:
+            return told(value)
+        low, high = interval if interval[0] < 0 < interval[1] else sorted(interval, key=abs)
+        first = told(low) if low < 0 < high else self.shown(abs(low))
+        return f"{told(value)} [{first} to {told(high)}]"

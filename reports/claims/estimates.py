@@ -20,7 +20,7 @@ from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
 from reports.evidence.targets import attempt
 from reports.pages.text import number
 
-NO_MAJORITY = "target not checked: the majority-class baseline was not run"
+NO_MAJORITY = "target not checked: the per-client majority class was not run"
 PAPERS_TARGET = "the paper's target is vacuous"
 MEANS_NOTHING = "no target at this scale: the published level has no meaning for another encoder"
 
@@ -184,16 +184,16 @@ class Goal:
 
 
 def vacuous(runs: Runs, target: Target, task: str, score: str) -> str:
-    """Why the paper's target shows nothing: each client's most frequent label reaches it; "" if it does not.
+    """Why the paper's target shows nothing: the per-client majority class reaches it; "" if it does not.
 
-    Such answers have no encoder, so they are the same at every scale that has the paper's clients.
+    It has no encoder, so it is the same at every scale that has the paper's clients.
     """
     levels = defined(tuple(_majority(runs, target, task, score).values()))
     wanted, measured = target.percent.get(task), metric(score)
     if wanted is None or not levels or not all(measured.reaches(level, wanted / measured.factor) for level in levels):
         return ""
     level = number(measured.shown(mean(levels)))
-    return f"{PAPERS_TARGET}: each client's most frequent label gives {level}, target {wanted:g}, n = {len(levels)}"
+    return f"{PAPERS_TARGET}: the per-client majority class scores {level}, the target is {wanted:g}, n = {len(levels)}"
 
 
 def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:
@@ -217,7 +217,7 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
         if seed in with_majority
     )
     in_seeds = f"{met} of {len(with_majority)} seeds"
-    why = f"vacuous target: the majority-class baseline, which sends nothing, meets it in {in_seeds}"
+    why = f"vacuous target: the per-client majority class, which sends nothing, meets it in {in_seeds}"
     if not met and sets_target:  # a baseline that has learned nothing sets no target
         idle = [runs.failed(at, task) for at in target.baselines]
         return Goal(with_majority, text, idle[0] if all(idle) else runs.untuned(target.baselines, task))
@@ -241,7 +241,7 @@ def _levels(
 
 
 def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, float | None]:
-    """The local majority's scores by seed; None if undefined, such as a constant answer's correlation."""
+    """The per-client majority class's scores by seed; None if undefined, such as its correlation."""
     table = runs.tables.benchmark(target.baselines[0])
     if MAJORITY not in {row.id for row in table.rows}:
         return {}

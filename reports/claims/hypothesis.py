@@ -17,7 +17,6 @@ from enum import Enum
 
 from reports.claims.criterion import Criterion, Evidence
 from reports.evidence.inference import LEVEL, holm
-from reports.pages.text import number
 
 
 class State(Enum):
@@ -92,15 +91,11 @@ class Assertion:
     def text(self) -> str:
         if self.evidence is None or self.evidence.value is None:
             return f"{self.name}: {'not run' if self.evidence is None else 'undefined'}"
-        text = f"{self._number(self.evidence.value)}{self.criterion.unit}"
-        if self.evidence.interval is not None and self.evidence.interval[0] < self.evidence.interval[1]:
-            text += f" [{', '.join(map(self._number, self.evidence.interval))}]"
-        return f"{self.name} {text}" + (f" ({self.evidence.note})" if self.evidence.note else "")
-
-    def _number(self, value: float) -> str:
-        if math.isfinite(value):
-            return number(value, "+" if self.criterion.is_signed else "")
-        return "∞" if value > 0 else "−∞"
+        interval = self.evidence.interval
+        is_wide = interval is not None and interval[0] < interval[1]
+        text = self.criterion.told(self.evidence.value, interval if is_wide else None)
+        between = ": " if self.criterion.words else " "
+        return f"{self.name}{between}{text}" + (f" ({self.evidence.note})" if self.evidence.note else "")
 
 
 @dataclass(frozen=True)

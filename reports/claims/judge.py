@@ -19,7 +19,7 @@ from reports.evidence.published import Numbers
 from reports.evidence.records import DEMO, PAPER
 
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
-DEPENDS, SAME = "depends on the reading", "no difference"
+DEPENDS, SAME = "depends on the interpretation", "no difference"
 VACUOUS, UNDECIDED, NOT_TESTABLE = wording.VACUOUS, "undecided", "not testable here"
 VERDICTS = (
     CONTRADICTED,
@@ -31,6 +31,7 @@ VERDICTS = (
     UNDECIDED,
     NOT_TESTABLE,
 )  # what readers should see first
+ARITHMETIC = "arithmetic"  # the evidence of claims that need no run
 CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published for these rows"
 
 
@@ -40,7 +41,7 @@ def published_word(verdict: Verdict) -> str:
 
 
 def measured_word(verdict: Verdict) -> str:
-    """The verdict of runs, or of arithmetic on shapes, on one reading of a claim."""
+    """The verdict of runs, or of arithmetic on shapes, on one interpretation of a claim."""
     if verdict.is_tie:
         return SAME
     if verdict.state is State.NO:
@@ -59,8 +60,8 @@ def counted(judgements: Iterable[Judgement]) -> dict[str, int]:
 
 
 def tally(judgements: Iterable[Judgement]) -> str:
-    """The number of claims with each verdict, as in "3 supported, 2 depending on the reading"."""
-    after_number = {DEPENDS: "depending on the reading", VACUOUS: "with a vacuous target"}
+    """The number of claims with each verdict, as in "3 supported, 2 depending on the interpretation"."""
+    after_number = {DEPENDS: "depending on the interpretation", VACUOUS: "with a vacuous target"}
     return ", ".join(f"{count} {after_number.get(word, word)}" for word, count in counted(judgements).items())
 
 
@@ -69,10 +70,9 @@ class Judgement:
     """A claim with its two verdicts.
 
     Args:
-        otherwise: Another reading's name -> its two verdicts, published and measured.
+        otherwise: Another interpretation's name -> its two verdicts, published and measured.
         at_last: The verdict on the last round's scores; None if those are the ones that count.
-        exploratory: The verdict on the earlier runs of a claim that the protocol's comparisons decide; it decides
-            nothing.
+        exploratory: If the protocol's comparisons decide: the verdict on exploratory runs, which decides nothing.
         is_fixed: Whether the protocol's comparisons decide it.
         partial: Names of tasks with partly missing data.
         stand_ins: Tasks that were judged in place of others without records, in words.
@@ -94,10 +94,7 @@ class Judgement:
 
     @property
     def word(self) -> str:
-        """Our verdict. A decided claim depends on the reading unless all of its readings agree.
-
-        Where the protocol fixed the comparisons, other readings change nothing.
-        """
+        """Our verdict. Interpretations that disagree on a decided claim count unless the protocol fixed its own."""
         readings = [] if self.is_fixed else [ours.state for _, ours in self.otherwise.values()]
         if self.measured.is_decided and any(state is not self.measured.state for state in readings):
             return DEPENDS
@@ -117,7 +114,7 @@ class Judgement:
         """The verdict with k of m and the columns left out, or why the claim is open."""
         measured, word = self.measured, self.word
         if word == VACUOUS:
-            return f"{word}: {wording.full_reasons(measured)[0].partition(': ')[2]}"
+            return f"{word}: {wording.vacuous(measured)}"
         if not measured.is_decided:
             is_whole = self.is_fixed and word == UNDECIDED and not measured.missing
             return f"{word} after all planned seeds" if is_whole else f"{word}: {wording.short_reason(measured)}"
@@ -133,7 +130,7 @@ class Judgement:
 
     @property
     def seen(self) -> Verdict:
-        """The verdict with the numbers shown: that of earlier runs while runs of the protocol are missing."""
+        """The verdict with the numbers shown: that of exploratory runs while runs of the protocol are missing."""
         return self.exploratory if self.exploratory is not None and self.measured.missing else self.measured
 
     @property
@@ -141,11 +138,11 @@ class Judgement:
         """The kind of evidence behind the numbers."""
         shown = [one.evidence for one in self.seen.shown if one.evidence is not None]
         if self.measured.is_derived or (shown and all(one.is_derived for one in shown)):
-            return "arithmetic"
+            return ARITHMETIC
         if not self.n:
             return "computed" if any(one.value is not None for one in shown) else "no run yet"
         if self.measured.missing:
-            return f"earlier runs, exploratory (n = {self.n})"
+            return f"exploratory runs before the protocol (n = {self.n})"
         return f"run at {'paper' if self.scale.id == PAPER else 'reduced'} scale (n = {self.n})"
 
     @property
@@ -176,7 +173,7 @@ class Judgement:
 
     @property
     def numbers(self) -> list[str]:
-        """All numbers of the claim, and of its other readings, in sentences, and why columns are not testable."""
+        """All numbers of the claim and of its other interpretations, and why columns are not testable."""
         note = self.claim.left_out
         partial = f"; partial data: {', '.join(self.partial)}" if self.partial else ""
         measured = f"{wording.numbers(self.measured)}{partial}"
@@ -184,19 +181,20 @@ class Judgement:
         for name, (theirs, ours) in self.otherwise.items():
             word = published_word(theirs)
             published = "" if word == NOT_PUBLISHED else f"published {word} ({wording.numbers(theirs)}{note}); "
-            texts.append(f"read as {name}: {published}measured {measured_word(ours)} ({wording.numbers(ours)})")
+            measured = f"measured {measured_word(ours)} ({wording.numbers(ours)})"
+            texts.append(f"interpreted as “{name}”: {published}{measured}")
         return [*texts, *wording.full_reasons(self.measured)]
 
     @property
     def readings(self) -> list[tuple[str, str, str]]:
-        """The name, verdict and different effect of each reading that decides the claim in another way.
+        """The name, verdict and different effect of each interpretation that decides the claim in another way.
 
-        The first is the page's own, if the verdict depends on the reading.
+        The first is the page's own, if the verdict depends on the interpretation.
         """
-        readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
+        readings = {f"interpreted as “{name}”": ours for name, (_, ours) in self.otherwise.items()}
         if self.at_last is not None:
             readings["scored at the last round"] = self.at_last
-        told = [("our reading", measured_word(self.measured), "")] if self.word == DEPENDS else []
+        told = [("our interpretation", measured_word(self.measured), "")] if self.word == DEPENDS else []
         for name, ours in ((name, ours) for name, ours in readings.items() if self.is_other(ours)):
             effect = wording.effect(ours)
             told.append((name, measured_word(ours), f" ({effect})" if effect not in ("", self.effect) else ""))
@@ -204,11 +202,11 @@ class Judgement:
 
     @property
     def elsewhere(self) -> str:
-        """The readings with their verdicts and effects, in words."""
+        """The interpretations with their verdicts and effects, in words."""
         return "; ".join(f"{name}: {word}{effect}" for name, word, effect in self.readings)
 
     def is_other(self, other: Verdict | None) -> bool:
-        """Whether another reading, if there is one, decides the claim in another way."""
+        """Whether another interpretation, if there is one, decides the claim in another way."""
         if other is not None and self.is_fixed and other.state is State.MISSING:  # its runs are no part of the protocol
             return False
         is_decided = other is not None and (other.is_decided or self.measured.is_decided)
@@ -216,13 +214,12 @@ class Judgement:
 
     @property
     def remarks(self) -> str:
-        """What keeps the claim open, tasks in place of others, seeds that would decide, earlier runs."""
+        """What keeps the claim open, tasks in place of others, seeds that would decide, exploratory runs."""
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
-        more = self.more and f"{self.more} seeds of this spread would decide {wording.leaning(self.measured)}"
-        earlier = ""
+        more, earlier = wording.outlook(self.measured), ""
         if self.exploratory is not None and self.exploratory.shown:
             shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
-            earlier = f"earlier runs, exploratory: {shown}"
+            earlier = f"exploratory runs before the protocol: {shown}"
         return "; ".join(filter(None, (wording.why(self.measured), judged_on, more, earlier)))
 
 
@@ -247,13 +244,13 @@ class Deciding:
         return replace(verdict, missing=self.missing)
 
     def reading(self, relations: Iterable[Relation], every: MeasuredNumbers) -> Verdict:
-        """The verdict on another reading: by the same runs; without them, by earlier runs."""
+        """The verdict on another interpretation: by the same runs; without them, by exploratory runs."""
         relations = tuple(relations)
         verdict = decide(hypotheses_of(map(self._as_run, relations), MeasuredNumbers(self.runs, {})))
         return self.on_earlier(relations, every) if self.missing or verdict.state is State.MISSING else verdict
 
     def _as_run(self, relation: Relation) -> Relation:
-        """A reading's relation with the rows that were run, on its tasks and scores, or on those that decide."""
+        """An interpretation's relation with the rows that were run, on its tasks and scores, or those that decide."""
         if not isinstance(relation, Better | AverageBetter):
             return relation
         rows, than = (tuple(self.instead.get(at, at) for at in side) for side in (relation.rows, relation.than))
@@ -278,7 +275,7 @@ def judge_published(
 ) -> Verdict:
     """What published numbers say about a claim; those that were derived from its own words are left out.
 
-    published, benchmarks: by id, for every paper that the claim speaks of. relations: another reading of the claim.
+    published, benchmarks: by id, for every paper that the claim speaks of. relations: another interpretation.
     """
     if claim.not_judged or claim.is_source:
         published = {paper: Numbers({}) if claim.not_judged else each.printed for paper, each in published.items()}
@@ -328,7 +325,7 @@ def judge(
     for claim in claims:
         fixed = (deciding or {}).get(claim.id)
         others = {name: both(claim, relations, fixed) for name, relations in claim.otherwise.items()}
-        if fixed:  # the protocol fixed the reading and the round that counts
+        if fixed:  # the protocol fixed the interpretation and the round that counts
             theirs, ours = judge_published(claim, published, benchmarks), fixed.on_earlier(claim.relations, source)
             judgement = Judgement(
                 *(claim, paper, scale, theirs, fixed.verdict, others),

@@ -24,11 +24,13 @@ from reports.evidence.records import PAPER
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
 _PASSES = Criterion(0.05, strict=True, is_signed=False)  # a p-value, as papers read it
 _QUANTITIES = {
-    "round": "communication",
-    "run": "communication",
-    "form": "communication",
+    "round": "communication per round",
+    "run": "communication of a run",
+    "form": "communication per round",
     "flops": "computation",
-}  # other costs: time
+    "seconds": "training time per round",
+    "time": "time of a run",
+}
 
 
 def _assertion(source: Source, row: At, task: str, name: str, criterion: Criterion, evidence: Any) -> Assertion:
@@ -48,25 +50,27 @@ def _operand(name: str) -> str:
 
 
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
-    tables, unit, measure, earlier = source.tables, " %" if relation.relative else "", relation.measure, relation.since
-    criterion = Criterion(relation.by, relation.most, strict=relation.by == 0, unit=unit)
-    names = set()
+    tables, measure, earlier, names = source.tables, relation.measure, relation.since, set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         rows = pair.row, pair.other
-        gained = _difference(tables, *rows, pair.score)
+        gained, words, unit = _difference(tables, *rows, pair.score), None, ""
         if earlier and relation.relative:
+            unit = " percentage points"
             names_by_side = [[tables.row(at).name for at in side] for side in zip(rows, earlier, strict=True)]
             gained = " − ".join(f"gain of {after} over {before}" for after, before in names_by_side)
         elif relation.relative:
-            gained = f"({gained}) ÷ {_operand(tables.row(pair.other).name)}"
+            of, unit = metric(pair.score), " %"
+            words = ("higher", "lower") if of.higher_is_better else ("lower", "higher")
+            gained = f"{tables.row(pair.row).name} relative to {tables.row(pair.other).name}"
         elif earlier:
             place = tables.benchmark(earlier[0]).place
             where = f", {place}" if earlier[0].benchmark != pair.row.benchmark else ""
             gained = f"({gained}) − ({_difference(tables, *earlier, pair.score)}{where})"
         name = {
             "score": f"{gained}, {tables.score_name(pair)}",
-            "rounds": f"{tables.row(rows[1]).name} − {tables.row(rows[0]).name}, rounds on {tables.score_name(pair)}",
-            "loss": f"{_difference(tables, *rows, TRAIN_LOSS)}, loss on {tables.task(pair.row, pair.task)}",
+            "rounds": f"rounds to target, {tables.row(rows[1]).name} − {_operand(tables.row(rows[0]).name)}, "
+            f"{tables.score_name(pair)}",
+            "loss": f"training loss, {_difference(tables, *rows, TRAIN_LOSS)}, {tables.task(pair.row, pair.task)}",
         }[measure]
         if name in names:  # a task has one loss, however many scores
             continue
@@ -78,6 +82,7 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
         leads, runs = tuple(_leads(pair, relation, source)), source.identities(pair)
         compared = _difference(tables, *rows, pair.score) if measure == "score" and not relation.some else ""
         runs = runs and (measure, pair.score, *runs)
+        criterion = Criterion(relation.by, relation.most, strict=relation.by == 0, unit=unit, words=words)
         yield Assertion(place, (pair.task,), name, criterion, evidence, leads, runs, compared)
 
 
@@ -99,14 +104,18 @@ def _average_better(relation: AverageBetter, source: Source) -> Iterator[Asserti
     rows = ", ".join(dict.fromkeys(tables.row(row).name for row in relation.rows))
     for rivals in relation.choices():
         others = [tables.row(at).name for at in rivals.values()]
-        name = f"averages of {rows} over {', '.join(others if len(set(others)) > 1 else others[:1])}"
+        name = f"mean over tasks of {rows} minus {', '.join(others if len(set(others)) > 1 else others[:1])}"
         yield Assertion(" and ".join(places), tasks, name, criterion, source.average_margin(relation, rivals))
 
 
 def _reaches(relation: Reaches, source: Source) -> Iterator[Assertion]:
+    is_size = relation.below_bytes is not None and isinstance(source, PublishedNumbers)
     for row, task in product(relation.rows, relation.target.percent):
-        name = f"{source.tables.row(row).name}, {source.tables.task(row, task)}"
-        yield _assertion(source, row, task, name, Criterion(0), source.above_target(relation, row, task))
+        where = source.tables.score_name(Pair(row, row, task, relation.target.score))
+        quantity = "limit minus communication to target" if is_size else "best score minus target"
+        criterion = Criterion(0, unit=" GB" if is_size else "")
+        name = f"{quantity}, {source.tables.row(row).name}, {where}"
+        yield _assertion(source, row, task, name, criterion, source.above_target(relation, row, task))
 
 
 def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
@@ -114,9 +123,8 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
     criterion = Criterion(relation.least, relation.most, places=relation.places, unit=unit, is_signed=False)
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
         first, second = (_operand(tables.row(at).name) for at in (row, than))
-        names = (
-            f"{_QUANTITIES.get(relation.of, 'time')}, {first} ÷ {second}" if relation.share else f"{second} ÷ {first}"
-        )
+        quantity = "communication to target" if relation.target else _QUANTITIES[relation.of]
+        names = f"{quantity}, {f'{first} ÷ {second}' if relation.share else f'{second} ÷ {first}'}"
         is_form = relation.of == "form"  # depends on the encoder, not on the task
         place = tables.benchmark(row).scale(PAPER).backbone if is_form else tables.task(*tables.costed(row, task))
         name = f"{names}, {place}"
@@ -127,7 +135,8 @@ def _sends(relation: Sends, source: Source) -> Iterator[Assertion]:
     for row, task in product(relation.rows, relation.tasks):
         gigabyte = source.tables.benchmark(row).paper.gigabyte
         criterion = Criterion(relation.least / gigabyte, relation.most / gigabyte, unit=" GB", is_signed=False)
-        name = f"{source.tables.row(row).name}, {relation.rounds} rounds on {source.tables.task(row, task)}"
+        name = f"communication of {relation.rounds} rounds, {source.tables.row(row).name}, "
+        name += source.tables.task(row, task)
         yield _assertion(source, row, task, name, criterion, source.total(relation, row, task))
 
 
@@ -143,7 +152,7 @@ def _at_most(relation: AtMost, source: Source) -> Iterator[Assertion]:
 def _same(relation: Same, source: Source) -> Iterator[Assertion]:
     """Only the tasks that have evidence: code that makes two runs equal makes them equal on every task."""
     tables, (row, other), every = source.tables, relation.rows, []
-    names = f"{tables.row(row).name} − {tables.row(other).name}"
+    names = f"largest difference of a score, {tables.row(row).name} − {tables.row(other).name}"
     for task in tables.tasks(row, relation.tasks):
         evidence = source.gap(Pair(row, other, task))
         every.append(_assertion(source, row, task, f"{names}, {tables.task(row, task)}", Criterion(0, 0), evidence))

@@ -19,7 +19,7 @@ from reports.evidence.inference import (
     smallest_margin,
 )
 from reports.evidence.statistics import FEWEST_SEEDS, Estimate
-from reports.pages.text import in_brackets, number, with_interval
+from reports.pages.text import in_brackets, with_interval
 
 LISTED = 3  # comparisons that a table shows of a claim
 VACUOUS = "vacuous target"
@@ -58,12 +58,12 @@ def numbers(verdict: Verdict, most: int | None = LISTED) -> str:
         return "no numbers"
     if every == 1:
         return shown[0].text
-    missing = f", {every - len(shown)} more have no number" if len(shown) < every else ""
+    missing = f"; {every - len(shown)} more have no number" if len(shown) < every else ""
     deciding = [one for one in shown if one in verdict.of(State.YES if verdict.some else State.NO)]
-    word = ("on" if verdict.some else "not") if deciding else ("most" if verdict.some else "least")
+    word = ("holding" if verdict.some else "failing") if deciding else ("strongest" if verdict.some else "weakest")
     more = f"; {len(deciding) - most} more" if most is not None and len(deciding) > most else ""
     text = _listed(deciding[:most] or shown[:1], verdict)
-    return f"{len(verdict.of(State.YES))} of {len(shown)} hold{missing}; {word}: {text}{more}"
+    return f"{len(verdict.of(State.YES))} of {len(shown)} comparisons hold{missing}; {word}: {text}{more}"
 
 
 def seeds(verdict: Verdict) -> str:
@@ -106,13 +106,14 @@ def over_tasks(verdict: Verdict) -> str:
         whole, beyond = average_of(list(each.values())), another(list(each.values()))
         if whole.value is not None and whole.interval is not None and beyond is not None:
             mean = with_interval(whole.value, whole.interval, "+")
-            text = f"mean of {len(each)} tasks{replaced} {mean}, another task {in_brackets(beyond, '+')} ({rows})"
+            next_task = f"prediction for another task {in_brackets(beyond, '+')}"
+            text = f"mean of {len(each)} tasks{replaced} {mean}, {next_task} ({rows})"
             averages.append((-len(each), whole.value, text))
     return min(averages)[-1] if averages else ""
 
 
 def smallest_seen(verdict: Verdict) -> str:
-    """The smallest effect that the seeds behind this number decide four times out of five; "" without an error.
+    """The smallest effect that the seeds behind this number detect with 80 % power; "" without an error.
 
     For a claim that two rows are similar: the margin within which such seeds show equal rows.
     """
@@ -121,7 +122,7 @@ def smallest_seen(verdict: Verdict) -> str:
         return ""
     is_margin = len(shown.criterion.sides) == 2
     least = (smallest_margin if is_margin else smallest_effect)(shown.evidence)
-    return "" if not least else f"{'± ' if is_margin else ''}{number(least)}{shown.criterion.unit}"
+    return "" if not least else f"{'± ' if is_margin else ''}{shown.criterion.shown(least)}{shown.criterion.unit}"
 
 
 def seeds_to_decide(verdict: Verdict) -> str:
@@ -136,9 +137,14 @@ def seeds_to_decide(verdict: Verdict) -> str:
     return f"> {MOST_SEEDS}" if n is None else str(n) if n > judged.n else ""
 
 
-def leaning(verdict: Verdict) -> str:
-    """Whether the number that leaves a claim open speaks for the claim or against it."""
-    return "against the claim" if verdict.shown[0].margin < 0 else "for the claim"
+def outlook(verdict: Verdict) -> str:
+    """What more seeds would do to an open claim, given its effect and spread; "" if that is unknown."""
+    n = seeds_to_decide(verdict)
+    if not n:
+        return ""
+    count = f"more than {MOST_SEEDS}" if n.startswith(">") else f"about {n}"
+    would = f"would {'contradict' if verdict.shown[0].margin < 0 else 'support'} the claim"
+    return f"{count} seeds with this standard deviation {would} if the effect stays as observed"
 
 
 def without(verdict: Verdict) -> str:
@@ -178,6 +184,11 @@ def short_reason(verdict: Verdict) -> str:
     return next(iter(reasons), "not all of it run" if verdict.of(State.MISSING) else "columns not testable here")
 
 
+def vacuous(verdict: Verdict) -> str:
+    """What already reaches the paper's vacuous target."""
+    return full_reasons(verdict)[0].partition(f"{PAPERS_TARGET}: ")[2]
+
+
 def is_vacuous(verdict: Verdict) -> bool:
     """Whether a constant answer reaches the paper's target in every comparison of the claim."""
     by_comparison = [[reason for _, reason in one.reasons] for one, _ in verdict.comparisons]
@@ -212,9 +223,9 @@ def _open(verdict: Verdict) -> list[str]:
     """The numbers of an open claim's open comparisons by reason."""
     every = len(verdict.comparisons)
     reasons = Counter(_open_reason(one, verdict.tests) for one in verdict.of(State.UNDECIDED))
-    texts = [f"{count} of {every} {reason}" if every > 1 else reason for reason, count in reasons.items()]
-    missing = len(verdict.of(State.MISSING))
-    return texts + ([f"{missing} of {every} not run"] if missing else [])
+    if missing := len(verdict.of(State.MISSING)):
+        reasons[NOT_RUN] += missing
+    return [f"{reason} ({count} of {every} comparisons)" if every > 1 else reason for reason, count in reasons.items()]
 
 
 def _open_reason(one: Assertion, tests: int) -> str:
@@ -233,4 +244,5 @@ def _open_reason(one: Assertion, tests: int) -> str:
         leads = "; ".join(lead.text for lead in one.leads)
         lead = f"this has to be {one.leads[0].criterion.text}: {leads}"
         return f"reference not shown to have learned: {lead}"
-    return f"{TOO_FEW}: some values of the interval meet “{one.criterion.text}”, others do not"
+    where = "both inside and outside" if len(one.criterion.sides) == 2 else "on both sides of"
+    return f"{TOO_FEW}: the interval contains values {where} the criterion ({one.criterion.text})"

@@ -1,4 +1,4 @@
-"""Score against bytes: each method's score on one task, and its clients' bytes per round."""
+"""Score against communication: each method's score on one task, and its clients' uplink per round."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mark:
 
     Args:
         scores: One per seed, in the metric's unit.
-        cost: Of the whole run and its earlier runs.
+        cost: Of the whole run and its parent runs.
         cell_id: Of the first record.
     """
 
@@ -40,7 +40,7 @@ class Mark:
 
 
 def marks_of(request: Request, column: Column, score: str) -> Iterator[Mark]:
-    """A table's methods with runs on a task, without methods whose earlier runs lack a record."""
+    """A table's methods with runs on a task, without methods whose parent runs lack a record."""
     for row in request.rows:
         records = request.records_of(row, column)
         values = defined(scores_of(records, score).at())
@@ -58,14 +58,14 @@ def spread_out(places: Sequence[float], room: float) -> list[float]:
 
 
 def front_picture(request: Request, column: Column, score: str, baseline: str, reference: str) -> Figure:
-    """The gain over a row that sends nothing, against the bytes per round; one labelled mark per method.
+    """The gain over a row that sends nothing, against the uplink per round; one labelled mark per method.
 
     Args:
         request: The table.
         column: Its task.
         score: Such as "test/accuracy".
-        baseline: The row with 100 % of the bytes.
-        reference: The row that is zero: each client answers its most frequent label.
+        baseline: The row with 100 % of the uplink.
+        reference: The row that is zero: the per-client majority class.
     """
     zero, marks = request.benchmark.row(reference), list(marks_of(request, column, score))
     unit = next((mark.cost.round_up for mark in marks if mark.row.id == baseline), 0.0)
@@ -82,7 +82,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     ends = [end for *_, interval, _ in gains for end in interval] or [0.0]
     low, high = min(*ends, 0.0) - 1, max(*ends, 0.0) + 1
     axes.set(ylim=(low, high), xlim=(-6, 175))
-    axes.set_xticks(range(0, 101, 25), [f"{share} %" for share in range(0, 101, 25)])
+    axes.set_xticks(range(0, 101, 25))
     for share in dict.fromkeys(share for _, share, *_ in gains):
         here = [entry for entry in gains if entry[1] == share]
         labels = spread_out([value for _, _, value, *_ in here], _TEXT * (high - low))
@@ -96,14 +96,14 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
             place["ha"] = "left" if side > 0 else "right"
             axes.annotate(name, (at, value), color=style["color"], fontsize=9, **place)
     axes.text(174, -0.2, f"{zero.name}: sends nothing", fontsize=8.5, color="0.35", va="top", ha="right")
-    axes.set_xlabel(f"bytes that clients send in a round, of what {request.benchmark.row(baseline).name} sends")
-    axes.set_ylabel(f"points of {metric(score).label} above\neach client's most frequent label", fontsize=9)
+    axes.set_xlabel(f"uplink per round, % of {request.benchmark.row(baseline).name}'s")
+    axes.set_ylabel(f"points of {metric(score).label} above\nthe per-client majority class", fontsize=9)
     better = sum(interval[0] > 0 for *_, interval, _ in gains)
     counted = f"{better} of {len(gains)} methods clearly beat" if better else "no method clearly beats"
-    title = f"On {column.name}, {counted} each client's most frequent label"
+    title = f"On {column.name}, {counted} the per-client majority class"
     seeds = span([n for *_, n in gains] or [0])
     caption = (
         f"{request.benchmark.paper.name}, {request.benchmark.place}; {request.label}; mean differences over {seeds} "
-        f"seeds, {AT_ROUND['last']}, {CONFIDENCE} intervals. Marks with equal bytes are drawn next to each other."
+        f"seeds, {AT_ROUND['last']}, {CONFIDENCE} intervals. Methods with equal uplink are drawn side by side."
     )
     return finish(figure, title, [], caption)

@@ -9,13 +9,12 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.results import write_text
-from fedsim.errors import plural
 from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
 from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, tally
-from reports.claims.tables import claims_markdown
+from reports.claims.tables import anchor, claims_markdown
 from reports.evidence.gate import gates, home
 from reports.front.state import deviations_of, questions
 from reports.pages.page import Page
@@ -26,11 +25,12 @@ PAGE_WIDTH = 92  # characters of a table that fit into GitHub's 838 points
 REPRODUCED = "reproduced"  # the block of a README
 BEGIN, END = f"<!-- {REPRODUCED}:begin -->", f"<!-- {REPRODUCED}:end -->"
 FOLDER = "pages"  # next to a paper's README
+DOCS = "../../../docs"  # from there
 GENERATED = "<!-- written by `make readme` -->"
 _HEADINGS = {
     "Supported": SUPPORTED,
     "Partly supported": PARTLY,
-    "Depending on the reading": DEPENDS,
+    "Depending on the interpretation": DEPENDS,
     "Contradicted": CONTRADICTED,
 }
 OTHER_RUNS = (
@@ -70,7 +70,7 @@ def write_paper(
     Args:
         readme: With the markers.
         pages: Of the paper's tables and figures.
-        pictures: Benchmark id -> its picture.
+        pictures: Benchmark id -> its figure.
         claims: The judged claims of each scale.
         findings: Of the audit.
         sweeps: Sections whose links start from the README's folder.
@@ -85,7 +85,7 @@ def write_paper(
         for table in [page.request.benchmark.id]
     }
     if any(claims):
-        texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1) for judged in claims if judged)
+        texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1, docs=DOCS) for judged in claims if judged)
         texts["claims.md"] += "\n\nNumbers of the papers' other tables and sentences: [consistency](consistency.md)."
     if findings:
         texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
@@ -107,7 +107,7 @@ def write_paper(
 
 
 def _table_page(page: Page, shows: str, picture: Path | None, folder: Path, judged_elsewhere: bool) -> str:
-    """A table's sentence, picture, numbers and notes. judged_elsewhere: whether other runs judge claims about it."""
+    """A table's sentence, figure, numbers and notes. judged_elsewhere: whether other runs judge claims about it."""
     heading, notes = escape(page.request.heading), "\n".join(f"- {escape(note)}" for note in page.notes)
     shown = "" if shows.startswith(page.request.coverage) else f"**{escape(shows)}**"
     link = Path(os.path.relpath(picture, folder)).as_posix() if picture else ""
@@ -126,7 +126,7 @@ def _table_page(page: Page, shows: str, picture: Path | None, folder: Path, judg
 def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     """A table's result in one sentence.
 
-    Its finding; or its first conclusion; or the number of columns in which each method is among the best; or a claim
+    Its finding; or its first conclusion; or the number of tasks on which each method is among the best; or a claim
     that it decides, rather by runs than by arithmetic.
     """
     if page.finding:
@@ -134,13 +134,15 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     if page.conclusions:
         return page.conclusions[0]
     if best := _best(page):
-        columns = len({place for places in best.values() for place in places})
-        what = f"all {columns} columns" if columns > 1 else "the one column"
+        places = {place for places in best.values() for place in places}
+        columns, where = len(places), page.grids[0].headers[min(places)][0]
+        if columns == 1:
+            return f"{'Tied for best' if len(best) > 1 else 'Best'} on {where}: {', '.join(best)}."
         if len(best) > 1 and {len(places) for places in best.values()} == {columns}:
-            return f"{', '.join(best)}: each is best or tied for best in {what}."
+            return f"Best or tied for best on all {columns} tasks: {', '.join(best)}."
         ranked = sorted(best.items(), key=lambda entry: -len(entry[1]))
-        named = ", ".join(f"{name} in {len(places)}" for name, places in ranked)
-        return f"Best or tied for best ({plural(columns, 'column')}): {named}."
+        named = ", ".join(f"{name} on {len(places)}" for name, places in ranked)
+        return f"Best or tied for best, of {columns} tasks: {named}."
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
     decided = [each for each in about if each.measured.is_decided and page.request.benchmark.id in each.judged_on]
     if decided:
@@ -196,12 +198,13 @@ def _state(
             readings.setdefault(f"{word}, {name}", []).append(each.claim.id)
     if readings:
         listed = "\n".join(f"- {', '.join(ids)}: {escape(reading)}" for reading, ids in readings.items())
-        parts += ["**Open claims that another reading decides**", listed]
+        parts += ["**Undecided claims that another interpretation decides**", listed]
     if judged:
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {tally(judged)}{questions(judged)}.")
     if findings:
         parts.append(f"[Consistency]({FOLDER}/consistency.md): {audit_summary(findings)}")
-    lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
+    headers = "Table", "Cells run", "Training time", "Main result"
+    lines = [table_line(headers), table_line((":--", "--:", "--:", ":--"))]
     for page, shows in tables:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
         lines.append(table_line((name, "{} of {}".format(*page.request.run), _trained(page), escape(shows))))
@@ -215,20 +218,23 @@ def _state(
 
 
 def _decided(one: Judgement) -> str:
-    """A decided claim in Markdown, with its effect, its other readings if the verdict depends on them, and caveats."""
+    """A decided claim in Markdown, with its effect, its other interpretations if the verdict depends on them, and
+    caveats.
+    """
     readings = one.elsewhere if one.word == DEPENDS else ""
     texts = "; ".join(escape(text) for text in (one.verdict, _test(one), one.effect, readings, one.caveat) if text)
-    return f"- {escape(one.claim.sentence)}: {texts} (claim {one.claim.id})"
+    link = f"[claim {one.claim.id}]({FOLDER}/claims.md#{anchor(one.claim)})"
+    return f"- {escape(one.claim.sentence)}: {texts} ({link})"
 
 
 def _test(one: Judgement) -> str:
-    """What runs had to show, by the claim's reading; "" if arithmetic decides the claim."""
+    """What runs had to show, by the claim's interpretation; "" if arithmetic decides the claim."""
     first = re.split(r"(?<=[^.;])[.;](?:\s|$)", one.claim.reading)[0]
     return f"the test: {first}" if first and not one.measured.is_derived else ""
 
 
 def _trained(page: Page) -> str:
-    """The training time of all runs of a table, without earlier runs."""
+    """The training time of all runs of a table, without parent runs."""
     records = [record for selection in page.request.selections.values() for record in selection.records]
     seconds = sum(record.timing.get("train_seconds", 0.0) for record in records)
     return human_seconds(seconds) if seconds else NOTHING

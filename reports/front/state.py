@@ -11,16 +11,32 @@ from itertools import islice
 from benchmarks.experiment import Benchmark
 from benchmarks.publication import Deviation, Paper
 from reports.audit.statements import Finding
-from reports.claims.judge import CONSISTENT, CONTRADICTED, DEPENDS, INCONSISTENT, SUPPORTED, Judgement, tally
+from reports.claims.judge import (
+    ARITHMETIC,
+    CONSISTENT,
+    CONTRADICTED,
+    DEPENDS,
+    INCONSISTENT,
+    SAME,
+    SUPPORTED,
+    Judgement,
+    tally,
+)
+from reports.evidence.inference import CONFIDENCE
 from reports.evidence.records import DEMO, PAPER
 from reports.pages.render import escape, table_line
-from reports.pages.text import number
+from reports.pages.text import in_brackets, number
 
 HEADERS = ("Paper", "Cells run", "Claims", "Published numbers that were checked")
 FOR, AGAINST = (SUPPORTED, CONSISTENT), (CONTRADICTED, INCONSISTENT)
 MEASURED = "measured"  # the verdict on a study: no paper claims anything about it
 MOST = 2  # findings of one paper on the first page
+OURS, THEIRS = "Our own", "The paper's"  # claims, at the start of a sentence
 ENCODERS = {DEMO: "tiny encoders on generated data", PAPER: "the papers' encoders"}
+SMALL = "small encoders on real data"  # at other scales
+_SAYS = {DEPENDS: DEPENDS, SAME: "compares two rows that are one run"}  # for other verdicts: "is contradicted"
+_POINTS = re.compile(r"(?<![\w-])[+−]?\d+(?:\.\d+)?(?: %| points?|-fold)")  # a sentence's headline number
+_INTERVAL, _SEEDS = re.compile(r"\[[^\]]+\]"), re.compile(r"n = \d+(?:(?:–| to )\d+)?")  # of an evidence's text
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,7 @@ class Headline:
         claim: The id of its claim, check or study (its table); the other two are "".
         page: The document that reports it, if it has one, relative to the project's folder.
         is_planned: Whether the protocol described it before its runs.
+        says: Of a claim: its verdict as a sentence, with {} for its link.
     """
 
     summary: str
@@ -76,6 +93,7 @@ class Headline:
     study: str = ""
     page: str = ""
     is_planned: bool = False
+    says: str = ""
 
 
 def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
@@ -100,30 +118,32 @@ def coverage(
     """
     every = list(standings)
     run, of = (sum(pair) for pair in zip(*(each.counted for each in every), strict=True))
-    encoders = ENCODERS.get(scale, "small encoders on real data")
-    text = f"{run} of {of} cells of the papers' tables and figures, and of our studies, are finished, with {encoders}."
+    cells = f"{run} of {of} cells (method × task) of the papers' tables and figures, and of our studies,"
+    text = f"{cells} have at least one finished seed, with {ENCODERS.get(scale, SMALL)}."
     if scale != PAPER:
         runs = f"{at_paper[0]} of {at_paper[1]} cells" if at_paper[0] else "No run yet"
         text += f" {runs} with the papers' encoders."
     if fresh[0]:
-        runs = f"{fresh[1]} more runs, which no table shows; {fresh[0]} of them are finished"
-        text += f" The evidence campaign (docs/protocol.md) has {runs}."
+        runs = f"{fresh[1]} runs that are not yet in any table; {fresh[0]} are finished"
+        text += f" The evidence campaign (docs/protocol.md) adds {runs}."
     added = [(f"{each.paper.name} on {name}", count) for each in every for name, count in each.additions.items()]
     if listed := ", ".join(f"{place} ({count})" for place, count in added if count):
-        text += f" Finished cells in columns that we added are not counted: {listed}."
+        text += f" Not counted: columns that the papers do not have, with their finished cells: {listed}."
     return text
 
 
 def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:
-    """The first page's state: the finished runs, the picture, the findings, and a line per paper."""
+    """The first page's state: the finished runs, the figure, the findings, and a line per paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
     if len(standings) > 1:
         lines.append(_total(standings))
     pairs = [(standing, each) for standing in standings for each in islice(headlines(standing), MOST)]
-    pairs.sort(key=lambda pair: not pair[1].is_planned)  # questions of the protocol come first
+    pairs.sort(key=lambda pair: _order(pair[1]))
     bullets = [_bullet(standing, each, scale) for standing, each in pairs]
+    key = f"n = seeds; brackets = {CONFIDENCE} intervals; {scale} = {ENCODERS.get(scale, SMALL)}."
     parts = [f"**What has been run.** {run}", picture]
-    parts += ["## What was found", "\n".join(bullets)] if bullets else []
+    if bullets:
+        parts += ["## What was found", f"{key} Numbers and tests: linked pages.", "\n".join(bullets)]
     return "\n\n".join(filter(None, (*parts, "\n".join(lines))))
 
 
@@ -154,18 +174,32 @@ def _checks(findings: Sequence[Finding]) -> str:
     return f"{agreeing[True]} consistent, {agreeing[False]} inconsistent" if findings else "–"
 
 
+def _order(headline: Headline) -> tuple[bool, ...]:
+    """Studies with a document, other studies of the protocol, our own questions, contradictions by runs, by numbers."""
+    is_claim, is_against = bool(headline.claim), headline.verdict.startswith(CONTRADICTED)
+    return (
+        not (headline.page and headline.is_planned),
+        not headline.is_planned,
+        not (is_claim and headline.says.startswith(OURS)),
+        not (is_claim and is_against and not headline.verdict.endswith(ARITHMETIC)),
+        not (is_claim and is_against),
+    )
+
+
 def _bullet(standing: Standing, headline: Headline, scale: str) -> str:
-    """A finding in Markdown, with its numbers, its scale and a link to its evidence."""
+    """A finding in Markdown: its sentence with its number in bold, the number's interval and seeds, and a link."""
     folder = f"{standing.page.rpartition('/')[0]}/pages"
-    links = {
-        f"claim {headline.claim}": f"{folder}/claims.md" if headline.claim else "",
-        "consistency of the published numbers": f"{folder}/consistency.md" if headline.check else "",
-        "study": headline.page or f"{folder}/{headline.study}.md",
-    }
-    evidence = next(f"[{name}]({link})" for name, link in links.items() if link)
-    verdict = f"{evidence}: {headline.verdict}" if headline.verdict != MEASURED else evidence
-    where = "" if headline.check or headline.verdict.endswith("arithmetic") else f"scale {scale}"
-    return f"- **{escape(headline.summary)}** ({'; '.join(filter(None, (escape(headline.numbers), where, verdict)))})"
+    shown, link = [headline.numbers], f"[Consistency of the published numbers]({folder}/consistency.md)"
+    if not headline.check:
+        found = (pattern.search(headline.numbers) for pattern in (_INTERVAL, _SEEDS))
+        is_derived = headline.verdict.endswith(ARITHMETIC)
+        shown = [*(each[0] for each in found if each), ARITHMETIC if is_derived else scale]
+        shown += ["exploratory"] if headline.study and not headline.is_planned else []
+        link = f"[Study]({headline.page or f'{folder}/{headline.study}.md'})"
+    if headline.claim:
+        link = headline.says.format(f"[claim {headline.claim}]({folder}/claims.md#claim-{headline.claim})")
+    sentence = _POINTS.sub(lambda found: f"**{found[0]}**", escape(headline.summary), count=1)
+    return f"- {sentence} ({escape(', '.join(shown))}). {link}."
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
@@ -174,7 +208,9 @@ def headlines(standing: Standing) -> Iterator[Headline]:
     for judged in standing.judgements:
         if judged.claim.headline and judged.measured.is_decided:
             summary, numbers = _rendered(judged)
-            yield Headline(summary, judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
+            says = f"{OURS if judged.claim.is_question else THEIRS} {{}} {_SAYS.get(judged.word, f'is {judged.word}')}"
+            about, verdict = judged.claim.quotation, judged.verdict
+            yield Headline(summary, about, verdict, numbers, claim=judged.claim.id, says=says)
     for finding in standing.findings:
         if finding.headline and finding.agrees is not None:
             summary = finding.headline.format(published=finding.printed, recomputed=finding.recomputed)
@@ -189,9 +225,10 @@ def _rendered(judged: Judgement) -> tuple[str, str]:
     sides = {"value": ours, "published": theirs}
     values = {name: side[0].value for name, side in sides.items() if side and side[0]}
     interval = ours[0].interval if ours[0] and not ours[0].is_derived else None
-    ends = list(dict.fromkeys(map(number, interval or ())))  # one, if every run has the same score
-    about = [f"90 % interval {' to '.join(ends)}"] if len(ends) > 1 else []
-    others = () if judged.word == DEPENDS else judged.readings  # the linked page lists all readings
+    is_wide = len(set(map(number, interval or ()))) > 1  # not if every run has the same score
+    about = [f"{CONFIDENCE} interval {in_brackets(interval)}"] if is_wide else []
+    about += [f"n = {judged.n}"] if judged.n and not judged.measured.is_derived else []
+    others = () if judged.word == DEPENDS else judged.readings  # the linked page lists all interpretations
     readings = [f"{name}: {word}" for name, word, _ in others]
     headline = re.sub(r"(?<!\w)-(?=\d)", "−", judged.claim.headline.format(**values))
     return headline, "; ".join([*about, *readings])

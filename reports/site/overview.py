@@ -60,7 +60,7 @@ def _tiles(site: SiteData) -> list[tuple[str, str]]:
     studies = f"papers, {published} tables and figures, {len(tables) - published} studies of ours"
     return [
         (str(_papers(site)), studies),
-        (f"{run} of {of}", f"cells run, scale {scale}"),
+        (f"{run} of {of}", f"cells run at the {scale} scale"),
         (str(len(judgements)), f"claims: {tally(judgements)}"),
         (str(checks.count(False)), f"of {len(checks)} published numbers and sentences are inconsistent"),
     ]
@@ -103,7 +103,7 @@ def _records(site: SiteData) -> html.Sheet:
 
 
 def _line(site: SiteData, record: RunResult) -> list[html.Entry | str]:
-    """A record, with the bytes of its earlier runs; a dash if their records are missing."""
+    """A record, with the bytes of its parent runs; a dash if their records are missing."""
     places, sent = site.places.get(record.cell_id, ()), run_bytes(record, site.find)
     first = places[0] if places else None
     score = html.Entry(record.divergence or NOTHING)

@@ -39,7 +39,7 @@ def test_a_table_names_its_best_method_only_with_three_seeds(table3, record_of, 
             for seed in range(seeds)
         ]
         table, records = opened(table3, records)
-        best = "Best or tied for best (1 column): FedSplitBERT in 1."
+        best = "Best on QQP: FedSplitBERT."
         assert (lead(page(request_for(table, table.scale("lite"), records))) == best) is (seeds == 4)
 
 
@@ -64,7 +64,7 @@ def judged(table: Benchmark, evidence: Evidence, readings: dict[str, Evidence]) 
 def test_a_headline_is_decided_by_all_of_its_readings(table3):
     """The verdict follows the numbers; a claim whose readings differ is neither supported nor contradicted."""
     yes, no = (Evidence(value, (value, value), 3, is_derived=True) for value in (2.0, 0.5))
-    for readings, word in (({}, "supported"), ({"other": no}, "depends on the reading")):
+    for readings, word in (({}, "supported"), ({"other": no}, "depends on the interpretation")):
         standing = Standing(table3.paper, "page", {}, [judged(table3, yes, readings)], ())
         (headline,) = headlines(standing)
         assert headline.summary == "A gains 2.0 points"
@@ -76,8 +76,8 @@ def test_the_first_page_has_two_findings_of_a_paper_and_studies_of_the_protocol_
     study = Headline("B is better", "", MEASURED, "+1.0", study="table", page="docs/study.md", is_planned=True)
     first = Standing(table3.paper, "page", {}, [judged(table3, yes, {})] * 3, ())
     text = front_markdown([first, replace(first, studies=(study,))], "", "lite")
-    bullets = [line for line in text.splitlines() if line.startswith("- **")]
-    assert bullets[0] == "- **B is better** (+1.0; scale lite; [study](docs/study.md))"
+    bullets = [line for line in text.splitlines() if line.startswith("- ")]
+    assert bullets[0] == "- B is better (lite). [Study](docs/study.md)."
     assert len(bullets) == 4
 
 
@@ -85,5 +85,9 @@ def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3):
     cells = {"Table III": {"a": True, "b": True, "c": False}, "orders": {"a": True, "d": False}}  # both show cell a
     lite = Standing(table3.paper, "page", cells, (), (), (), {"RTE, a part": 4})
     text = coverage([lite], (0, 63), "lite")
-    assert text.startswith("2 of 4 cells of the papers' tables and figures, and of our studies, are finished")
-    assert text.endswith("Finished cells in columns that we added are not counted: FedSplitBERT on RTE, a part (4).")
+    assert text.startswith(
+        "2 of 4 cells (method × task) of the papers' tables and figures, and of our studies, have at least one"
+    )
+    assert text.endswith(
+        "columns that the papers do not have, with their finished cells: FedSplitBERT on RTE, a part (4)."
+    )

@@ -12,6 +12,7 @@ from benchmarks import papers
 from benchmarks.campaign import protocol
 from benchmarks.campaign.protocol import Campaign, decisive_of
 from benchmarks.claims import rows_named
+from benchmarks.registry import benchmark
 from benchmarks.results import RoundRecord, RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.sweeps.tuning import Search
@@ -161,4 +162,5 @@ def test_a_diverged_run_scores_as_the_constant_answer(verdict):
     assert verdict("8a", {"flora": 84}, diverged=["flora"])[0] == CONTRADICTED
     outcome, numbers = verdict("1a", {"ffa-lora": 84}, diverged=[("ffa-lora", 0), ("ffa-lora", 3)])
     assert outcome == UNDECIDED
-    assert "FFA-LoRA (head shared): 2 diverged, scored as a constant answer" in numbers
+    name = benchmark("fedpeft-scores").row("overall-majority").name
+    assert f"FFA-LoRA (head shared): 2 diverged, scored as {name}" in numbers

@@ -129,5 +129,5 @@ def test_to_be_near_what_does_nothing_proves_nothing(judge_of, one_task, records
     assert judged(60.0).word == "supported"
     near = judged(69.0)  # of 70
     assert near.verdict == "undecided: reference not shown to have learned"
-    assert "FedSplitBERT − Overall majority, QQP +1." in near.remarks
+    assert "FedSplitBERT − Overall majority, QQP Acc +1." in near.remarks
     assert judged(None).verdict == "undecided: not run"  # it is one of the gate's rows

@@ -98,7 +98,7 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of, judge_
     records = [run("fedsplitbert", (70, 60), (0.9, 0.8), seed) for seed in (0, 1)]
     records += [run("fedavg", (50, 65), (0.7, 0.8), seed) for seed in (0, 1)]
     judgement = judge_of(BETTER, records)
-    assert (judgement.word, "QQP +5.00" in judgement.effect) == ("supported", True)  # 70 − 65, not 60 − 65
+    assert (judgement.word, "QQP Acc +5.00" in judgement.effect) == ("supported", True)  # 70 − 65, not 60 − 65
     assert "scored at the last round: contradicted (" in judgement.elsewhere
     assert summary([judgement]).endswith("these get another verdict: 1.")
 
@@ -108,7 +108,7 @@ def test_several_tasks_are_counted(seeds_of, judge_of):
     above = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", rival)
     judgement = judge_of(relation, above)
     assert (judgement.verdict, judgement.counts) == ("undecided: not all of it run", "1 of 2 tasks for, 0 against")
-    assert judgement.remarks == "1 of 2 not run"
+    assert judgement.remarks == "not run (1 of 2 comparisons)"
     below = seeds_of("fedsplitbert", "qnli", [50.0, 50.0]) + seeds_of("fedavg", "qnli", rival)
     both = judge_of(relation, above + below)
     assert both.result == "partly supported (1 of 2 tasks for, 1 against)"
@@ -125,8 +125,8 @@ def test_one_of_several_tasks_is_enough_only_after_holms_correction(seeds_of, ju
         records += seeds_of("fedsplitbert", task, ours) + seeds_of("fedavg", task, [60.0] * 3)
     alone, both = (judge_of(replace(some, tasks=tasks), records) for tasks in (("qqp",), ("qqp", "qnli")))
     assert (alone.word, both.word) == ("supported", "undecided")
-    assert "0 of 2 hold; most: FedSplitBERT − FedAvg, QQP +1.00" in both.numbers[0]
-    assert "1 of 2 too few seeds: supported without Holm's correction, not with it" in both.remarks
+    assert "0 of 2 comparisons hold; strongest: FedSplitBERT − FedAvg, QQP Acc +1.00" in both.numbers[0]
+    assert "supported without Holm's correction, not with it (1 of 2 comparisons)" in both.remarks
 
 
 def test_a_claim_about_tasks_shows_their_mean_and_what_another_task_may_show(seeds_of, judge_of):
@@ -159,16 +159,16 @@ def test_each_claim_says_what_its_seeds_would_see(seeds_of, judge_of):
     assert judge_of(BETTER, []).evidence == "no run yet"
 
 
-def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of, judge_of):
+def test_a_verdict_depends_on_the_interpretation_unless_all_agree(seeds_of, judge_of):
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedavg", "qqp", [60.0] * 3)
     verdicts = {
         by: judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=by),)}).word for by in (1.0, 2.0, 5.0)
     }
-    assert verdicts == {1.0: "supported", 2.0: "depends on the reading", 5.0: "depends on the reading"}
+    assert verdicts == {1.0: "supported", 2.0: "depends on the interpretation", 5.0: "depends on the interpretation"}
     judgement = judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=5.0),)})
-    assert judgement.elsewhere == "our reading: supported; read as much: contradicted"
+    assert judgement.elsewhere == "our interpretation: supported; interpreted as “much”: contradicted"
     others = counted([judgement])
-    assert others == {"depends on the reading": 1}
+    assert others == {"depends on the interpretation": 1}
 
 
 def test_runs_of_two_tables_count_once(seeds_of, table3, opened):
@@ -282,7 +282,7 @@ def test_seconds_are_shown_and_decide_nothing(run_of, judge_of):
     timed = [replace(run_of(row), timing={"train_seconds": time}) for row, time in seconds.items()]
     judgement = judge_of(replace(HALF, of="seconds"), timed)
     assert judgement.verdict == "not testable here: times are not comparable"
-    assert "time, FedSplitBERT ÷ FedAvg, QQP 10.00 %" in judgement.numbers[0]
+    assert "training time per round, FedSplitBERT ÷ FedAvg, QQP 10.00 %" in judgement.numbers[0]
 
 
 def test_same_is_exact_on_one_machine(run_of, judge_of):

@@ -23,7 +23,7 @@ def test_fewer_rounds_to_the_rivals_best(runs_of, judge_of):
     quick, slow = runs_of("fedsplitbert", (66, 71, 72)), runs_of("fedavg", (50, 65, 60))
     judgement = judge_of(ROUNDS, quick + slow)  # 65 after round 2, not the last one's 60
     assert judgement.word == "supported"
-    assert "rounds on QQP +1.00 (target 65.03, FedAvg's best round)" in judgement.effect
+    assert "QQP Acc +1.00 (target 65.03, FedAvg's best round)" in judgement.effect
     never = judge_of(replace(ROUNDS, rows=(FEDAVG,), than=(SPLIT,)), quick + slow)
     assert never.word == "contradicted"  # 3 rounds of the rival minus at least 4
     assert "[−∞, −1.00] (not within 3 rounds" in never.numbers[0]
@@ -84,7 +84,7 @@ def test_a_target_that_constant_answers_reach_is_a_result(runs_of, judge_of):
     runs, relation = runs_of("fedavg", (50, 65)), Reaches((SPLIT,), TARGET, within_rounds=2)
     judgement = judge_of(relation, runs, levels={"local-majority": 85.0})
     assert judgement.word == "vacuous target"
-    assert judgement.verdict.endswith("each client's most frequent label gives 85.00, target 84, n = 8")
+    assert judgement.verdict.endswith("the per-client majority class scores 85.00, the target is 84, n = 8")
     higher = replace(relation, target=replace(TARGET, percent={"qqp": 86.0}))
     assert judge_of(higher, runs, levels={"local-majority": 85.0}).word == "undecided"
 
