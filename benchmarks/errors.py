@@ -12,7 +12,7 @@ class UserError(ValueError):
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
     """A hint at the closest of the names, for the end of a message; "" if none is close."""
-    whole = {each.rpartition(".")[2]: each for each in names} | {each: each for each in names}  # "rounds" for "a.rounds"
+    whole = {each.rpartition(".")[2]: each for each in names} | {each: each for each in names}  # "rounds": "a.rounds"
     near = difflib.get_close_matches(name, whole, n=1)
     return f" Did you mean {whole[near[0]]!r}?" if near else ""
 
