@@ -14,7 +14,7 @@ from benchmarks.publication import View
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
 _STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
-_TEST_COLUMNS = tuple(replace(column, evaluations={"test": ""}, extra=()) for column in SCORES.columns)
+_TEST_COLUMNS = tuple(replace(column, evaluations={"test": "local"}, extra=()) for column in SCORES.columns)
 
 
 def _over(name: str, place: str, clients: int, labels: str, base: BaseFn, **fields: Any) -> Benchmark:
