@@ -226,7 +226,7 @@ def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame
 
 
 def predictions(record: RunResult) -> dict[tuple[int, str], Predictions]:
-    """(client, evaluation) -> labels and answers; UserError if the predictions file is missing."""
+    """(client, evaluation) -> labels and predictions; UserError if the predictions file is missing."""
     if record.folder is None:
         raise UserError("predictions: expected a record from load(folder), as its predictions are files in that folder")
     return read_predictions(record.folder, record)

@@ -23,7 +23,7 @@ class Row:
         changes: Field -> value, as in --set, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may be
             a `ByScale`, or a function of the task.
         begins: The row whose runs its runs continue, with the same task and seed.
-        corrects: The row whose answers it corrects without a run.
+        corrects: The row whose predictions it corrects without a run.
         correction: How it corrects them (`benchmarks.corrections`).
     """
 
@@ -98,7 +98,7 @@ class Column:
         evaluations: Evaluation -> suffix for its metrics' labels.
         extra: Further scores to show, which no paper, claim or average uses.
         primary: The one score that decides claims on results; "" for the averaged one.
-        leak: The content that test and training examples share under a random split, so that scores are no evidence.
+        leak: The content that test and training examples share under a random split, so that scores are not evidence.
         replacing: Scale id -> the column's encoder and data at that scale.
         instead_of: The task whose claims this column tests while that task has no results.
     """
@@ -189,7 +189,7 @@ class Benchmark:
     stage: Stage | None = None  # the earlier runs
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
     swept_as: str = ""  # the table whose sweeps choose its settings, if it has no sweep
-    without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct other rows' answers
+    without_training: tuple[Row, ...] = ()  # rows that need no run, as they correct other rows' predictions
 
     @property
     def is_printed(self) -> bool:

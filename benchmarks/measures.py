@@ -149,11 +149,11 @@ METRICS = {
         Metric("matthews_correlation", "Mcc", least=-1.0, of_labels=2),
         Metric("pearson", "Pearson", least=-1.0),
         Metric("entity_f1", "F1"),
-        Metric("entity_f1_concatenated", "F1, the authors' own"),
+        Metric("entity_f1_concatenated", "F1, authors' code"),
         Metric("token_recovery", "tokens"),
         Metric("text_recovery", "texts"),
         Metric("perplexity", "Perplexity", "", False, "geometric", least=1.0, most=math.inf),
-        # Only reports compute these two, from stored answers (reports/evidence/corrections.py).
+        # Only reports compute these two, from stored predictions (reports/evidence/corrections.py).
         Metric("nll", "NLL", "", False, most=math.inf),
         Metric("ece", "ECE", higher_is_better=False),
         Metric("aggregation_error", "aggregation error", "", False, most=math.inf, over_decades=True),

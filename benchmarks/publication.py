@@ -66,7 +66,7 @@ def deviations(text: str) -> tuple[Deviation, ...]:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Scores that others report for an encoder like the scale's, with central training."""
+    """Scores that others report for an encoder like the scale's, with centralised training."""
 
     scores: Mapping[str, tuple[str, float]]  # task -> metric and score, in the metric's unit
     of: str  # the encoder, its data, and the source
@@ -93,7 +93,7 @@ class Yardstick:
         learns: The meaning of success.
         fails: The meaning of failure.
         evaluation: "pooled" for all clients' test examples; "" for the column's.
-        least: The rival that answers without learning; comparisons with a row that does not beat it are void.
+        least: The rival that predicts without learning; comparisons with a row that does not beat it are void.
     """
 
     row: str
@@ -119,9 +119,9 @@ class Yardstick:
 LEARNING = Yardstick(
     row="central",
     name="centralised training",
-    rivals={"linear": "a linear model", "overall-majority": "the majority-class baseline"},
+    rivals={"linear": "a linear model", "overall-majority": "the global majority class"},
     learns="the encoder learns the task",
     fails="the encoder is too weak here",
-    evaluation="pooled",  # means over clients reward knowledge of a client's label shares
+    evaluation="pooled",  # means over clients reward knowledge of a client's label distribution
     least="overall-majority",
 )

@@ -191,7 +191,7 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
 def rows_of(table: Benchmark, ids: Sequence[str], scale: Scale | None = None) -> list[Row]:
     """The rows with those ids, or all; with a scale, those that exist at it.
 
-    A row without training selects the row whose answers it corrects.
+    A row without training selects the row whose predictions it corrects.
     """
     rows = {row.id: table.row(row.corrects or row.id) for row in (*table.rows, *table.without_training)}
     named = {row.id: row for row in _named("method", rows, ids, scale)}

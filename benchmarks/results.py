@@ -23,7 +23,7 @@ SCHEMA = 1
 CHECKSUM = "sha256"  # of the record's canonical JSON without this field
 ROUND = "round"  # measurements of a round's aggregation, by fedsim.aggregation
 POOLED = "pooled"  # the evaluation on the union of all clients' test examples
-INDEPENDENT = "independent"  # the evaluation on test examples of all clients, with even labels
+INDEPENDENT = "independent"  # the evaluation on class-balanced test examples of all clients
 Scores = Mapping[str, Mapping[str, float | None]]  # evaluation -> metric -> score; None if undefined
 Count = Annotated[int, Field(ge=0)]
 
@@ -127,7 +127,7 @@ class RunResult:
     schema: int = SCHEMA
     # The folder of the record and its predictions; not in the JSON.
     folder: Annotated[Path | None, Field(exclude=True)] = dataclasses.field(default=None, compare=False)
-    # Of corrected answers: the round that the run chose by its own scores; not in the JSON.
+    # Of corrected predictions: the round that the run chose by its own scores; not in the JSON.
     chosen_before: Annotated[int | None, Field(exclude=True)] = dataclasses.field(default=None, compare=False)
 
     def to_json(self) -> dict[str, JSON]:

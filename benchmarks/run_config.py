@@ -71,7 +71,7 @@ class RunConfig:
     grouped: bool = later(False)  # no first text is both trained on and held out
     central_share: float = later(1.0, gt=0, le=1)  # the random share of each central set that is scored
     initial: RunConfig | None = later(None)  # the earlier run, whose outcome initialises the model
-    independent: bool = later(False)  # also score clients on all clients' test examples, with even labels
+    independent: bool = later(False)  # also score clients on class-balanced test examples of all clients
     adapter: Adapter = later(None)  # trained instead of the encoder's parameters
 
     def to_json(self) -> dict[str, JSON]:

@@ -23,7 +23,7 @@ def blocks_of(study: Study, records: Sequence[RunResult]) -> dict[str, str]:
 
     Args:
         study: The study.
-        records: The papers' committed records, with the earlier runs and the reference rows.
+        records: The papers' committed records, with the exploratory runs and the reference rows.
     """
 
     def exploratory(table: str, tasks: Iterable[str], title: str = "") -> Evidence:
@@ -47,11 +47,11 @@ def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
     whole = average_of(estimates)
     if whole.value is None or whole.interval is None:
         return None
-    text = with_interval(whole.value, whole.interval, "+", 1) + seed_counts(each.n for each in estimates)
+    text, n = with_interval(whole.value, whole.interval, "+", 1), seed_counts(each.n for each in estimates)
     summary = study.headline.format(compared=compared(whole.value, whole.interval))
     margin, word = fixed_test(study, evidence)
-    test = f"test fixed before the runs (equal within {margin:g} point): {word}"
-    numbers = f"mean of {len(estimates)} tasks {text}; {CONFIDENCE} interval; {test}"
+    test = f"The preregistered hypothesis that both are equal within {margin:g} point is {word}"
+    numbers = f"accuracy, mean of {len(estimates)} tasks, {text}, {CONFIDENCE} interval{n}. {test}"
     return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page, is_planned=True)
 
 
@@ -81,7 +81,7 @@ def _evidence(
     score_at: str,
     missing: str = "",
 ) -> Evidence:
-    """A table's runs, scored by accuracy per task; stored answers give it if a run did not record it.
+    """A table's runs, scored by accuracy per task; stored predictions give it if a run did not record it.
 
     title: what differs from the study; "" for the study's own comparison.
     """

@@ -103,7 +103,7 @@ class Evidence:
 
 def client_accuracies(record: RunResult, rule: str) -> list[float]:
     """Each client's accuracy in percent, by a rule of `reports.evidence.scores`: "late" or "last"."""
-    answered = corrected(record, AS_ANSWERED) or record  # corrected answers are not corrected again
+    answered = corrected(record, AS_ANSWERED) or record  # corrected predictions are not corrected again
     rounds = [entry.client_scores for entry in answered.rounds[-LATE_ROUNDS if rule == "late" else -1 :]]
     values = [[scores[client]["test"]["accuracy"] for scores in rounds] for client in range(len(record.clients))]
     return [100 * mean(defined(each)) for each in values]

@@ -98,7 +98,7 @@ class WireForm:
 
 @dataclass(frozen=True)
 class Factor:
-    """A reading of a factor that a paper states: one form's bytes divided by another's.
+    """An interpretation of a factor that a paper states: one form's bytes divided by another's.
 
     text: what it counts. terms: fixed values of terms, such as {"h": 0} for the adapter without the head.
     """

@@ -87,8 +87,8 @@ def _gpt2(
 
 _NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 _SENTENCES = (
-    "was trained to embed sentences, also on natural language inference (SNLI, MNLI) and question pairs (QQP): levels "
-    "on RTE, MNLI and QQP are flattered, orderings less. It has no masked-LM head."
+    "was trained to embed sentences, also on natural language inference (SNLI, MNLI) and question pairs (QQP); "
+    "scores on RTE, MNLI and QQP are therefore optimistic; rankings are less affected. It has no masked-LM head."
 )
 _MINILM = Backbone(
     "all-MiniLM-L6-v2",

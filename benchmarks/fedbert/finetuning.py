@@ -1,4 +1,4 @@
-"""FedBERT's downstream tasks: pre-trained encoders, fine-tuned in one place on seven GLUE tasks."""
+"""FedBERT's downstream tasks: pre-trained encoders, with centralised fine-tuning on seven GLUE tasks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def training_of(task: str, scale: Scale) -> TrainConfig:
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Fine-tuning in one place on the training set, scored on the development set after the last epoch."""
+    """Centralised fine-tuning on the training set, scored on the development set after the last epoch."""
     head = "pooled" if scale.id == "paper" else "average"
     return run_of(row, column, scale, seed, training_of(column.task, scale), head=head)
 
@@ -77,10 +77,10 @@ def fine_tuned(row: Row) -> Row:
 
 MAJORITY = Row(
     "majority",
-    "Majority-class baseline",
+    "Majority class",
     {"algorithm": "local_majority", "options.whose": "all", "training.rounds": 1},
     printed=False,
-    note="answers the most frequent training label, on STS-B the mean score",
+    note="predicts the most frequent training label, on STS-B the mean score",
 )
 SCRATCH = Row(
     "scratch",
@@ -97,7 +97,7 @@ CENTRAL, FEDAVG, SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, SINGLE = MODES
 GAIN = Yardstick(
     row=CENTRAL.id,
     name="centralised pre-training",
-    rivals={SCRATCH.id: "no pre-training", MAJORITY.id: "majority-class baseline"},
+    rivals={SCRATCH.id: "no pre-training", MAJORITY.id: "the majority class"},
     learns="pre-training helps",
     fails="pre-training does not help here",
 )
@@ -111,7 +111,7 @@ DEVIATIONS = (
 - batches (paper): Batches of 16 (RTE, MRPC, STS-B) and 32. Table 5 says 256 and 512, but its numbers of updates are 10
   epochs with 16 and 32 (RTE's 2 036 are 13.1 epochs), as in fairseq's recipe. Warm-up is 6 %, for QQP 25 %.
 - tasks (lite): Only RTE, MRPC and SST-2 (a separate column with 3000 of its 67 349 training phrases); four epochs,
-  batches of 16, rate 5e-4 for every row, not tuned; gradients clipped to norm 1, weight decay only on weights.
+  batches of 16, learning rate 5e-4 for every row, not tuned; gradients clipped to norm 1, weight decay only on weights.
 - head (demo, lite): The head reads the mean over tokens, because so little pre-training hardly trains the first token's
   output.
 - seeds: Every row's pre-training has seed 0; only fine-tuning has several seeds. So ± does not include the variance of

@@ -101,11 +101,11 @@ TUNED = ("central", "fedavg", "share", "emdavg", "single", "diloco")
 
 
 def miniature(task: str, name: str) -> Search:
-    """How the lite scale's rates are chosen: one grid for all modes, by the perplexity of validation articles.
+    """How the lite scale's learning rates are chosen: one grid for all modes, by the perplexity of validation articles.
 
-    For GPT-2 only the best rate after a quarter of the rounds continues. For RoBERTa all rates run to the end, with one
-    epoch per round: masked models first learn only word frequencies, which do not show the best rate. The data's seed
-    is one that no table uses. name: the chosen rates' file.
+    For GPT-2 only the best learning rate after a quarter of the rounds continues. For RoBERTa all learning rates run to
+    the end, with one epoch per round: masked models first learn only word frequencies, which do not show the best one.
+    The data's seed is one that no table uses. name: the file of the chosen learning rates.
     """
     is_causal = task == CAUSAL.task
     return Search(
@@ -184,7 +184,8 @@ DILOCO = FEDAVG.changed(
     id="diloco",
     name="FedAvg + outer momentum",
     printed=False,
-    note="DiLoCo (Douillard et al. 2023): the server applies each average with Nesterov momentum 0.9 and rate 0.7",
+    note="DiLoCo (Douillard et al. 2023): the server applies each average with Nesterov momentum 0.9 and learning rate "
+    "0.7",
 )
 BEFORE = Row(
     "before",
@@ -267,14 +268,14 @@ DEVIATIONS = deviations(f"""
 - budget (demo, lite): Centralised pre-training, Single Client and each client in the other modes have the same number
   of epochs: {_epochs(WIKITEXT, "lite")} (GPT-2: {_epochs(CAUSAL, "lite")}; demo: {_epochs(WIKITEXT, "demo")}). The
   paper's have {_epochs(WIKITEXT, "paper")} (GPT-2: {_epochs(CAUSAL, "paper")}), and 139 (55.6) centralised.
-- schedule: Warm-up is 8 % of each run's updates, and the rate reaches 0 at its end (Table 4: 10 000 of 125 000 for
-  every mode). Polynomial decay of power 1. Optimiser and schedule continue over rounds.
+- schedule: Warm-up is 8 % of each run's updates, and the learning rate reaches 0 at its end (Table 4: 10 000 of 125 000
+  for every mode). Polynomial decay of power 1. Optimiser and schedule continue over rounds.
 - checkpoint: We fine-tune every row's last state. The paper uses the best checkpoint of Centralized and Head-Emd Share
   and the last average of the others. Perplexities are from the best round on validation text, if there is such a text.
-- tuning (lite): One rate per mode, from {_RATES} (GPT-2: {_CAUSAL_RATES}; Table 4: 5e-4), by the perplexity of a fifth
-  of the clients' training text on a partition that no table uses, with one epoch per round (GPT-2: the best after a
-  quarter of a run continues). Variants use their mode's rate, Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches
-  of 8, gradients clipped to norm 1, weight decay only on weights.
+- tuning (lite): One learning rate per mode, from {_RATES} (GPT-2: {_CAUSAL_RATES}; Table 4: 5e-4), by the perplexity of
+  a fifth of the clients' training text on a partition that no table uses, with one epoch per round (GPT-2: the best
+  after a quarter of a run continues). Variants use their mode's learning rate, Head-Emd Avg EmdAvg's, Parallel FedAvg
+  FedAvg's. Batches of 8, gradients clipped to norm 1, weight decay only on weights.
 - clipping (lite): In split modes client and server each clip their gradients to norm 1; elsewhere the whole model's are
   clipped. So Parallel FedAvg differs from FedAvg in the last bits, unless training.clip_scope = model exchanges the two
   norms. The paper names no clipping, so the paper scale has none.

@@ -1,4 +1,4 @@
-"""How much text a server recovers from split learning's embeddings; not a table in the paper."""
+"""How much text a server recovers from split learning's embeddings; not in the paper."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ BENCHMARK = Benchmark(
     id="fedbert-inversion",
     paper=PAPER,
     place="privacy",
-    title="Held-out texts that a split-learning server recovers from the embeddings it receives; no table of the paper",
+    title="Held-out texts that a split-learning server recovers from the embeddings it receives; not in the paper",
     rows=(
-        MAJORITY.changed({}, note="answers the public texts' most frequent token, without reading activations"),
+        MAJORITY.changed({}, note="predicts the public texts' most frequent token, without reading activations"),
         _nearest("nearest", "fp32", "the server looks up what it receives in its copy of the embedding layer"),
         _nearest("nearest-fp16", "fp16", "the same, with activations sent as fp16"),
         _nearest("nearest-dropout", "fp32", "the same, with dropout as in training", dropout=DROPOUT),

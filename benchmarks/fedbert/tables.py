@@ -23,7 +23,7 @@ PRETRAINING = Benchmark(
     id="fedbert-pretraining",
     paper=paper.PAPER,
     place="pre-training",
-    title="Perplexity of masked tokens of held-out text after pre-training of RoBERTa; no table of the paper",
+    title="Perplexity of masked tokens of held-out text after pre-training of RoBERTa; not in the paper",
     rows=(
         *(BEFORE, UNIGRAM),
         *(replace(row, printed=False) for row in (*paper.MODES, *paper.UNPRINTED, *paper.CLIENTS, *paper.PERIODS)),
@@ -39,8 +39,8 @@ PRETRAINING = Benchmark(
         row="central",
         name="centralised pre-training",
         rivals={UNIGRAM.id: "unigram"},
-        learns="centralised pre-training learns more than how often each token stands",
-        fails="centralised pre-training learns no more than how often each token stands",
+        learns="centralised pre-training learns more than token frequencies",
+        fails="centralised pre-training learns no more than token frequencies",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""FedBFPT's downstream tasks: encoders after further pre-training, fine-tuned in one place."""
+"""FedBFPT's downstream tasks: encoders after further pre-training, with centralised fine-tuning."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ EPOCHS = 15  # appendix, section 1.1, with batch size and learning rate by task
 BATCHES: Mapping[str, int] = {"jnlpba": 32, "scierc": 2, "rct20k": 2}
 RATES: Mapping[str, float] = {"jnlpba": 4e-5, "scierc": 7e-5, "rct20k": 4e-6}
 SHARES: Mapping[str, float] = {"rct20k": 0.02}  # of the training part (footnote 2)
-DECAY = 0.7  # of the rate after every epoch, in the authors' code
+DECAY = 0.7  # of the learning rate after every epoch, in the authors' code
 LITE_EPOCHS, LITE_RATE, LITE_BATCH = 8, 2e-4, 16
 LITE_SHARES: Mapping[str, float] = {"jnlpba": 0.15, **SHARES}
 
 
 def training_of(task: str, scale: Scale) -> TrainConfig:
-    """One epoch per round, one optimiser throughout; the paper scale has the paper's batch sizes and rates."""
+    """One epoch per round, one optimiser throughout; the paper scale has the paper's batch sizes and learning rates."""
     if scale.id == "demo":
         return TrainConfig(6, 1e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
     if scale.id == "lite":
@@ -51,7 +51,7 @@ def training_of(task: str, scale: Scale) -> TrainConfig:
 
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Fine-tuning in one place on the official splits, scored at the best round on the development set."""
+    """Centralised fine-tuning on the official splits, scored at the best round on the development set."""
     shares: Mapping[str, Mapping[str, float]] = {"lite": LITE_SHARES, "paper": SHARES}
     share = shares.get(scale.id, {}).get(column.task)
     sentences = "pooled" if scale.id == "paper" else "average"
@@ -82,8 +82,8 @@ GAIN = Yardstick(
     row=BERT_C.id,
     name=BERT_C.name,
     rivals={BERT.id: BERT.name},
-    learns="central further pre-training helps",
-    fails="central further pre-training does not help here",
+    learns="centralised further pre-training helps",
+    fails="centralised further pre-training does not help here",
 )
 
 # ---- deviations --------------------------------------------------------------------------------------------------
@@ -103,11 +103,11 @@ DEVIATIONS = (
   weights were lost, it was repeated on another machine; a note names such rows.
 - looks (lite): The committed records on SciERC were judged with three seeds and again with six. Repeated looks at the
   data inflate the error rate (docs/statistics.md).
-- schedule (paper): AdamW throughout, its rate × {DECAY} after every epoch, as in the authors' code. Rates and batch
-  sizes are the appendix's, which that code chose by the test score of one seed.
-- schedule (lite): {LITE_EPOCHS} epochs, not {EPOCHS}, at rate {LITE_RATE:g} for every row, not tuned, × {DECAY} after
-  every epoch. Warm-up over a tenth of the steps, gradients clipped to norm 1, weight decay only on weights; batches of
-  {LITE_BATCH}.
+- schedule (paper): AdamW throughout, its learning rate × {DECAY} after every epoch, as in the authors' code. Learning
+  rates and batch sizes are the appendix's, which that code chose by the test score of one seed.
+- schedule (lite): {LITE_EPOCHS} epochs, not {EPOCHS}, with learning rate {LITE_RATE:g} for every row, not tuned, ×
+  {DECAY} after every epoch. Warm-up over a tenth of the steps, gradients clipped to norm 1, weight decay only on
+  weights; batches of {LITE_BATCH}.
 - round (lite, paper): Test scores are from the best epoch on the development set, as in the authors' code.
 - f1 (lite, paper): Entity F1 is over whole spans (seqeval), sentence by sentence. The authors' code concatenates
   sentences and drops the last span; we show its F1 next to ours, and claims do not use it.

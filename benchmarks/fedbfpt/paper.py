@@ -64,8 +64,8 @@ LITE_SHARE: Mapping[str, float] = {"corpus-biology": 0.05, "corpus-computer-scie
 
 RATES = (1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3)  # evenly spaced logarithms
 _RATE: Grid = {"training.learning_rate": RATES}
-# The lite scale's rates, by the perplexity of validation passages. All tuned methods have the same grid and the same
-# data, which no table uses. FEDBFPT's variants use its rate, except the one that trains all layers.
+# The lite scale's learning rates, by the perplexity of validation passages. All tuned methods have the same grid and
+# the same data, which no table uses. FEDBFPT's variants use its learning rate, except the one that trains all layers.
 MINIATURE = Search(
     dict.fromkeys(("bert-c", "bert-fl", "fedbfpt", "fedbfpt-all"), _RATE),
     rungs=(1,),
@@ -75,7 +75,7 @@ MINIATURE = Search(
 
 
 def training_of(scale: Scale) -> TrainConfig:
-    """Rounds of one local epoch; at the paper's scale with section 5.1's batch size and rate."""
+    """Rounds of one local epoch; at the paper's scale with section 5.1's batch size and learning rate."""
     if scale.id == "demo":
         return TrainConfig(ROUNDS, learning_rate=1e-3, batch_size=16, max_length=32, precision="fp32")
     if scale.id == "lite":
@@ -207,14 +207,14 @@ DEVIATIONS = deviations(f"""
   (fedbfpt-general), so that every row starts from a masked language model.
 - layers (demo, lite): Local models of 4, 6 and 8 of 12 layers become the same share of a smaller encoder's depth (lite:
   2, 3 and 4 of 6; demo: 1, 2 and 3 of 4). The schedule counts this encoder's layers from 0.
-- tuning (lite): The paper's rate is for another encoder and 256 sentences per batch. Here each method and domain has a
-  rate between {RATES[0]:g} and {RATES[-1]:g}, chosen by the perplexity of validation passages with a seed that no table
-  uses. FEDBFPT's variants use its rate, except FEDBFPT-ALL. Batches of 32, gradients clipped to norm 1, weight decay
-  only on weights.
+- tuning (lite): The paper's learning rate is for another encoder and 256 sentences per batch. Here each method and
+  domain has a learning rate between {RATES[0]:g} and {RATES[-1]:g}, chosen by the perplexity of validation passages
+  with a seed that no table uses. FEDBFPT's variants use its learning rate, except FEDBFPT-ALL. Batches of 32, gradients
+  clipped to norm 1, weight decay only on weights.
 - blocks (lite, paper): Passages are tokenised whole and cut into blocks of 128 tokens. The authors' code has sentences
   of abstracts and bodies, cut at 128 tokens (fedbfpt-sentences).
 - masking: 15 % of a batch's tokens are masked (80 % as [MASK], 10 % as another token), as in BERT. No next sentence.
-  AdamW has weight decay 0.01 and a constant rate.
+  AdamW has weight decay 0.01 and a constant learning rate.
 - held-out (lite, paper): {100 * HELD_OUT:.0f} % of each client's passages are held out and scored. The paper measures
   no perplexity.
 - precision (lite, paper): Matrix products use bf16 if the device supports it. The paper states no precision; each

@@ -42,7 +42,7 @@ PRETRAINING = Benchmark(
     id="fedbfpt-pretraining",
     paper=paper.PAPER,
     place="further pre-training",
-    title="Perplexity of held-out passages after further pre-training, 6 clients, three domains; no table of the paper",
+    title="Perplexity of held-out passages after further pre-training, 6 clients, three domains; not in the paper",
     rows=(BEFORE, *(replace(row, printed=False) for row in paper.METHODS)),
     columns=CORPORA,
     scales=with_lite(SCALES, search=paper.MINIATURE),
@@ -55,8 +55,8 @@ PRETRAINING = Benchmark(
         row=BERT_C.id,
         name=BERT_C.name,
         rivals={BEFORE.id: "before it"},
-        learns="central further pre-training lowers perplexity",
-        fails="central further pre-training does not lower perplexity here",
+        learns="centralised further pre-training lowers perplexity",
+        fails="centralised further pre-training does not lower perplexity here",
     ),
 )
 
@@ -64,7 +64,7 @@ CLIENTS = replace(
     PRETRAINING,
     id="fedbfpt-clients",
     place="clients",
-    title="Perplexity of the worst client and spread over 6 clients after further pre-training; no table of the paper",
+    title="Perplexity of the worst client and spread over 6 clients after further pre-training; not in the paper",
     view=View("clients", {"baseline": BERT_FL.id}),
 )
 TABLE2 = another(
@@ -105,8 +105,7 @@ SENTENCES = replace(  # as the authors' code has them
     PRETRAINING,
     id="fedbfpt-sentences",
     place="sentences",
-    title="Perplexity of held-out sentences after further pre-training, 6 clients, three domains; no table of the "
-    "paper",
+    title="Perplexity of held-out sentences after further pre-training, 6 clients, three domains; not in the paper",
     rows=tuple(PRETRAINING.row(row.id) for row in (BEFORE, BERT_C, BERT_FL, *SMALLER, paper.FEDBFPT)),
     columns=tuple(
         replace(column, task=task, name=f"{column.name}, sentences") for task, column in _PASSAGES_OF.items()
@@ -119,7 +118,7 @@ SENTENCES = replace(  # as the authors' code has them
 - blocks (lite, paper): Passages are split into sentences by punctuation, each cut at 128 tokens, as in the authors'
   code, whose splitting rule is unknown. Perplexities are not comparable with those of whole passages, which have
   more context.
-- tuning (lite): Rates are those chosen for whole passages of the same domain.
+- tuning (lite): Learning rates are those chosen for whole passages of the same domain.
 """),
     ),
 )
@@ -150,7 +149,7 @@ _GENERAL_SHARE, _GENERAL_SCORED = 0.1, 0.02  # share of Wikipedia's passages; he
 
 
 def _general(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Masked language modelling in one place, one epoch per round, one optimiser and schedule throughout."""
+    """Centralised masked language modelling, one epoch per round, one optimiser and schedule throughout."""
     training = TrainConfig(3, 3e-4, batch_size=32, schedule="linear", warmup=0.1, clip_norm=1.0, decayed="matrices")
     training = replace(training, optimizer="kept")  # for all rounds
     if scale.id == "demo":
@@ -165,7 +164,7 @@ GENERAL = another(
     APPENDIX5,
     "general",
     "encoder",
-    "Masked language modelling of general text, in one place: the lite scale's encoder; no table of the paper",
+    "Centralised masked language modelling of general text: the lite scale's encoder; not in the paper",
     rows=(Row("general", "Pre-training", {"algorithm": "central", **paper.GLOBAL}, printed=False),),
     columns=(Column("corpus-wikipedia", "Wikipedia", ("test/perplexity",), "test/perplexity"),),
     scales=with_lite(

@@ -49,7 +49,7 @@ METHODS = (
     Row("c", "C-FedFreezeBERT", {"algorithm": "fedfreezebert_central"}, yardstick=FROZEN),
 )
 HEADS = {"ordinary": "ordinary", "average": "average", "psum": "P-SUM", "hsum": "H-SUM"}
-# Heads of the same kind share rates, unless tuned separately: a linear layer, or four BERT layers.
+# Heads of the same kind share learning rates, unless tuned separately: a linear layer, or four BERT layers.
 TUNED_HEADS = {"ordinary": "average", "hsum": "psum"}
 
 
@@ -59,8 +59,8 @@ def with_head(row: Row, head: str) -> Row:
     return row.changed({"head": head}, id=f"{row.id}-{head}", name=f"{row.name} · {HEADS[head]}", tuned_as=tuned_as)
 
 
-# The lite scale: equally many trials per method, on data that no table uses. Rates are evenly spaced in the logarithm,
-# higher with a frozen encoder; the paper explored 9e-4 to 1e-6.
+# The lite scale: equally many trials per method, on data that no table uses. Learning rates are evenly spaced in the
+# logarithm, higher with a frozen encoder; the paper explored 9e-4 to 1e-6.
 HEAD_RATES: Mapping[str, tuple[float, ...]] = {
     "average": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2, 6.4e-2),
     "psum": (2e-5, 4e-5, 8e-5, 1.6e-4, 3.2e-4, 5e-4, 1e-3, 2e-3),
@@ -68,7 +68,7 @@ HEAD_RATES: Mapping[str, tuple[float, ...]] = {
 
 
 def _grid(method: Row, head: str) -> Grid:
-    """The settings to tune: the rate and, for C-FedFreezeBERT, which has only one round, the epochs."""
+    """The settings to tune: the learning rate and, for C-FedFreezeBERT, which has only one round, the epochs."""
     rates = HEAD_RATES[head] if method.algorithm in FROZEN_ALGORITHMS else fedsplitbert.RATES
     rate: Grid = {"training.learning_rate": rates}
     return {**rate, "training.local_epochs": (3, 5)} if method.id == "c" else rate
@@ -111,7 +111,7 @@ ROUNDS = 5  # of one epoch each
 PARTITION: Mapping[str, JSON] = {"scheme": "dirichlet", "alpha": 1.0, "capped": True, "min_size": 10}
 DATA_SEED = 0  # one partition for all training seeds, as the paper's small deviations over five runs suggest
 
-# Section "Experimental setup"; the paper tuned central training's rate and does not state it.
+# Section "Experimental setup"; the paper tuned centralised training's learning rate and does not state it.
 FROZEN_RATE = 5e-4
 LEARNING_RATES = {"fedavg": 1e-6, **dict.fromkeys(FROZEN_ALGORITHMS, FROZEN_RATE)}  # others: 1e-5
 
@@ -119,7 +119,7 @@ LEARNING_RATES = {"fedavg": 1e-6, **dict.fromkeys(FROZEN_ALGORITHMS, FROZEN_RATE
 def training_of(algorithm: str, scale: Scale) -> TrainConfig:
     """Five epochs with batches of 16 and Adam (AdamW without weight decay), one epoch per round or all in one round.
 
-    The lite scale tunes rates, and central training has one round per epoch, so that a round can be chosen.
+    The lite scale tunes learning rates; centralised training has one round per epoch, so that a round can be chosen.
     """
     is_lite = scale.id == "lite"
     in_one_round = ("fedfreezebert_central",) if is_lite else ("central", "fedfreezebert_central")
@@ -150,21 +150,21 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     )
 
 
-# Central training with mean pooling, usual for sentence encoders, shows whether an encoder learns the task.
+# Centralised training with mean pooling, usual for sentence encoders, shows whether an encoder learns the task.
 YARDSTICK = replace(LEARNING, row="central-average", name="centralised training")
 FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
     {"training.learning_rate": FROZEN_RATE},
     id="fedavg-ordinary-frozen-rate",
-    name=f"FedAvg · ordinary, at {FROZEN_RATE:g}",
+    name=f"FedAvg · ordinary, learning rate {FROZEN_RATE:g}",
     printed=False,
-    note="FedAvg at the rate that the paper gives its frozen methods (at lite these have tuned ones): shows whether "
-    "their gain is due to the method or to the rate",
+    note="FedAvg with the learning rate that the paper gives its frozen methods (at the lite scale these have tuned "
+    "ones): shows whether their gain is due to the method or to the learning rate",
 )
 
 DEVIATIONS = deviations(f"""
-- partition: The tweets are distributed "as described in" FedNLP, without a number. Here each client has a
-  Dirichlet distribution over labels with α = 1. As in its library, each gets at least ten tweets, and a client with a
-  fifth of all gets no further label; the largest has 41 %.
+- partition: The tweets are distributed "as described in" FedNLP, without a number. Here each client's label
+  distribution is drawn from a Dirichlet distribution with α = 1. As in its library, each gets at least ten tweets, and
+  a client with a fifth of all gets no further label; the largest has 41 %.
 - one-partition: One partition (data seed {DATA_SEED}) for all training seeds, as the paper's standard deviations of
   0.12 and 0.17 over five runs suggest. --set data_seed=null draws one per seed.
 - english (lite, literal): The paper has no SST-2 column. {ENGLISH_EXAMPLES} of SST-2's 67 349 training phrases, drawn
@@ -175,12 +175,12 @@ DEVIATIONS = deviations(f"""
   its trials also choose between 3 and 5 epochs. After {MINIATURE.rungs[0]} rounds the best quarter, with ties,
   continues (benchmarks/fedfreezebert/tuned/lite.json). On SST-2, the ordinary aggregator uses the average's settings,
   H-SUM those of P-SUM. On tweets each of them has its own trials. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12
-  are the paper's. Rates are {fedsplitbert.RATES[0]:g} to {fedsplitbert.RATES[-1]:g} for trained encoders; with a
-  frozen one {HEAD_RATES["average"][0]:g} to {HEAD_RATES["average"][-1]:g} for one linear layer and
+  are the paper's. Learning rates are {fedsplitbert.RATES[0]:g} to {fedsplitbert.RATES[-1]:g} for trained encoders; with
+  a frozen one {HEAD_RATES["average"][0]:g} to {HEAD_RATES["average"][-1]:g} for one linear layer and
   {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for four BERT layers. Warm-up takes a tenth of the steps, and
   gradients are clipped to norm 1. A held-out tenth of each client's training examples chooses the round to score.
-- optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The rate is constant, without warm-up and
-  clipping, which the paper does not mention.
+- optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The learning rate is constant, without
+  warm-up and clipping, which the paper does not mention.
 - optimiser-lite (lite): "Adam Optimizer" is AdamW without weight decay, constant after its warm-up.
 - precision (lite, literal, paper): Matrix products use bf16 if the device supports it. The paper states no precision;
   each record names its precision.

@@ -42,7 +42,7 @@ MAJORITY = Row(
     "Most frequent token",
     {"algorithm": "token_majority", **knowing(PUBLIC)},
     printed=False,
-    note="answers the public texts' most frequent token at every position, without reading what is sent",
+    note="predicts the public texts' most frequent token at every position, without reading what is sent",
 )
 
 
@@ -61,7 +61,7 @@ INVERSION = another(
     TABLE1,
     "inversion",
     "privacy",
-    "Held-out texts that a server recovers from their embeddings; no table of the paper",
+    "Held-out texts that a server recovers from their embeddings; not in the paper",
     rows=(
         MAJORITY,
         _inversion("last", "Last layer, fp32", "average", "what C-FedFreezeBERT sends with the average aggregator"),
@@ -113,7 +113,7 @@ CLIENTS = another(
     replace(TABLE3, columns=tuple(map(_of_clients, TABLE3.columns))),
     "clients",
     "clients",
-    "The worst client and the spread over 5 clients, on their validation examples; no table of the paper",
+    "The worst client and the spread over 5 clients, on their validation examples; not in the paper",
     rows=tuple(replace(row, printed=False) for row in TABLE3.rows if row.algorithm in _FEDERATED),
     also="""
 - validation: The test set is central, and the same for all clients. Here scores are on each client's

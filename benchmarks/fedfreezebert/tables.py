@@ -68,7 +68,7 @@ TABLE2 = another(
         original.FEDSPLITBERT.changed(
             {"options.critical_layer": 8, "options.embeddings": "global"},
             id="fedsplitbert-c8",
-            name="FedSplitBERT, c = 8",
+            name="FedSplitBERT (c = 8, embeddings exchanged)",
             tuned_as="fedsplitbert",
         ),
     ),

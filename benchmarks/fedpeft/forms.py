@@ -75,7 +75,7 @@ _ALL = _form("N + E", lambda t: t.N + t.E)
 _SB = FORMS["fed-sb"]
 _ALONE: Mapping[str, int] = {"h": 0}  # the adapter without the head
 _THREE, _FIFTY = {**_ALONE, "K": 3}, {**_ALONE, "K": 50}
-# Row of `published/bytes.csv` with the factor, if it is a number -> its name, sentence and readings.
+# Row of `published/bytes.csv` with the factor, if it is a number -> its name, sentence and interpretations.
 FACTORS: Mapping[str, tuple[str, str, tuple[Factor, ...]]] = {
     "ffa-lora": (
         "FFA-LoRA: 2 ×",

@@ -1,8 +1,8 @@
-"""Which method for how many bytes, clients and which labels: the best rows of several tables within a client's bytes.
+"""The best rows of several tables within a client's bytes: recommendations by budget, clients and labels.
 
 Options of the view: tables, id -> its clients and labels; megabytes, of one client in both directions over the whole
-run; without, rows that are no choice; alone, the row of clients that train alone; constant, the row whose score stands
-next to the best ones; named, the methods that a cell names; scores, score -> the examples that it is on.
+run; without, rows that are not candidates; alone, the row of clients that train alone; constant, the row whose score
+stands next to the best ones; named, the methods that a cell names; scores, score -> its name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reports.pages.page import Grid, Group, Line, keys_of
 from reports.pages.text import NOTHING, in_units, number
 
 WAYS = ("up", "down")
-NOTHING_BETTER = "nothing better than constant answers"
+NOTHING_BETTER = "no method above the per-client majority class"
 
 
 class Choice(NamedTuple):
@@ -71,12 +71,12 @@ class Guide(TableView):
             id: by_seed for id, row in rows.items() if (by_seed := self._scores(request, row, column, score, size))
         }
         order = sorted(scores, key=lambda id: -metric(score).sign * mean(scores[id].values()))
-        # A correction that changes no answer is no further choice.
+        # A correction that changes no prediction is not a further choice.
         order = [id for place, id in enumerate(order) if scores[id] not in [scores[other] for other in order[:place]]]
         if not order:
             return ()
         best, ratio = scores[order[0]], resplit_ratio(request.records_of(rows[order[0]], column))
-        # A noisy row is no choice below a row that is not one.
+        # A noisy row is not a choice below a row that is not one.
         close = {*takewhile(lambda id: not _is_better(score, best, scores[id], ratio), order)}
         return [Choice(rows[id], mean(scores[id].values()), len(scores[id]), id in close) for id in order]
 
@@ -89,18 +89,18 @@ class Guide(TableView):
         return {seed: value for seed, value in each.items() if value is not None}
 
     def _constants(self, request: Request, column: Column, score: str) -> dict[int, float]:
-        """The constant answers' score by seed."""
+        """The per-client majority class's score by seed."""
         return self._scores(request, request.benchmark.row(self.options["constant"]), column, score)
 
     def _constant(self, request: Request, column: Column, score: str) -> float | None:
-        """The mean score of the constant answers; None if they were not run."""
+        """The mean score of the per-client majority class; None if it was not run."""
         scores = self._constants(request, column, score)
         return mean(scores.values()) if scores else None
 
     def _against_constants(
         self, request: Request, column: Column, score: str, size: float, row: Row
     ) -> tuple[bool, int]:
-        """Whether a row within a budget is shown to beat the constant answers, and in how many seeds it does."""
+        """Whether a row within a budget is shown to beat the per-client majority class, and in how many seeds."""
         ratio = resplit_ratio(request.records_of(row, column))
         scores, constants = self._scores(request, row, column, score, size), self._constants(request, column, score)
         wins = sum(metric(score).gain(scores[seed], constants[seed]) > 0 for seed in scores.keys() & constants.keys())
@@ -124,7 +124,7 @@ class Guide(TableView):
                 texts = (self._conclusion(request, column, *score) for score in self.options["scores"].items())
                 yield f"{self.options['tables'][request.benchmark.id]}, {column.name} ({of}). {' '.join(texts)}"
 
-    def _conclusion(self, request: Request, column: Column, score: str, examples: str) -> str:
+    def _conclusion(self, request: Request, column: Column, score: str, called: str) -> str:
         """The best methods by budget, with the scores of the best one within the smallest and the largest of them."""
         constant, of, texts = self._constant(request, column, score), (request.benchmark.id, column.task, score), []
         ranked = [(size, choices) for size in self.options["megabytes"] if (choices := self.choices[(*of, size)])]
@@ -143,7 +143,7 @@ class Guide(TableView):
         if ranked and constant is not None and not any(is_clear for is_clear, _ in against):
             wins, seeds = min(wins for _, wins in against), max(first.seeds for _, first in firsts)
             caveat = (
-                " None of the best ones clearly beats each client's majority-class baseline "
+                " None of the best methods clearly beats the per-client majority class "
                 f"({number(constant, places=1)}; paired by seed, {CONFIDENCE} interval); "
                 f"each is above it in {'' if wins == seeds else 'at least '}"
                 f"{wins} of {plural(seeds, 'seed')}."
@@ -151,11 +151,11 @@ class Guide(TableView):
         alone = request.benchmark.row(self.options["alone"])
         if scores := self._scores(request, alone, column, score):
             caveat += f" {alone.name}, which sends nothing: {number(mean(scores.values()), places=1)}."
-        return f"{examples.capitalize()}: {'; '.join(texts) or 'no run'}.{caveat}"
+        return f"{called.capitalize()}: {'; '.join(texts) or 'not measured'}.{caveat}"
 
     @staticmethod
     def _close(choices: Sequence[Choice], constant: float | None) -> list[Choice]:
-        """The best method and those not shown to be below it, without those below the constant answers."""
+        """The best method and those not shown to be below it, without those below the per-client majority class."""
         return [one for one in choices if one.is_close and (constant is None or one.value > constant)]
 
     def _named(self, choices: Sequence[Choice], with_score: bool = False) -> list[str]:
@@ -166,10 +166,10 @@ class Guide(TableView):
         return [*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])]
 
     def grids(self) -> Iterator[Grid]:
-        """A table for each score: the methods to choose from, and each client's most frequent label."""
+        """A table for each score: the methods to choose from, and the per-client majority class."""
         constant = self.request.benchmark.row(self.options["constant"])
         sizes = [(f"within {size:g} MB",) for size in self.options["megabytes"]]
-        for score, examples in self.options["scores"].items():
+        for score, called in self.options["scores"].items():
             groups = tuple(
                 Group(
                     self.options["tables"][request.benchmark.id],
@@ -178,7 +178,7 @@ class Guide(TableView):
                 for request in self.settings
             )
             title = (
-                f"Methods to choose from, {examples}: by one client's uplink and downlink in the whole run, without "
+                f"Methods to choose from, {called}: by one client's uplink and downlink in the whole run, without "
                 "the one-time model"
             )
             yield Grid(title, ((constant.name,), *sizes), groups, "Clients", is_whole=True)
@@ -200,15 +200,15 @@ class Guide(TableView):
             "bytes that one client sends and receives in the whole run, without the one-time model. Other encoders "
             "send other bytes. A cell lists the best method, then lower ones down to the first that is clearly worse "
             f"(paired by seed, {CONFIDENCE} interval above 0); the sentences above join them by “or”. A single seed "
-            "gives no interval. Methods whose mean is not above that of each client's most frequent label are left "
-            "out, and so are corrections that change no answer."
+            "gives no interval. Methods whose mean is not above that of the per-client majority class are left out, "
+            "and so are corrections that change no prediction."
         )
         for request in self.settings:
             for column in request.columns_run:
                 missing = [row.name for row in self._rows(request) if not request.records_of(row, column)]
                 if missing:
                     setting = self.options["tables"][request.benchmark.id]
-                    yield f"{setting}, {column.name}: not run, so no choice here: {', '.join(missing)}."
+                    yield f"{setting}, {column.name}: not run, so not listed here: {', '.join(missing)}."
 
 
 def _is_better(score: str, one: Mapping[int, float], other: Mapping[int, float], ratio: float) -> bool:

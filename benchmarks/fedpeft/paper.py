@@ -46,7 +46,7 @@ FEDIT = _row("fedit", "FedIT", "fedavg", "FedAvg on LoRA: factors are averaged o
 
 
 def with_detail(name: str, detail: str) -> str:
-    """A method's name with a further detail in its brackets, such as "FedRot-LoRA (λ = 1, at FedIT's rate)"."""
+    """A method's name with a further detail in its brackets, such as "FedIT (r = 16)"."""
     return f"{name.removesuffix(')')}, {detail})" if name.endswith(")") else f"{name} ({detail})"
 
 
@@ -135,7 +135,7 @@ CORRECTED = tuple(each for row in (FULL, FEDIT) for each in without_training(row
 
 # ---- settings ----------------------------------------------------------------------------------------------------
 
-# Pilots of FedIT, FFA-LoRA, FedSA-LoRA and central training gave the ranges (docs/protocol.md). They are a decade
+# Pilots of FedIT, FFA-LoRA, FedSA-LoRA and centralised training gave the ranges (docs/protocol.md). They are a decade
 # higher for rows that train few values or no A, and a decade lower for full models.
 RATES = (1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 7e-3, 1e-2)
 HIGH_RATES = (1e-3, 2.5e-3, 5e-3, 1e-2, 2e-2, 4e-2, 7e-2, 1e-1)
@@ -165,7 +165,7 @@ SWEEPS = Path(__file__).parents[1] / "campaign" / "results" / "sweeps"  # they t
 MINIATURE = Search(
     {row: {**_rates(row), **_ROW_GRIDS.get(row, {})} for row in _TUNED},
     trials=8,
-    rungs=(ROUNDS // 2,),  # by the second round most rows still give a constant answer
+    rungs=(ROUNDS // 2,),  # by the second round most rows still predict a single class
     seeds=(1002,),  # the first from 1000 with 10 to 90 % of each label on every client: docs/protocol.md
     last_rounds=3,  # as tables score
     chosen=SWEEPS / f"{PAPER.id}-scores-lite.json",
@@ -177,7 +177,7 @@ COLUMNS = tuple(
         name,
         ("test/accuracy",),
         "test/accuracy",
-        {"test": "own", "independent": "independent"},
+        {"test": "local", "independent": "balanced"},
         extra=("independent/accuracy", "pooled/accuracy"),
         scales=scales,
     )
@@ -191,12 +191,12 @@ COLUMNS = tuple(
 # ---- clients -----------------------------------------------------------------------------------------------------
 
 
-BALANCE = 20  # points; otherwise all clients may have the same label, which a constant answer predicts
+BALANCE = 20  # points; otherwise all clients may have the same majority class
 _LEARNED = round(fedsplitbert.LITE_LEARNED * 0.9)  # texts of a large task that all clients train on in a round
 
 
 def drawn(concentration: float, of: Sequence[float] = (0.5, 0.5)) -> dict[str, JSON]:
-    """Label shares from a Dirichlet distribution, drawn for each seed.
+    """Label distributions from a Dirichlet distribution, drawn for each seed.
 
     Args:
         concentration: The sum of the distribution's parameters.
@@ -251,21 +251,22 @@ def two_rounds(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
 
 
 DEVIATIONS = deviations(f"""
-- clients: {CLIENTS} clients of equal size. Each seed draws their label shares from a Dirichlet distribution with α =
-  0.5, and draws again if the labels of all clients together are more than {BALANCE} points from even. Every client
-  keeps a fifth of its examples for testing; on SST-2 at the lite scale, half of its examples.
+- clients: {CLIENTS} clients of equal size with Dirichlet label skew: each seed draws their label distributions with α =
+  0.5, and draws again if a label's share over all clients is more than {BALANCE} points from 50 %. Every client keeps a
+  fifth of its examples for testing; on SST-2 at the lite scale, half of its examples.
 - protocol: All rows share one protocol, which no paper uses: the same encoder, clients, rounds and optimiser (AdamW,
   fresh in every round), and 8 trials for each tuned row. Codecs and rank 16 take the tuned settings of their method.
-  Grids of rates are a decade higher for FFA-LoRA, FedSVD, (IA)³ and Fed-SB, and a decade lower for full models. FedIT
-  with server Adam tries two client rates and four server rates, FedRot-LoRA with a tuned λ two rates and four λ. One
-  rate trains the adapter and the head, so FFA-LoRA's head has a higher rate than FedIT's. Rates are chosen on one draw
-  of label shares, in which every client has at least 10 % of each label; some of the scored draws are more uneven.
-- scores: A client's own score is on examples with the label shares of its training data, which rewards knowing them.
-  Its independent score is on test examples of all clients, equally many of each label. Pooled accuracy is over all
-  clients' examples: for a shared model, its global score. Scores are means of the last three rounds, or of
-  all if there are fewer.
+  Learning-rate grids are a decade higher for FFA-LoRA, FedSVD, (IA)³ and Fed-SB, and a decade lower for full models.
+  FedIT with server Adam tries two client and four server learning rates, FedRot-LoRA with a tuned λ two learning rates
+  and four λ. One learning rate trains the adapter and the head, so FFA-LoRA's head has a higher learning rate than
+  FedIT's. Learning rates are chosen on one draw of the label distributions, in which every client has at least 10 % of
+  each label; some of the scored draws are more skewed.
+- scores: Local accuracy is on test examples with a client's own training label distribution, which rewards knowing it.
+  Balanced accuracy is on class-balanced test examples of all clients. Pooled accuracy is over the test examples of all
+  clients: for a shared model, its global accuracy. Scores are means of the last three rounds, or of all if there are
+  fewer.
 - budget (lite): {ROUNDS} rounds of about {STEPS} steps per client. With six rounds of 45 steps, as in FedSplitBERT's
-  tables, FedIT hardly beats a constant answer under such label shares (pilots in docs/protocol.md).
+  tables, FedIT is hardly better than predicting a single class under such label skew (pilots in docs/protocol.md).
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
 - rank: HetLoRA only pads: it does not prune ranks, and it weights clients by size.
 - codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with

@@ -1,4 +1,4 @@
-"""What the suite varies: the number of clients, their label shares, and the work between two aggregations."""
+"""What the suite varies: the number of clients, their label distributions, and the work between two aggregations."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from benchmarks.publication import View
 
 _LITE = tuple(scale for scale in paper.SCALES if scale.id != "demo")
 _STUDY = replace(SCORES, gate=SCORES, swept_as=SCORES.id)
-_TEST_COLUMNS = tuple(replace(column, evaluations={"test": ""}, extra=()) for column in SCORES.columns)
+_TEST_COLUMNS = tuple(replace(column, evaluations={"test": "local"}, extra=()) for column in SCORES.columns)
 
 
-def _over(name: str, clients: int, shares: str, base: BaseFn, **fields: Any) -> Benchmark:
-    """The scores over other clients, with the settings that were tuned for three clients. shares: a description."""
+def _over(name: str, place: str, clients: int, labels: str, base: BaseFn, **fields: Any) -> Benchmark:
+    """The scores over other clients, with the settings that were tuned for three clients. labels: a description."""
     return another(
         _STUDY,
         name,
-        name,
-        f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {shares}",
-        also=f"- clients: {clients} clients of equal size {shares}. Settings are those of fedpeft-scores.",
+        place,
+        f"Accuracy of federated parameter-efficient fine-tuning over {clients} clients {labels}",
+        also=f"- clients: {clients} clients of equal size {labels}. Settings are those of fedpeft-scores.",
         base=base,
         scales=_LITE,
         without_training=paper.CORRECTED,
@@ -33,12 +33,16 @@ def _over(name: str, clients: int, shares: str, base: BaseFn, **fields: Any) -> 
     )
 
 
-TEN = _over("ten", 10, "with drawn label shares", paper.base_over(10))
+_DIRICHLET = "with Dirichlet label skew (α = 0.5)"
+TEN = _over("ten", "10 clients", 10, _DIRICHLET, paper.base_over(10))
 FIFTY = _over(
-    *("fifty", 50, "with one label each", paper.base_over(50, paper.one_label(50))),
+    *("fifty", "50 clients", 50, "with one label each", paper.base_over(50, paper.one_label(50))),
     columns=SCORES.columns[1:],
 )
-EVEN = _over("even", 3, "with even labels", paper.base_over(paper.CLIENTS, [[50.0, 50.0]] * paper.CLIENTS))
+EVEN = _over(
+    *("even", "balanced labels", 3, "with balanced labels"),
+    paper.base_over(paper.CLIENTS, [[50.0, 50.0]] * paper.CLIENTS),
+)
 
 _STEPS = {
     "few": ("5 steps a round", {"training.rounds": 24, "training.batch_size": 144}),
@@ -48,7 +52,7 @@ LOCAL_WORK = another(
     _STUDY,
     "localwork",
     "local work",
-    "Accuracy of FLoRA and FedIT by the steps between two aggregations, over 3 clients with drawn label shares",
+    f"Accuracy of FLoRA and FedIT by the steps between two aggregations, over 3 clients {_DIRICHLET}",
     rows=tuple(
         row.changed(changes, id=f"{row.id}-{id}", name=with_detail(row.name, name), tuned_as=row.id)
         for row in map(SCORES.row, ("fedit", "flora"))
@@ -60,26 +64,30 @@ LOCAL_WORK = another(
     also="""
 - steps (lite): 5, 10 (fedpeft-scores) and 45 steps per round: 24 rounds of one epoch with 144 texts per batch, 12 with
   72, and three with 16. Each makes 120 to 135 steps in all, so the first sees each text eight times as often as the
-  last. All use the rate tuned for 10.
+  last. All use the learning rate tuned for 10.
 """,
 )
 
 # ---- where a personalised method's gain comes from ---------------------------------------------------------------
 
 
-def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
-    """FedSA-LoRA's gain over FedIT in parts: the label prior, the head, and the rest."""
+_CORRECTION = "label-prior correction"
+
+
+def _parts(table: Benchmark, name: str, place: str, skew: str) -> Benchmark:
+    """FedSA-LoRA's gain over FedIT in parts: the label-prior correction, the head, and the rest."""
     return another(
         replace(_STUDY, base=table.base),
         name,
-        name,
-        f"FedSA-LoRA's gain over FedIT in parts, over 3 clients {skew}: label prior, local head, and local B",
+        place,
+        f"FedSA-LoRA's gain over FedIT, over 3 clients {skew}, decomposed: {_CORRECTION}, local head and local B",
         also="""
-- parts: Label prior: FedIT + prior minus FedIT. Head: FedPer minus FedIT + prior, which the table shows with the
-  opposite sign. Local B, the rest: FedSA-LoRA minus FedPer. A part within 1 point of 0 counts as nothing. The prior and
-  the head overlap: in the sum the prior comes first, and the table shows what each gains alone.
-- labels: Test texts have the label shares of a client's training texts. The authors' validation texts are a separate
-  draw (commit fc276b5e), so a client's training shares do not predict their shares.
+- parts: Label-prior correction (logit adjustment, Menon et al. 2021): FedIT + prior minus FedIT. Local head: FedPer
+  minus FedIT + prior, which the table shows with the opposite sign. Local B, the rest: FedSA-LoRA minus FedPer. A part
+  whose interval lies within 1 point of 0 is said to add less than 1 point. The correction and the head overlap: in the
+  sum the correction comes first, and the table shows what each gains alone.
+- labels: Test texts have a client's training label distribution. The authors' validation texts are a separate draw
+  (commit fc276b5e), so a client's training label distribution does not predict that of its validation texts.
 """,
         rows=tuple(map(SCORES.row, ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b"))),
         columns=_TEST_COLUMNS,
@@ -93,13 +101,17 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
                 "is": "what a local B adds to a local head",
                 "kind": "described in the protocol before the runs",
                 "sum": {
-                    "label prior": ("fedit-prior-strength", "fedit"),
+                    _CORRECTION: ("fedit-prior-strength", "fedit"),
                     "local head": ("fedper-lora", "fedit-prior-strength"),
                     "local B": ("fedsa-lora", "fedper-lora"),
                 },
                 "within": 1.0,  # docs/protocol.md
-                "alone": {"label prior": "fedit-prior-strength", "local head (FedPer-LoRA)": "fedper-lora"},
-                "elsewhere": ("independent/accuracy", "on test examples with even labels"),
+                "alone": {
+                    f"{_CORRECTION} (logit adjustment) of FedIT": "fedit-prior-strength",
+                    "local head (FedPer-LoRA)": "fedper-lora",
+                },
+                "called": "local accuracy",
+                "elsewhere": ("independent/accuracy", "balanced accuracy"),
             },
         ),
         without_training=tuple(row for row in paper.CORRECTED if row.corrects == "fedit"),
@@ -107,7 +119,10 @@ def _parts(table: Benchmark, name: str, skew: str) -> Benchmark:
     )
 
 
-PARTS = _parts(SCORES, "parts", "with drawn label shares"), _parts(ONE_LABEL, "onelabelparts", "with one label each")
+PARTS = (
+    _parts(SCORES, "parts", "gain decomposition", _DIRICHLET),
+    _parts(ONE_LABEL, "onelabelparts", "gain decomposition, one label", "with one label each"),
+)
 
 # ---- what aggregation makes of low-rank updates ------------------------------------------------------------------
 
@@ -126,7 +141,7 @@ _LORA = (
     *("fedex-lora-transposed", "fedrot-lora", "fedsvd"),
 )
 _AT_FEDITS_RATE = SCORES.row("fedrot-lora").changed(
-    {}, id="fedrot-lora-same-rate", name="FedRot-LoRA (λ = 1, at FedIT's rate)", tuned_as="fedit"
+    {}, id="fedrot-lora-same-rate", name="FedRot-LoRA (λ = 1, FedIT's learning rate)", tuned_as="fedit"
 )
 AGGREGATION = another(
     _STUDY,
@@ -138,8 +153,8 @@ AGGREGATION = another(
   their trained products, over the norm of that mean. A local B is the client's; merged weights count if the method
   changes them. Means weight clients by examples, over all layers together. Exact methods reach fp32's rounding: 1e-7,
   or 1e-6 if products are merged into weights, which are larger.
-- rates: FedRot-LoRA has its own rate in one row and FedIT's in another. Where these are equal, the rows are the same
-  runs.
+- rates: FedRot-LoRA has its tuned learning rate in one row and FedIT's in another. Where these are equal, the rows are
+  the same runs.
 """,
     rows=(*map(SCORES.row, _LORA), _AT_FEDITS_RATE),
     columns=_measured("aggregation_error"),
@@ -171,10 +186,10 @@ SIMILARITY = another(
     _STUDY,
     "similarity",
     "similarity",
-    "Similarity of two clients' factors A and B by the draw of A, over 3 clients",
+    "Similarity of two clients' factors A and B by the initialisation of A, over 3 clients",
     also="""
 - cosine: Between two clients' factors after training, mean over pairs, layers and the last three rounds. It depends on
-  the basis: with different draws of A it is near 0, even if both A have the same row space.
+  the basis: with different initial A it is near 0, even if both A have the same row space.
 - overlap: The mean squared cosine of the principal angles between two clients' row spaces of A: 1 for the same space,
   rank ÷ width for independent draws. It does not depend on the basis.
 """,
@@ -186,7 +201,7 @@ SIMILARITY = another(
     average="",
 )
 
-# ---- scores against bytes ----------------------------------------------------------------------------------------
+# ---- scores against communication cost ---------------------------------------------------------------------------
 
 _EQUAL_BYTES = tuple(
     row.changed(
@@ -201,12 +216,12 @@ _EQUAL_BYTES = tuple(
 FRONTS = another(
     SCORES,
     "fronts",
-    "fronts",
-    "Scores against one client's uplink and downlink over 3 clients; methods that send one factor also at r = 16",
+    "Pareto fronts",
+    "Accuracy against one client's uplink and downlink, over 3 clients; methods that send one factor also with r = 16",
     also=f"""
-- constant: Answers of each client's most frequent label need no bytes; fedpeft-guide says which methods beat them.
-- equal-bytes: Methods that send one factor have a row at r = {2 * RANK} too, with the same scale α / r and at the
-  rate that was tuned for r = {RANK}.
+- constant: Predicting each client's majority class needs no communication; fedpeft-guide says which methods beat it.
+- equal-bytes: Methods that send one factor also have a row with r = {2 * RANK}, with the same scale α / r and the
+  learning rate that was tuned for r = {RANK}.
 """,
     rows=(*METHODS, *_EQUAL_BYTES),
     columns=_TEST_COLUMNS,
@@ -227,17 +242,17 @@ FRONTS = another(
 GUIDE = another(
     SCORES,
     "guide",
-    "guide",
-    "Which method for how many bytes, clients and which labels",
+    "recommendations",
+    "Which method for which communication budget, number of clients and label distribution",
     columns=_TEST_COLUMNS,
     view=View(
         "benchmarks.fedpeft.guide.Guide",
         {
             "tables": {
-                SCORES.id: "3 clients, drawn label shares",
+                SCORES.id: "3 clients, Dirichlet label skew",
                 ONE_LABEL.id: "3 clients, one label each",
-                EVEN.id: "3 clients, even labels",
-                TEN.id: "10 clients, drawn label shares",
+                EVEN.id: "3 clients, balanced labels",
+                TEN.id: "10 clients, Dirichlet label skew",
                 FIFTY.id: "50 clients, one label each",
             },
             "megabytes": (4, 8, 40, 1200),
@@ -246,8 +261,8 @@ GUIDE = another(
             "constant": "local-majority",
             "named": 3,
             "scores": {
-                "test/accuracy": "tested on each client's own label shares",
-                "independent/accuracy": "tested on even labels",
+                "test/accuracy": "local accuracy",
+                "independent/accuracy": "balanced accuracy",
             },
         },
     ),

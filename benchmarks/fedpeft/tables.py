@@ -1,4 +1,4 @@
-"""The suite's tables: each method's bytes, and its scores under two label skews."""
+"""The suite's tables: each method's communication cost, and its scores under two label skews."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCORES = Benchmark(
     id="fedpeft-scores",
     paper=paper.PAPER,
     place="scores",
-    title="Accuracy of federated parameter-efficient fine-tuning over 3 clients with drawn label shares",
+    title="Accuracy of federated parameter-efficient fine-tuning over 3 clients with Dirichlet label skew (α = 0.5)",
     rows=(*REFERENCES, *METHODS),
     columns=COLUMNS,
     scales=paper.SCALES,

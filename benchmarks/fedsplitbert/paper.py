@@ -72,11 +72,11 @@ REPEATING_TASKS = ("mnli", "qnli", "wnli")  # a tenth or more of the test exampl
 _LEVELS = {"mrpc": 86.6, "sst2": 91.3, "qqp": 90.6, "mnli": 82.8, "rte": 68.9, "qnli": 90.3}
 MINILM_ELSEWHERE = Elsewhere(
     {task: ("accuracy", level) for task, level in _LEVELS.items()},
-    "a MiniLM distilled at this size and trained on the whole tasks, on GLUE's development sets (model card of "
-    "microsoft/xtremedistil-l6-h384-uncased, which has neither CoLA nor STS-B). Our encoder keeps every second of "
-    f"twelve layers and was trained to embed sentences. For the largest tasks it is trained on {LITE_LEARNED:,} "
-    "examples; for the others, on all that the label table leaves, minus a fifth for testing. A plain loop over the "
-    "same FedAvg reaches what the engine does (docs/performance.md)",
+    "the published accuracy of a MiniLM of this size, fine-tuned on the full training sets (GLUE development sets; "
+    "model card of microsoft/xtremedistil-l6-h384-uncased, which has neither CoLA nor STS-B). Our encoder keeps every "
+    "second of twelve layers and was trained to embed sentences. For the largest tasks it is trained on "
+    f"{LITE_LEARNED:,} examples; for the others, on all examples that the label distributions leave, minus a fifth for "
+    "testing. A plain training loop for FedAvg reaches the same accuracy as the engine (docs/performance.md)",
 )
 _MINILM = ("all-MiniLM-L6-v2", 6, "glue", "real data, all-MiniLM-L6-v2 (6 layers, 22.7M parameters)")
 SCALES = (
@@ -131,7 +131,7 @@ def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
 
 
 def label_table(task: str, scale: Scale, shares: Sequence[Sequence[float]]) -> dict[str, JSON]:
-    """Clients with these label shares and the largest equal size; the lite scale uses subsets of large tasks."""
+    """Clients with these label distributions and the largest equal size; subsets of large tasks at the lite scale."""
     return {"scheme": "label-table", "shares": shares, "size": subset_size(task, scale, len(shares))}
 
 
@@ -204,34 +204,34 @@ FEDAVG_FP16 = FEDAVG.changed(
     note="shows what precision alone saves",
     tuned_as="fedavg",
 )
-_ONE_ROUND = {"training.rounds": 1}  # further rounds would not change answers
+_ONE_ROUND = {"training.rounds": 1}  # further rounds would not change predictions
 LOCAL_MAJORITY = Row(
     "local-majority",
-    "Majority-class baseline, by client",
+    "Majority class, per client",
     {"algorithm": "local_majority", **_ONE_ROUND},
     printed=False,
-    note="answers each client's most frequent training label; a personalised method has to beat it",
+    note="predicts each client's most frequent training label; a personalised method should beat it",
 )
 OVERALL_MAJORITY = LOCAL_MAJORITY.changed(
     {"options.whose": "all"},
     id="overall-majority",
-    name="Majority-class baseline, overall",
-    note="answers the most frequent training label of all clients together; sends nothing",
+    name="Majority class, global",
+    note="predicts the most frequent training label of all clients; sends nothing",
 )
 LINEAR = Row(
     "linear",
     "Linear model",
     {"algorithm": "linear", **_ONE_ROUND},
     printed=False,
-    note="TF-IDF of uni- and bigrams with logistic or ridge regression, on all clients' training examples in one "
-    "place; has no encoder and sends nothing",
+    note="TF-IDF of uni- and bigrams with logistic or ridge regression, on the pooled training examples of all "
+    "clients; has no encoder and sends nothing",
 )
 CENTRAL = Row(
     "central",
     "Centralised training",
     {"algorithm": "central"},
     printed=False,
-    note="the same encoder, trained for as many epochs on all clients' training examples in one place; sends nothing",
+    note="the same encoder, trained for as many epochs on the pooled training examples of all clients; sends nothing",
 )
 LOCAL_ONLY = FEDSPLITBERT.changed(
     {"options.critical_layer": 0},
@@ -277,7 +277,7 @@ DEVIATIONS = deviations(f"""
 - rounds (literal, paper): The paper states rounds only for ten clients. Here it is 6 (MRPC, RTE, WNLI, CoLA, STS-B), 9
   (SST-2) or 3 (QQP, QNLI, MNLI), each with one local epoch and a fresh AdamW.
 - embeddings: Embeddings are frozen and not exchanged. Only then is c = 12 equal to FedAvg, and Table VI's bytes
-  follow. Other readings: --set options.embeddings=global or local.
+  follow. Other interpretations: --set options.embeddings=global or local.
 - critical-layer: FedSplitBERT has c = 6 of 12 for every task, as the text says. The published row takes Table IV's best
   c for each task, which is a separate row here. A smaller encoder keeps c's share of its depth (3 of 6 layers; demo: 2
   of 4). At the lite scale validation data choose c, and + qat has c = 6.
@@ -285,15 +285,15 @@ DEVIATIONS = deviations(f"""
   weight 0.01, FedAdam's server learning rate 0.01 with beta1 0.9, beta2 0.99, tau 1e-3.
 - miniature (lite): Mean pooling; six rounds (CoLA: ten); warm-up over a tenth of the steps; gradients clipped to norm
   1; weight decay only on weights. Each method has {MINIATURE.trials} trials over its learning rate ({RATES[0]:g} to
-  {RATES[-1]:g}) and its specific setting (c; FedProx's weight; FedAdam's server rate). After {MINIATURE.rungs[0]}
-  rounds the best quarter, with ties, continues. Trials use validation data with a seed that no table uses (all trials
-  are in benchmarks/fedsplitbert/tuned/lite.json). + qat and Table IV's rows use FedSplitBERT's rate, c = 12 uses
-  FedAvg's, and ten clients use the rates for three. A held-out tenth of each client's training examples chooses the
-  round to score.
-- local-epochs (literal, paper): "The local fine-tuning epochs ranging from 3 to 9" is read as Table V's 3 to 9 rounds
-  of one epoch. It may also mean epochs per round: fedsplitbert-sensitivity runs three.
-- optimiser (literal, paper): The paper states no optimiser or schedule. We use AdamW with a constant rate, without
-  warm-up and clipping, and with weight decay 0.01 on all parameters, including biases and LayerNorm.
+  {RATES[-1]:g}) and its specific setting (c; FedProx's weight; FedAdam's server learning rate). After
+  {MINIATURE.rungs[0]} rounds the best quarter, with ties, continues. Trials use validation data with a seed that no
+  table uses (all trials are in benchmarks/fedsplitbert/tuned/lite.json). + qat and Table IV's rows use FedSplitBERT's
+  learning rate, c = 12 uses FedAvg's, and ten clients use the learning rates for three. A held-out tenth of each
+  client's training examples chooses the round to score.
+- local-epochs (literal, paper): "The local fine-tuning epochs ranging from 3 to 9" is interpreted as Table V's 3 to 9
+  rounds of one epoch. It may also mean epochs per round: fedsplitbert-sensitivity runs three.
+- optimiser (literal, paper): The paper states no optimiser or schedule. We use AdamW with a constant learning rate,
+  without warm-up and clipping, and with weight decay 0.01 on all parameters, including biases and LayerNorm.
 - precision (lite, literal, paper): Matrix products use bf16 if the device supports it (fp16 on a V100). The paper
   states no precision; each record names its precision.
 - padding: Batches group texts by length and are padded to their longest text, not to 128 tokens; CPUs use no padding
@@ -301,8 +301,8 @@ DEVIATIONS = deviations(f"""
 - mismatched: The same label table partitions MNLI's mismatched development set, only for testing.
 - stsb: STS-B is sorted by score over train and dev together, as the text says. The published means 0.93, 2.90 and 4.26
   are those of the training part alone.
-- cola: The paper has only Matthews' correlation. Within a client, knowledge of label shares does not improve it. It
-  does improve the correlation over all clients' examples, and accuracy; we also show both. Accuracy follows from stored
-  answers of single rounds.
+- cola: The paper has only Matthews' correlation. Within a client, knowledge of the label distribution does not improve
+  it. It does improve the correlation over all clients' examples, and accuracy; we also show both. Accuracy follows from
+  stored predictions of single rounds.
 - pooler (literal): The encoder's pooler is randomly initialised, as this checkpoint was trained with mean pooling.
 """)

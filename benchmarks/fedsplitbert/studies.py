@@ -22,15 +22,15 @@ EVEN = replace(
     FEDAVG,
     id="fedavg-iid",
     tuned_as="fedavg",
-    name="FedAvg, labels shared out evenly",
+    name="FedAvg, IID labels",
     printed=False,
-    note="every client has the mean of the three clients' label shares, so the same number of examples of each label "
-    "is used",
+    note="every client has the mean of the three clients' label distributions, so the same number of examples of each "
+    "label is used",
 )
 
 
 def even_or_skewed(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Table III's run; in the even row all clients have the mean label shares, and thus equal sizes."""
+    """Table III's run; in the IID row all clients have the mean label distribution, and thus equal sizes."""
     run = paper.base_cell(row, column, scale, seed)
     if row.id != EVEN.id:
         return run
@@ -43,7 +43,7 @@ IID = replace(
     _STUDY,
     id="fedsplitbert-iid",
     place="heterogeneity",
-    title="FedAvg over 3 clients with skewed and with even labels; no table of the paper",
+    title="FedAvg over 3 clients with skewed and with IID labels; not in the paper",
     rows=(replace(FEDAVG, printed=False), EVEN),
     # Only accuracy: its mean over clients with equal sizes is that over all examples, unlike F1 and correlations.
     columns=with_one_score(
@@ -54,24 +54,25 @@ IID = replace(
     deviations=(
         *DEVIATIONS,
         *deviations("""
-- even: With even labels each client has the mean of Table I's label shares. Both rows have equally many examples per
-  label, and equal client sizes.
+- even: With IID labels each client has the mean of Table I's label distributions. Both rows have equally many examples
+  per label, and equal client sizes.
 """),
     ),
 )
 
-# ---- how much of personalisation's gain a client's label shares explain (docs/label-prior.md) --------------------
+# ---- how much of personalisation's gain a client's label distribution explains (docs/label-prior.md) --------------
 
-GLOSS = "FedAvg's answers corrected by each client's label shares"  # for the first page, which has no notes
+# For the first page, which has no notes.
+GLOSS = "FedAvg with a label-prior correction (logit adjustment, Menon et al. 2021)"
 
-_ACCURATE: Mapping[str, Any] = {"scores": ("test/accuracy",), "averaged": "test/accuracy"}  # from stored answers
+_ACCURATE: Mapping[str, Any] = {"scores": ("test/accuracy",), "averaged": "test/accuracy"}  # from stored predictions
 _PERSONALISED = (paper.FEDAVG_FINETUNED, paper.FEDPER, paper.LOCAL_ONLY)
 PERSONALISATION = replace(
     _STUDY,
     id="fedsplitbert-personalisation",
     place="personalisation",
-    title="What personalised methods gain over FedAvg, and beyond FedAvg's answers corrected by each client's label "
-    "shares, over 3 clients; no table of the paper",
+    title="What personalised methods gain over FedAvg, and over FedAvg with a label-prior correction, over 3 clients; "
+    "not in the paper",
     rows=tuple(
         replace(row, printed=False)
         for row in (FEDAVG, *_PERSONALISED, FEDSPLITBERT, paper.FEDSPLITBERT_QAT, LOCAL_MAJORITY)
@@ -100,7 +101,7 @@ CLIENTS = replace(
     _STUDY,
     id="fedsplitbert-clients",
     place="clients",
-    title="The worst client, the spread over clients and the mean over 3 clients; no table of the paper",
+    title="The worst client, the spread over clients and the mean over 3 clients; not in the paper",
     rows=tuple(replace(row, printed=False) for row in (*_METHODS, LOCAL_MAJORITY)),
     columns=PERSONALISATION.columns,
     view=View("clients", {"baseline": FEDAVG.id}),
@@ -109,9 +110,9 @@ CLIENTS = replace(
 ORDERS = replace(
     CLIENTS,
     id="fedsplitbert-orders",
-    place="orders",
-    title="Methods ordered by mean, worst client, score within 100 MB, and time on 3G and in a data centre, over 3 "
-    "clients; no table of the paper",
+    place="rankings by five criteria",
+    title="Methods ranked by mean, worst client, score within 100 MB, and time on 3G and in a data centre, over 3 "
+    "clients; not in the paper",
     rows=tuple(replace(row, printed=False) for row in _METHODS),
     columns=tuple(  # docs/protocol.md's primary scores, which records have for every round
         replace(
@@ -145,7 +146,7 @@ SENSITIVITY = replace(
     _STUDY,
     id="fedsplitbert-sensitivity",
     place="sensitivity",
-    title="Frozen against trained and exchanged embeddings, one local epoch against three, 3 clients; no table of the "
+    title="Frozen against trained and exchanged embeddings, one local epoch against three, over 3 clients; not in the "
     "paper",
     rows=(LOCAL_MAJORITY, *_variants(FEDAVG), *_variants(FEDSPLITBERT)),
     columns=tuple(column for column in COLUMNS if column.task in ("mrpc", "cola", "rte")),

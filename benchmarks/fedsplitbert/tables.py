@@ -71,7 +71,7 @@ TABLE4 = another(
         replace(
             _layer(12),
             id="c12-split",
-            name="c = 12 by FedSplitBERT",
+            name="FedSplitBERT with c = 12",
             printed=False,
             tuned_as="fedavg",
             note="FedSplitBERT's code with every layer shared, and pooler and classifier too; has to equal FedAvg's "
@@ -179,11 +179,11 @@ FIGURE4 = another(
         replace(
             FEDSPLITBERT,
             id="fedsplitbert-alike",
-            name="FedSplitBERT, c = 6, at FedAvg's rate",
+            name="FedSplitBERT (c = 6, FedAvg's learning rate)",
             printed=False,
             scales=("lite",),
             tuned_as="fedavg",
-            note="shows whether its loss is due to the method or to the tuned rate",
+            note="shows whether its loss is due to the method or to the tuned learning rate",
         ),
     ),
     deviations=_CURVES,

@@ -246,7 +246,7 @@ class Targets(Quantities):
         gains = number(ratio["value"], places=1), number(exact), self._product(row, (task,), "exact_gain")
         lines = [Line("derived", (number(size["value"]), whose, number(cost["value"]), *gains), is_main=True)]
         if size["published"] is not None:
-            # FedAdam's published sizes follow from no reading of the method.
+            # FedAdam's published sizes follow from no interpretation of the method.
             otherwise = "not derivable" if row.id == FEDADAM.id else DIFFERS
             pairs = [[Decimal(str(one[name])) for name in ("value", "published")] for one in (size, cost, ratio)]
             verdicts = [AS_PUBLISHED if is_printed_as(*pair) else otherwise for pair in pairs]
@@ -289,7 +289,7 @@ class Targets(Quantities):
             idle = [name for name, line in sent.items() if line and not line["value"] and line["relation"] != ">"]
             if idle:
                 target = f"{column.name} {self._target(column, kind)}"
-                yield f"{target} is reached without bytes, by {' and '.join(idle)}, so gains there are no evidence."
+                yield f"{target} is reached without bytes, by {' and '.join(idle)}, so gains there are not evidence."
         yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
         yield f"Gain: {base}'s bytes over the method's: layers (values/round) × rounds × precision (bytes/value)."
         if self.derived:
@@ -326,8 +326,8 @@ class Targets(Quantities):
         )
         caption = (
             f"Uplink of all clients until the first round at {self._label(kind)}; mean over seeds. "
-            "Hollow: bytes of all rounds, as some seed does not reach it. Stated: in the paper's text, its MBits read "
-            f"as megabytes.{dagger_note(request)}{left_out}"
+            "Hollow: bytes of all rounds, as some seed does not reach it. Stated: in the paper's text, its MBits "
+            f"interpreted as megabytes.{dagger_note(request)}{left_out}"
         )
         panels = [self._panel(kind, column) for column in columns]
         return dot_plot(request.heading, panels, "uplink until the target, MB", caption, across=2)

@@ -134,7 +134,7 @@ def run_flower(python: Path, workload: Workload, clients: Sequence[Client], roun
     with tempfile.TemporaryDirectory(prefix="fl") as name:  # short: Ray's sockets are in it
         job = write_job(Path(name), workload, clients, rounds + 1)
         done = subprocess.run(
-            [python, "-P", SCRIPT, job],  # -P: this folder's modules are no libraries
+            [python, "-P", SCRIPT, job],  # -P: this folder's modules are not libraries
             env={**environment, **FLOWER_ENVIRONMENT, "FLWR_HOME": f"{name}/flwr"},
             cwd=name,
             stdout=subprocess.PIPE,

@@ -38,9 +38,9 @@ def split_data(
     client; if the test set is central, clients hold out nothing (test_share 0). With cell.holdout "validation", at most
     a fifth of its training subset scores a client, or the central validation set, but never a test set. To choose a
     round, clients also hold out cell.validation_share. With cell.independent, test
-    examples of all clients, dealt out with even labels, score a client, too: label shares that are drawn independently
-    of its training data are even on average. With cell.grouped, examples with the same first text are either all
-    trained on or all held out, over all clients.
+    examples of all clients, dealt out class-balanced, score a client, too: label distributions that are drawn
+    independently of its training data are balanced on average. With cell.grouped, examples with the same first text are
+    either all trained on or all held out, over all clients.
 
     Args:
         cell: The run.

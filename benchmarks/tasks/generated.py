@@ -1,4 +1,4 @@
-"""Generated examples with the real tasks' schemas and approximate label shares, and a quickly learnable signal.
+"""Generated examples with the real tasks' schemas and approximate label distributions, and a quickly learnable signal.
 
 As in real data, labels correlate with certain words, and with the number of words that a pair shares.
 """
@@ -186,7 +186,7 @@ def generated_data(task_id: str, make: Callable[..., TextExamples], sizes: Mappi
 def tagged(kinds: int, examples: int, rng: np.random.Generator) -> TextExamples:
     """Sentences as words, with the tags O, B- and I- of each type; a fifth of the nouns are compounds.
 
-    An entity is a noun in NOUNS, which determines its type, with the preceding adjective; other nouns are no entities.
+    An entity is a noun in NOUNS, which determines its type, with the preceding adjective; other nouns are not entities.
     """
     of_kind = [NOUNS[kind::kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
     texts, tags = [], []

@@ -1,7 +1,7 @@
-"""Kept answers of runs, corrected without training and scored again (the corrections: `benchmarks.corrections`).
+"""Stored predictions of runs, corrected without training and scored again (corrections: `benchmarks.corrections`).
 
-A correction adds a number to each logit of a client. It uses the label shares of the clients' training examples and
-the clients' answers on their validation examples, but no test example.
+A correction adds a number to each logit of a client. It uses the label distributions of the clients' training examples
+and the clients' predictions on their validation examples, but no test example.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Answers(NamedTuple):
         return float(np.mean(self.logits.argmax(axis=1) == self.gold))
 
 
-# (log ratios of label shares [K, C], each client's validation answers or ()) -> what is added to the clients' logits,
-# [K, C]; None where it cannot be known.
+# (log ratios of label distributions [K, C], each client's validation predictions or ()) -> what is added to its
+# logits, [K, C]; None where it cannot be known.
 Correct = Callable[[np.ndarray, Sequence[Answers]], np.ndarray | None]
 
 
@@ -116,24 +116,24 @@ OF_ANSWERS: Mapping[str, Callable[[Answers], float]] = {
 
 @dataclass(frozen=True)
 class Kept:
-    """The logits that a run kept. ratios: see `log_ratios`; by_round: round -> evaluation -> each client's answers."""
+    """The logits that a run stored. ratios: see `log_ratios`; by_round: round -> evaluation -> client's predictions."""
 
     ratios: np.ndarray
     by_round: Mapping[int, Mapping[str, Sequence[Answers]]]
 
 
 def corrected(record: RunResult, correction: str) -> RunResult | None:
-    """A record with the scores of its corrected answers, computed once; None if they cannot be computed.
+    """A record with the scores of its corrected predictions, computed once; None if they cannot be computed.
 
-    Rounds without kept answers have undefined scores. The round that the run chose counts, so that both are compared at
-    one round. The new record has the record's scores that labels suffice for, and those of OF_ANSWERS. It keeps no
-    answers.
+    Rounds without stored predictions have undefined scores. The round that the run chose counts, so that both are
+    compared at one round. The new record has the record's scores that labels suffice for, and those of OF_ANSWERS. It
+    has no predictions.
     """
     return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
 
 
 def _once(record: RunResult, name: str, compute: Callable[[], T]) -> T:
-    """A result computed once from a record's answers and kept with the record, for tables, claims and checks."""
+    """A result computed once from a record's predictions and kept with the record, for tables, claims and checks."""
     cache: dict[str, T] = vars(record).setdefault("_from_answers", {})
     if name not in cache:
         cache[name] = compute()
@@ -187,7 +187,7 @@ def _answers(part: Predictions, number: int) -> Answers:
 
 
 def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> RoundRecord:
-    """A round with the scores of these answers, or with undefined scores without answers."""
+    """A round with the scores of these predictions, or with undefined scores without them."""
 
     def scores(evaluation: str, part: Answers | None) -> dict[str, float | None]:
         names = [name for name in entry.scores[evaluation] if name in MEASURES]

@@ -3,8 +3,9 @@
 Options: reference, the row that gains refer to; part, the row of the simpler method; headline, the row shown on the
 first page; is, a description of the part for readers who do not know the paper; at, the round of all scores: "late"
 for the mean of the last three, by default "last"; kind, of evidence, by default "exploratory"; sum, name -> two rows,
-whose differences sum to the headline's gain, the last one over the part; within, the points that count as nothing;
-alone, name -> a row that has one part alone; elsewhere, another score of these rows and its examples, in words.
+whose differences sum to the headline's gain, the last one over the part; within, the points below which the last one
+is not quoted; alone, name -> a row that has one part alone; called, the name of the score of these sentences;
+elsewhere, another score of these rows and its name.
 All differences are paired by seed and follow the rules of verdicts (docs/statistics.md).
 """
 
@@ -44,7 +45,7 @@ from reports.pages.text import (
     with_interval,
 )
 
-ROUND = "last"  # the default: older runs kept the answers of no other round, and the part corrects answers
+ROUND = "last"  # the default: older runs stored no other round's predictions, which the part corrects
 INTERVAL = f"{CONFIDENCE} CI"
 OVER, BEYOND = "gain", "beyond"
 
@@ -193,14 +194,14 @@ class Gains(TableView):
         return {name: gain for name, gain in gains.items() if gain is not None}
 
     def conclusions(self) -> Iterator[str]:
-        """The headline's gain on each task as a sum, and what it and each part alone gain on other examples."""
-        score, examples = self.options.get("elsewhere", ("", ""))
+        """The headline's gain on each task as a sum, and what it and each part alone gain by another score."""
+        score, called = self.options.get("elsewhere", ("", ""))
         for task, gains in self.sums.items():
             whole, *parts = map(_with_interval, gains.items())
-            of = f"{task}{seed_counts(each.n for each in gains.values())}, gain over {self.reference.name}"
-            yield f"{of}: {whole} = {' + '.join(parts)}; {CONFIDENCE} intervals."
+            of, over = f"{task}{seed_counts(each.n for each in gains.values())}, gain in", f"over {self.reference.name}"
+            yield f"{of} {self.options['called']} {over}: {whole} = {' + '.join(parts)}; {CONFIDENCE} intervals."
             if score:
-                yield f"{of} {examples}: {', '.join(map(_with_interval, self._alone(task, score).items()))}."
+                yield f"{of} {called} {over}: {', '.join(map(_with_interval, self._alone(task, score).items()))}."
 
     def finding(self) -> tuple[str, str] | None:
         """For the first page: a task's sum, or the headline row against the part, on the mean of tasks that count."""
@@ -210,12 +211,12 @@ class Gains(TableView):
             points = gains[self.headline.name].value or 0.0
             above = f"{number(abs(points), places=1)} points {'above' if points >= 0 else 'below'}"
             alone = self._alone(task)
-            told = [f"a {name} alone {number(alone[name].value, '+', places=1)}" for name in [*alone][:-1]]
-            last, rest = [*gains.items()][-1]
-            is_nothing = rest.ends is not None and max(map(abs, rest.ends)) <= self.options["within"]
-            adds = "nothing" if is_nothing else number(rest.value, "+", places=1)
-            told.append(f"and a {last} adds {adds} to {self.part.name}")
-            title = f"On {task}, {self.headline.name} scores {above} {self.reference.name}: {', '.join(told)}"
+            told = ", ".join(f"{name} alone {number(alone[name].value, '+', places=1)}" for name in [*alone][:-1])
+            (last, rest), within = [*gains.items()][-1], self.options["within"]
+            is_little = rest.ends is not None and max(map(abs, rest.ends)) <= within
+            adds = f"less than {within:g} point{'s'[within == 1 :]}" if is_little else number(rest.value, "+", places=1)
+            scores = f"{self.headline.name} scores {above} {self.reference.name} in {self.options['called']}"
+            title = f"On {task}, {scores}: {told}; a {last} adds {adds} to {self.part.name}"
             kind = self.options.get("kind", "exploratory")
             return title, f"{' '.join(self.conclusions()).rstrip('.')}; {kind}"
         estimates = {at.name: self._over(self.headline, self.part, at) for at in self.counted}

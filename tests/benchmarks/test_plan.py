@@ -256,7 +256,7 @@ def test_equal_tasks_and_methods_without_traffic_are_folded_and_units_are_equal(
     assert "│ MRPC, RTE, WNLI │ FedAvg │ 6 │ 127.77 MB │" in out
     assert "│ MRPC │ FedSplitBERT │ 6 │ 106.47 MB │" in out  # c differs from task to task
     assert "│ RTE, WNLI │ FedSplitBERT │ 6 │ 63.88 MB │ 127.76 MB │ 0.77 GB │ 0.27 GB │" in out
-    assert "Sends nothing: Majority-class baseline, by client; Centralised training." in out
+    assert "Sends nothing: Majority class, per client; Centralised training." in out
     assert "Sends nothing but 0.27 GB one-time: Local only." in out
 
 

@@ -64,7 +64,7 @@ def test_the_encoder_has_to_beat_both_by_more_than_the_error(table, runs):
     assert (two.is_shut, two.is_settled) == (True, False)
     both = decided(table, [*central, *runs("linear", [90.0] * 3), *runs("overall-majority", [85.0] * 3)])
     assert "a linear model 90.0" in both.why
-    assert "the majority-class baseline 85.0" in both.why
+    assert "the global majority class 85.0" in both.why
 
 
 def test_what_is_not_known_is_no_judgement(table, runs, record_of):
@@ -104,7 +104,7 @@ def of_fedavg(table: Benchmark, records: Sequence[RunResult]) -> str:
 def test_a_row_that_answers_as_without_learning_has_failed(table, runs):
     low = runs("overall-majority", [60.0] * 3)
     assert of_fedavg(table, [*runs("fedavg", [70.0, 71.0, 72.0]), *low]) == ""
-    message = "FedAvg has learned nothing here: {}, the majority-class baseline 60.0, n = 3"
+    message = "FedAvg has learned nothing here: {}, the global majority class 60.0, n = 3"
     assert of_fedavg(table, [*runs("fedavg", [60.0, 59.5, 60.4]), *low]) == message.format("60.0")
     assert of_fedavg(table, [*runs("fedavg", [58.0, 66.0, 60.0]), *low]) == message.format("61.3")  # within the error
 

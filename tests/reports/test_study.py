@@ -127,7 +127,7 @@ def test_its_finding_compares_two_rows_once_all_runs_are_finished(evidence, monk
         monkeypatch.setattr(studies, "fixed_test", lambda *_: (1.0, "undecided"))
         headline = studies.headline_of(study, [])
         assert headline is not None
-        assert headline.numbers.endswith("(equal within 1 point): undecided")
+        assert headline.numbers.endswith("hypothesis that both are equal within 1 point is undecided")
         assert (headline.summary, headline.page) == (f"FedProx is {state}", "docs/label-prior.md")
     monkeypatch.setattr(studies, "_answering", lambda *_: replace(evidence, missing="21 of 36"))
     assert studies.headline_of(study, []) is None

@@ -18,7 +18,7 @@ BENCHMARK = replace(
     EVIDENCE,
     id="fedsplitbert-base-size",
     place="base size",
-    title="FedAvg, c = 6 and fine-tuning on an encoder of BERT-base's size, over 3 clients; no table of the paper",
+    title="FedAvg, c = 6 and fine-tuning on an encoder of BERT-base's size, over 3 clients; not in the paper",
     rows=(*paper.REFERENCES[:-1], EVIDENCE.row("fedavg"), _C6, paper.FEDAVG_FINETUNED),
     columns=tuple(column for column in EVIDENCE.columns if column.task in COMPARED),
     scales=with_lite(

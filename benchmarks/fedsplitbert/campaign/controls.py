@@ -1,4 +1,4 @@
-"""Controls for the label-prior study: three clients with equal label shares that differ in another way.
+"""Controls for the label-prior study: three clients with equal label distributions that differ otherwise.
 
 Either their sources differ, or a fifth of one client's labels is flipped (docs/protocol.md).
 """
@@ -50,7 +50,7 @@ def _part(pool: TextExamples, chosen: np.ndarray) -> TextExamples:
 
 
 def _mixed(load: Load, per_label: int) -> TaskData:
-    """Examples of three tasks in sequence, with equal label shares."""
+    """Examples of three tasks in sequence, with equal label distributions."""
     rng = np.random.default_rng([0, *b"mixed-pairs"])
     data = [load(source) for source in SOURCES]
     parts = [
@@ -60,7 +60,7 @@ def _mixed(load: Load, per_label: int) -> TaskData:
 
 
 def _flipped(load: Load, per_label: int) -> TaskData:
-    """SST-2's examples for three clients with equal label shares; a fifth of the first one's labels is flipped."""
+    """SST-2's examples for three clients with equal label distributions; a fifth of the first's labels is flipped."""
     rng, data = np.random.default_rng([0, *b"flipped"]), load(LIKE)
     chosen = _balanced(LIKE, data.pool, 3 * per_label, rng)
     by_label = [rng.permutation(chosen[data.pool.labels[chosen] == label]).reshape(3, -1) for label in (0, 1)]
@@ -119,7 +119,7 @@ BENCHMARK = replace(
     EVIDENCE,
     id="fedsplitbert-controls",
     place="controls",
-    title="FedAvg and personalised rows where 3 clients have equal label shares; no table of the paper",
+    title="FedAvg and personalised rows where 3 clients have equal label distributions; not in the paper",
     rows=(EVIDENCE.row("fedavg"), _C6, EVIDENCE.row("fedavg-finetuned")),
     columns=tuple(
         Column(each.id, each.name, ("test/accuracy",), "test/accuracy", scales=("demo", "lite")) for each in TASKS
@@ -131,7 +131,7 @@ BENCHMARK = replace(
         *deviations(f"""
 - controls: Each client has {2 * PER_LABEL} examples, equally many per label. In the first column each client has
   another task's examples. In the second all are SST-2's, and {FLIPPED:.0%} of each of the first client's labels are
-  flipped, for training and testing, which does not change the best answers.
+  flipped, for training and testing, which does not change the best predictions.
 """),
     ),
 )

@@ -21,16 +21,16 @@ _LAYERS = tuple(
 _C6 = _LAYERS[1]
 _FP16 = _C6.changed({"codec": "fp16"}, id="c6-fp16", name="c = 6, fp16", tuned_as="c6")
 EVEN = replace(studies.EVEN, tuned_as="")
-_C6_EVEN = replace(_C6, id="c6-iid", name="c = 6, labels shared out evenly", note=EVEN.note)
+_C6_EVEN = replace(_C6, id="c6-iid", name="c = 6, IID labels", note=EVEN.note)
 _REFERENCES = (paper.OVERALL_MAJORITY, paper.LOCAL_MAJORITY, paper.LINEAR)
-# Unlike in Table IV, each fixed c has a separately tuned rate: a rate tuned with another c would favour that c.
+# Unlike in Table IV, each fixed c has a separately tuned learning rate: one tuned with another c would favour that c.
 _TUNED = (EVEN, *_LAYERS, _C6_EVEN)
 _GRIDS = {row.id: {"training.learning_rate": paper.RATES} for row in _TUNED}
 _SEARCH = replace(paper.MINIATURE, grids={**paper.MINIATURE.grids, **_GRIDS})
 
 
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-    """Table III's run, or one with even labels; STS-B, which has scores, is split at random."""
+    """Table III's run, or one with IID labels; STS-B, which has scores, is split at random."""
     run = paper.base_cell(row, column, scale, seed)
     if row.id not in (EVEN.id, _C6_EVEN.id):
         return run
@@ -43,7 +43,7 @@ BENCHMARK = replace(
     TABLE3,
     id="fedsplitbert-evidence",
     place="evidence",
-    title="FedSplitBERT's comparisons on fresh seeds, by the protocol, over 3 clients; not a table of the paper",
+    title="FedSplitBERT's comparisons on fresh seeds, by the protocol, over 3 clients; not in the paper",
     rows=(
         *(replace(row, printed=False) for row in (paper.FEDAVG, paper.FEDPROX)),
         *(EVEN, paper.FEDPER, paper.FEDAVG_FINETUNED, *_LAYERS, _FP16, _C6_EVEN, *_REFERENCES),

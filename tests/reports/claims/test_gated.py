@@ -91,7 +91,7 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(judge_of, one_task, rec
     told = [pooled(one, levels[one.cell.algorithm] + one.cell.seed % 3 / 10 - 0.1) for one in records]
     judgement = judge_of(relation, told, table=one_task)
     assert (judgement.verdict, judgement.effect != "") == ("not testable here: baseline failed", True)
-    assert judgement.numbers[-1].endswith("here: 50.0, the majority-class baseline 50.0, n = 7")
+    assert judgement.numbers[-1].endswith("here: 50.0, the global majority class 50.0, n = 7")
     if isinstance(relation, Better | AverageBetter) and relation != ORDERINGS[2]:  # FedAvg's target is no target
         assert judge_of(replace(relation, over_failed=True), told, table=one_task).word in DECIDED
     working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]
