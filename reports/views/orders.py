@@ -66,7 +66,7 @@ class Orders(Ranks):
         )
         yield Grid(title, (("best with probability",),), groups, "Task")
         headers = ("pairs that differ", "same direction", "reversed", "no longer significant", "newly significant")
-        title = "Pairs of methods that differ significantly (uncorrected), and how they differ by mean score"
+        title = "Pairs of methods that differ significantly (uncorrected) by each criterion, next to the mean score"
         groups = tuple(one_line(order.label, self._counts(order)) for order in self.orders if self.columns)
         yield Grid(title, tuple((header,) for header in headers), groups, "Criterion", is_whole=True)
 
@@ -135,7 +135,7 @@ class Orders(Ranks):
         for order in self.orders:
             pairs = self.disagreements[order.id].get("reversed", ()) if self.columns else ()
             if 0 < len(pairs) <= NAMED:
-                yield f"Reversed by {order.label}: {'; '.join(pairs)}."
+                yield f"Pairs reversed, {order.label}: {'; '.join(pairs)}."
         yield from worst_notes(self.worst)
 
     # ---- where the orders differ -----------------------------------------------------------------------------------
@@ -163,8 +163,8 @@ class Orders(Ranks):
             yield f"{self.evident_finding[0]}."
         yield f"By mean score, {len(differing)} of {pairs} pairs of methods differ significantly (uncorrected)."
         yield (
-            f"The times on {slow.label} and {fast.label} rank {sum(product < 0 for product in timed)} of {len(timed)} "
-            "ranked pairs in opposite directions."
+            f"The times on {slow.label} and {fast.label} put {sum(product < 0 for product in timed)} of {len(timed)} "
+            "pairs in opposite orders."
         )
 
     def _counts(self, order: Order) -> Iterator[str]:
@@ -187,7 +187,8 @@ class Orders(Ranks):
         in_all = set.intersection(*map(set, firsts.values()))
         leaders = " and ".join(sorted(in_all)) or "No method"
         are = "are" if len(in_all) > 1 else "is"
-        title = f"{leaders} {are} best on all five criteria (mean, worst client, score within a budget, two times)"
+        criteria = "mean, worst client, score within a communication budget, time on two networks"
+        title = f"{leaders} {are} best on all five criteria ({criteria})"
         n = seed_counts(len(self.seeds(column)) for column in self._repeated)
         places = "most first places (of the tasks on which a method is ranked)"
         return title, f"{places if several else f'first on {self._repeated[0].name}'}{n}: {best}"
