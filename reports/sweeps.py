@@ -71,7 +71,7 @@ def section(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> st
         [
             f"### {benchmark.paper.name}, {benchmark.place}, sweeps · scale {scale.id}: {scale.label}\n",
             f"Validation data alone: no test example was seen. Score: {escape(scores)}. Bold: the chosen trial. "
-            "A trial with a round ended after it.\n",
+            "A round in brackets: the trial was pruned after it.\n",
             *lines,
         ]
     )
@@ -110,4 +110,4 @@ def figure(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> Fig
         if not trials:
             say_not_run(axes)
     heading = f"{benchmark.paper.name}, {benchmark.place}, sweep · scale {scale.id}"
-    return finish(figure, heading, [], "Validation data; a mark a trial. Hollow: pruned, by an early score.")
+    return finish(figure, heading, [], "Scores on validation data, one mark per trial. Hollow: pruned early.")

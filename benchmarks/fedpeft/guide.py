@@ -1,8 +1,8 @@
-"""The best rows of several tables within a client's bytes: recommendations by budget, clients and labels.
+"""Which method for which communication budget, clients and labels: the best rows of several tables within a budget.
 
 Options of the view: tables, id -> its clients and labels; megabytes, of one client in both directions over the whole
-run; without, rows that are not candidates; alone, the row of clients that train alone; constant, the row whose score
-stands next to the best ones; named, the methods that a cell names; scores, score -> its name.
+run; without, rows that are not choices; alone, the row of clients that train alone; constant, the row whose score
+stands next to the best ones; named, the methods that a cell names; scores, score -> the examples that it is on.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from reports.evidence.inference import CONFIDENCE, resampled
 from reports.evidence.paired import resplit_ratio
 from reports.evidence.published import MEGABYTE
 from reports.evidence.records import Request, request_for
-from reports.evidence.statistics import mean
+from reports.evidence.statistics import mean, sample_sd
 from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of
-from reports.pages.text import NOTHING, in_units, number
+from reports.pages.text import NOTHING, in_units, number, seed_counts, span
 
 WAYS = ("up", "down")
 NOTHING_BETTER = "no method above the per-client majority class"
+PARAGRAPH = "\n\n"
 
 
 class Choice(NamedTuple):
@@ -89,7 +90,7 @@ class Guide(TableView):
         return {seed: value for seed, value in each.items() if value is not None}
 
     def _constants(self, request: Request, column: Column, score: str) -> dict[int, float]:
-        """The per-client majority class's score by seed."""
+        """The majority class's score by seed."""
         return self._scores(request, request.benchmark.row(self.options["constant"]), column, score)
 
     def _constant(self, request: Request, column: Column, score: str) -> float | None:
@@ -100,7 +101,7 @@ class Guide(TableView):
     def _against_constants(
         self, request: Request, column: Column, score: str, size: float, row: Row
     ) -> tuple[bool, int]:
-        """Whether a row within a budget is shown to beat the per-client majority class, and in how many seeds."""
+        """Whether a row within a budget is shown to beat the per-client majority class, and in how many seeds it does."""
         ratio = resplit_ratio(request.records_of(row, column))
         scores, constants = self._scores(request, row, column, score, size), self._constants(request, column, score)
         wins = sum(metric(score).gain(scores[seed], constants[seed]) > 0 for seed in scores.keys() & constants.keys())
@@ -116,42 +117,72 @@ class Guide(TableView):
                     yield keys_of(request, row, column) | {"megabytes": size, "score": score} | numbers
 
     def conclusions(self) -> Iterator[str]:
-        """For each setting and score, the best methods by budget."""
-        for request in self.settings:
-            for column in request.columns_run:
-                run = sum(bool(request.records_of(row, column)) for row in self._rows(request))
-                of = f"{run} of {len(self._rows(request))} methods run"
-                texts = (self._conclusion(request, column, *score) for score in self.options["scores"].items())
-                yield f"{self.options['tables'][request.benchmark.id]}, {column.name} ({of}). {' '.join(texts)}"
-
-    def _conclusion(self, request: Request, column: Column, score: str, called: str) -> str:
-        """The best methods by budget, with the scores of the best one within the smallest and the largest of them."""
-        constant, of, texts = self._constant(request, column, score), (request.benchmark.id, column.task, score), []
-        ranked = [(size, choices) for size in self.options["megabytes"] if (choices := self.choices[(*of, size)])]
-        for names, group in groupby(ranked, lambda entry: self._named(self._close(entry[1], constant))):
-            sizes = [*group]
-            least, most = sizes[0][0], sizes[-1][0]
-            until = "MB on" if most == ranked[-1][0] else f"to {most:g} MB"
-            budget = f"within {least:g} MB" if least == most else f"from {least:g} {until}"
-            values = (sizes[0][1][0].value, sizes[-1][1][0].value) if names else (constant,)
-            shown = " to ".join(dict.fromkeys(number(value, places=1) for value in values))
-            either = " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-            texts.append(f"{budget} {either or NOTHING_BETTER} ({'best ' if len(names) > 1 else ''}{shown})")
-        firsts = [(size, choices[0]) for size, choices in ranked]
-        against = [self._against_constants(request, column, score, size, first.row) for size, first in firsts]
-        caveat = ""
-        if ranked and constant is not None and not any(is_clear for is_clear, _ in against):
-            wins, seeds = min(wins for _, wins in against), max(first.seeds for _, first in firsts)
-            caveat = (
-                " None of the best methods clearly beats the per-client majority class "
-                f"({number(constant, places=1)}; paired by seed, {CONFIDENCE} interval); "
-                f"each is above it in {'' if wins == seeds else 'at least '}"
-                f"{wins} of {plural(seeds, 'seed')}."
+        """For each setting, a paragraph on each score, and a caution."""
+        texts = [text for request in self.settings for text in self._about(request)]
+        if texts:
+            texts.append(
+                "The tables name the best method within each budget and those that are not significantly worse, "
+                f"{self.options['named']} at most."
             )
+        yield from (f"{PARAGRAPH if place else ''}{text}" for place, text in enumerate(texts))
+
+    def _about(self, request: Request) -> Iterator[str]:
+        """The paragraphs on a setting."""
+        for column in request.columns_run:
+            named = f"{self.options['tables'][request.benchmark.id]}, {column.name}"
+            evidence = f" ({self._evidence(request, column)})"
+            by_text: dict[str, list[str]] = {}  # scores of the same numbers share a paragraph
+            for score in self.options["scores"]:
+                by_text.setdefault(self._advice(request, column, score), []).append(score)
+            for text, scores in by_text.items():
+                examples = " and ".join(self.options["scores"][score] for score in scores)
+                yield f"{named}{evidence}, {examples}. {text}"
+                yield from filter(None, (self._caution(request, column, score) for score in scores))
+                evidence = ""
+
+    def _evidence(self, request: Request, column: Column) -> str:
+        """How many methods were run, for how many rounds, with how many seeds."""
+        records = [runs for row in self._rows(request) if (runs := request.records_of(row, column))]
+        rounds = span([run.cell.training.last_round for runs in records for run in runs])
+        n = seed_counts(map(len, records)).strip(" ()")
+        return f"{len(records)} of {len(self._rows(request))} methods run, {rounds} rounds, {n}"
+
+    def _closest(self, request: Request, column: Column, score: str) -> list[tuple[float, list[Choice]]]:
+        """The budgets with runs, each with its methods that are not shown to be below the best one."""
+        constant, of = self._constant(request, column, score), (request.benchmark.id, column.task, score)
+        ranked = ((size, self.choices[(*of, size)]) for size in self.options["megabytes"])
+        return [(size, self._close(choices, constant)) for size, choices in ranked if choices]
+
+    def _advice(self, request: Request, column: Column, score: str) -> str:
+        """The best method by budget with its score, then the score of clients that train alone."""
+        sentences, close = [], self._closest(request, column, score)
+        for name, group in groupby(close, lambda entry: entry[1][0].row.name if entry[1] else NOTHING_BETTER):
+            sizes, budgets = zip(*group, strict=True)
+            budget = f"{'From' if len(sizes) > 1 else 'Within'} {sizes[0]:g} MB"
+            shown = " to ".join(dict.fromkeys(number(each[0].value, places=1) for each in budgets if each))
+            others = span([max(0, len(each) - 1) for each in budgets])
+            also = f" ({others} other{'' if others == '1' else 's'} not significantly worse)" if others != "0" else ""
+            sentences.append(f"{budget}: {name}{f', {shown} %' if shown else ''}{also}")
         alone = request.benchmark.row(self.options["alone"])
         if scores := self._scores(request, alone, column, score):
-            caveat += f" {alone.name}, which sends nothing: {number(mean(scores.values()), places=1)}."
-        return f"{called.capitalize()}: {'; '.join(texts) or 'not measured'}.{caveat}"
+            sentences.append(f"{alone.name}, which sends nothing: {number(mean(scores.values()), places=1)} %")
+        return f"{'. '.join(sentences) or 'No run'}."
+
+    def _caution(self, request: Request, column: Column, score: str) -> str:
+        """That no best method is shown to beat the per-client majority class; "" if one is."""
+        constants = self._constants(request, column, score)
+        firsts = [(size, choices[0]) for size, choices in self._closest(request, column, score) if choices]
+        against = [self._against_constants(request, column, score, size, first.row) for size, first in firsts]
+        if not constants or not against or any(is_clear for is_clear, _ in against):
+            return ""
+        wins, seeds = min(wins for _, wins in against), max(first.seeds for _, first in firsts)
+        reached, sd = number(mean(constants.values()), places=1), sample_sd([*constants.values()])
+        spread = "" if sd is None else f" ± {number(sd, places=1)} % (sd over label draws, one per seed)"
+        return (
+            f"Caution: the per-client majority class reaches {reached}{spread or ' %'}. So no lead of the methods "
+            f"above over it is significant ({CONFIDENCE} interval, paired by seed), although each of them leads in "
+            f"{'' if wins == seeds else 'at least '}{wins} of {plural(seeds, 'seed')}."
+        )
 
     @staticmethod
     def _close(choices: Sequence[Choice], constant: float | None) -> list[Choice]:
@@ -169,7 +200,7 @@ class Guide(TableView):
         """A table for each score: the methods to choose from, and the per-client majority class."""
         constant = self.request.benchmark.row(self.options["constant"])
         sizes = [(f"within {size:g} MB",) for size in self.options["megabytes"]]
-        for score, called in self.options["scores"].items():
+        for score, examples in self.options["scores"].items():
             groups = tuple(
                 Group(
                     self.options["tables"][request.benchmark.id],
@@ -178,8 +209,8 @@ class Guide(TableView):
                 for request in self.settings
             )
             title = (
-                f"Methods to choose from, {called}: by one client's uplink and downlink in the whole run, without "
-                "the one-time model"
+                f"Methods to choose from, {examples}, by the communication budget of one client (uplink and "
+                "downlink in the whole run, without the one-time model)"
             )
             yield Grid(title, ((constant.name,), *sizes), groups, "Clients", is_whole=True)
 
@@ -197,18 +228,27 @@ class Guide(TableView):
         """How the numbers were obtained."""
         yield (
             f"Accuracy{in_units(self.request.columns)}, the mean of up to the last three rounds that fit into the "
-            "bytes that one client sends and receives in the whole run, without the one-time model. Other encoders "
-            "send other bytes. A cell lists the best method, then lower ones down to the first that is clearly worse "
-            f"(paired by seed, {CONFIDENCE} interval above 0); the sentences above join them by “or”. A single seed "
-            "gives no interval. Methods whose mean is not above that of the per-client majority class are left out, "
-            "and so are corrections that change no prediction."
+            "communication budget: the bytes that one client sends and receives in the whole run, without the one-time "
+            "model. Other encoders send other bytes. A cell names the best method, then lower ones down to the first "
+            f"that is significantly worse (paired by seed, {CONFIDENCE} interval above 0), at most "
+            f"{self.options['named']} by name. A single seed gives no interval. Methods whose mean is not above that "
+            "of the per-client majority class are left out, and so are corrections that change no prediction."
         )
+        yield from self._missing()
+
+    def _missing(self) -> Iterator[str]:
+        """How many methods each setting lacks, and the names of those that all settings lack."""
+        counts, everywhere = [], {row.id: row.name for row in self._rows(self.request)}
         for request in self.settings:
             for column in request.columns_run:
-                missing = [row.name for row in self._rows(request) if not request.records_of(row, column)]
-                if missing:
-                    setting = self.options["tables"][request.benchmark.id]
-                    yield f"{setting}, {column.name}: not run, so not listed here: {', '.join(missing)}."
+                rows = {row.id: row for row in self._rows(request)}
+                run = {id for id, row in rows.items() if request.records_of(row, column)}
+                setting = self.options["tables"][request.benchmark.id]
+                counts.append(f"{setting}, {column.name}: {len(rows) - len(run)} of {len(rows)} methods")
+                everywhere = {id: name for id, name in everywhere.items() if id not in run}
+        if counts:
+            names = f". In no setting: {', '.join(everywhere.values())}" if everywhere else ""
+            yield f"Not run, so not ranked: {'; '.join(counts)}{names}."
 
 
 def _is_better(score: str, one: Mapping[int, float], other: Mapping[int, float], ratio: float) -> bool:

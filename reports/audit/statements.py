@@ -6,7 +6,7 @@ A statement is a table `["Subject"."id"]` of the file:
     value, exact             expressions of the published and the recomputed number; names in other expressions
     holds                    comparisons that have to hold; without them, `value` has to equal `exact` at `places`
                              decimals by one of `rules` ("round", "truncate")
-    verdict                  instead: the result of reading the text ("consistent", "inconsistent", "not derivable")
+    verdict                  instead: what the text itself shows ("consistent", "inconsistent", "not derivable")
     published, recomputed    texts in place of `value` and `exact`; without other rules they have to be equal
     decided_if               a comparison without which the statement is not derivable
     let                      name -> expression, or a list of them
@@ -62,7 +62,7 @@ class Finding:
 
     Args:
         subject: The part of the audit that it belongs to.
-        agrees: None if the given numbers do not decide it, such as a size that no reading of the method yields.
+        agrees: None if the given numbers do not decide it, such as a size that no interpretation of the method yields.
         explanation: The rule applied, and remarks for the reader.
         headline: The finding in words for the first page, with {published} and {recomputed}; "" for none.
     """

@@ -1,4 +1,4 @@
-"""Labels that a run's kept answers lack: such scores are close to those of a constant answer."""
+"""Labels that a run's stored predictions lack: such scores are close to those of a single class."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _CACHE = "_rounds_without_a_label"
 
 
 def lacks_a_label(record: RunResult, evaluation: str, at: str) -> bool:
-    """Whether a trained run gives no example one of the labels in a round that counts, over all clients.
+    """Whether a trained run predicts one of the labels for no example in a round that counts, over all clients.
 
-    False without kept answers. at: "chosen", "last" or "late".
+    False without stored predictions. at: "chosen", "last" or "late".
     """
     last = len(record.rounds)
     counted = {"chosen": (record.chosen_round,), "late": range(last - LATE_ROUNDS + 1, last + 1)}.get(at, (last,))

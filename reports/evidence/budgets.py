@@ -19,9 +19,9 @@ Curves = Mapping[str, np.ndarray]  # method -> the scores of its seeds at each b
 
 
 def spent(record: RunResult, find: Find, directions: Sequence[str]) -> list[float] | None:
-    """Payload bytes of one client after each round, a mean over clients, with all earlier runs.
+    """Payload bytes of one client after each round, a mean over clients, with all parent runs.
 
-    None if the record of an earlier run is missing.
+    None if the record of a parent run is missing.
     """
     stages = all_stages(record, find)
     if stages is None:
@@ -46,7 +46,7 @@ def chosen_within(
 ) -> float | None:
     """The score in the round within a client's bytes that is best on validation data; None if it is not known.
 
-    by: the run whose validation scores choose: the record, or the run whose answers it corrects.
+    by: the run whose validation scores choose: the record, or the run whose predictions it corrects.
     """
     rounds = rounds_within(record, budget, find, directions)
     if not rounds:

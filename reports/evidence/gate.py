@@ -1,7 +1,7 @@
 """Whether a column's scores are evidence for an ordering: only if a row beats the rows that it has to beat.
 
-A benchmark's yardstick names these rows. By default central training has to beat a linear model and the overall
-majority, on all clients' test examples together, by more than the error of the difference.
+A benchmark's yardstick names these rows. By default central training has to beat a linear model and the global
+majority class, on all clients' test examples together, by more than the error of the difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reports.evidence.statistics import Estimate, mean, printed
 
 NOT_RUN = "reference rows not run"
 NOT_TUNED = "reference rows are not tuned there yet"
-NO_ERROR = "reference rows show no error yet, as one seed does"
+NO_ERROR = "reference rows have one seed, so their error is unknown"
 # The three states of a column are "shown to learn" (its gate is open), "shown not to learn" and "unknown".
 SHOWN_NOT, UNKNOWN = "shown not to learn", "unknown whether"
 SETTLED = 3  # seeds after which claims leave out a column that central training has not learned
@@ -28,7 +28,7 @@ Key = tuple[str, int]  # the data's digest, and a seed
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether a column's scores are evidence. why: the reason if they are not; "" if they are.
+    """Whether a column's scores count as evidence. why: the reason if they do not; "" if they do.
 
     is_settled: whether it is shut after SETTLED or more seeds, or by a leak.
     """
@@ -38,7 +38,7 @@ class Gate:
 
     @property
     def is_shut(self) -> bool:
-        """Whether they are known to be no evidence; False while runs are missing."""
+        """Whether they are known not to count as evidence; False while runs are missing."""
         return self.why not in ("", NOT_RUN, NOT_TUNED, NO_ERROR)
 
 
@@ -104,7 +104,7 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]]
 
 
 def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str:
-    """Why beating a row proves nothing: within the error, it scores no more than answers without learning.
+    """Why beating a row proves nothing: within the error, it scores no more than predictions without learning.
 
     pairs: its records and those of the yardstick's `least`. "" if the row scores more, or if that is unknown.
     """
@@ -157,9 +157,9 @@ def _score(yardstick: Yardstick, column: Column) -> str:
 
 
 def lead(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
-    """The advantage of the pairs' first records over others that may answer without learning."""
+    """The advantage of the pairs' first records over others that may predict without learning."""
     records, others = zip(*pairs, strict=True)
-    # A constant answer has no correlation, so the other row's own correlation counts.
+    # A single class has no correlation, so the other row's own correlation counts.
     return difference(pairs, score, at) if _values(others, score) else level(records, score, rule_for(at, pairs))
 
 

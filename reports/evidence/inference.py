@@ -93,7 +93,7 @@ def resampled(
     test_over_train: n_test / n_train of the splits that seeds redraw from one pool; the splits overlap, so the mean's
     variance is (1 / n + n_test / n_train) s^2, not s^2 / n. 0 if seeds do not redraw splits.
     floor: the sampling error of one seed's difference, used if all seeds agree to the last digit. That happens by
-    chance, as scores move in steps of one example, so their spread is no information. 0 for exact numbers; None if it
+    chance, as scores move in steps of one example, so their spread is not informative. 0 for exact numbers; None if it
     is unknown, and then there is no interval. There is none below two seeds either. None among the differences is left
     out.
     """
@@ -229,7 +229,7 @@ def _components(statistic: Estimate) -> tuple[Component, ...] | None:
 def similar(statistic: Estimate, margin: float) -> bool | None:
     """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None if that is undecided.
 
-    Within: both bounds lie inside; a bound on the margin decides nothing. Outside: one bound lies beyond the margin, at
+    Within: both bounds lie inside, not on the margin. Outside: one bound lies beyond the margin, at
     half the level, as there are two sides.
     """
     if statistic.interval is None:
@@ -280,12 +280,12 @@ def holm(p_values: Sequence[float]) -> list[bool]:
 
 
 def smallest_effect(statistic: Estimate, missed: float = MISSED) -> float | None:
-    """The distance from a bound at which this many seeds, with this spread, decide with a power of 80 %."""
+    """The minimum detectable effect of this many seeds with this spread, at a power of 80 %, from a bound."""
     return None if statistic.components is None else reach(statistic.components) + reach(statistic.components, missed)
 
 
 def smallest_margin(statistic: Estimate) -> float | None:
-    """The margin within which this many seeds show a true value of 0, with the same power."""
+    """The smallest margin within which this many seeds show a true value of 0, at the same power."""
     return smallest_effect(statistic, MISSED / 2)
 
 

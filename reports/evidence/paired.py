@@ -18,7 +18,7 @@ from reports.evidence.statistics import Estimate, root_mean_square
 Pairs = Sequence[tuple[RunResult, RunResult]]
 # Evaluation -> the redrawn examples that it depends on.
 _REDRAWN = {"test": "test", POOLED: "test", INDEPENDENT: "test", "train": "train", ROUND: "train"}
-UNPAIRED = "no answers kept: test sets' errors unpaired"
+UNPAIRED = "no stored predictions: test sets' errors unpaired"
 
 
 def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> float:
@@ -53,7 +53,7 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     """The advantage of the pairs' first records over the second ones, in the metric's unit; above 0 is better.
 
     With redrawn splits: corrected resampled t. With a shared test set: the paired bootstrap over seeds and examples,
-    or, without kept answers, the t over seeds with the test set's unpaired error added, which is wider.
+    or, without stored predictions, the t over seeds with the test set's unpaired error added, which is wider.
 
     Args:
         pairs: One per seed, on the same data.
@@ -102,7 +102,7 @@ def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
 def paired_error(pairs: Pairs, score: str, at: str) -> float | None:
     """The sampling error of one seed's difference, in the metric's unit: the `floor` of `resampled`.
 
-    From kept answers; without them, as if both scores were on different examples. None if unknown.
+    From stored predictions; without them, as if both scores were on different examples. None if unknown.
     """
     first, second = _scores(pairs, score)
     rule = rule_for(at, pairs)
@@ -120,7 +120,7 @@ def _scores(pairs: Pairs, score: str) -> tuple[Scores, Scores]:
 
 
 def unpaired_error(first: Scores, second: Scores) -> float | None:
-    """The root of both squared errors; conservative, as both answer the same examples. None if one is unknown."""
+    """The root of both squared errors; conservative, as both predict the same examples. None if one is unknown."""
     entries = [*first.errors, *second.errors]
     errors = [error for error in entries if error is not None]
     return (root_mean_square(errors) or 0.0) * 2**0.5 if errors and len(errors) == len(entries) else None
@@ -133,7 +133,7 @@ def _is_common(pairs: Pairs, score: str) -> bool:
 
 
 def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[Answered]] | None:
-    """The answers of both sides, by seed; None if one was not kept, or if the metric cannot score them here."""
+    """The predictions of both sides, by seed; None if one was not stored, or if the metric cannot score them here."""
     if at not in ("last", "chosen") or score.rpartition("/")[2] not in MEASURES:
         return None
     sides: tuple[list[Answered], list[Answered]] = ([], [])
@@ -151,9 +151,9 @@ def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[An
 
 
 def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
-    """The answers of a record's clients on their test sets, or pooled, after the last or the chosen round.
+    """The predictions of a record's clients on their test sets, or pooled, after the last or the chosen round.
 
-    None without a file of answers next to the record; UserError if it is damaged.
+    None without a file of predictions next to the record; UserError if it is damaged.
     """
     if record.folder is None or not record.predictions:
         return None

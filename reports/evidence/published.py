@@ -96,8 +96,8 @@ RULE = (
     f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: all between our bounds "
     f"lies within ± {MARGIN_POINTS:g} point of the reported value (plain numbers: ± {100 * MARGIN_SHARE:g} % of it; "
     f"half of its last digit where that is more); {NOT_REPRODUCED}: all lies outside; {UNDECIDED}: otherwise, with "
-    f"the margin that so many seeds with this spread would mostly have shown; {NOT_COMPARABLE}: partial or other data, "
-    "another encoder or changed settings."
+    f"the smallest margin that as many seeds with this spread show at a power of 80 %; {NOT_COMPARABLE}: partial or "
+    "other data, another encoder or changed settings."
 )
 
 

@@ -15,14 +15,14 @@ from reports.evidence.corrections import corrected
 from reports.evidence.statistics import FEWEST_SEEDS
 
 DAGGER = "†"  # marks a method that the paper's table lacks
-DEMO = "demo"  # the scale with generated data, which is no evidence about a paper
+DEMO = "demo"  # the scale with generated data, which is not evidence about a paper
 PAPER = "paper"  # the scale with the paper's encoder, at which its absolute numbers apply
 
 
 def digests(record: RunResult) -> dict[str, str]:
     """Input name -> digest, or id of the run that produced it; with the definition, this identifies a run.
 
-    The earlier run in the definition is left out, as it differs by seed and row.
+    The parent run in the definition is left out, as it differs by seed and row.
     """
     is_named = record.cell.initial is not None
     return {name: digest for name, digest in record.input_digests.items() if not (is_named and name == "initial")}
@@ -184,7 +184,7 @@ class Request:
         return f"{benchmark.paper.name}, {benchmark.place} · scale {scale.id}: {benchmark.label(scale, columns)}"
 
     def name_of(self, row: Row) -> str:
-        """The method's name, with a dagger if the paper's table lacks it; a study is no paper's table."""
+        """The method's name, with a dagger if the paper's table lacks it; a study is not a paper's table."""
         return f"{row.name} {DAGGER}" if self.benchmark.is_printed and not row.printed else row.name
 
     @property
@@ -208,7 +208,7 @@ class Request:
 
     @cached_property
     def find(self) -> Find:
-        """Finds the records of earlier runs, also of other tables and scales."""
+        """Finds the records of parent runs, also of other tables and scales."""
         return among(self.records)
 
     @cached_property

@@ -30,7 +30,7 @@ def _labels(outputs: np.ndarray) -> np.ndarray:
 
 
 def accuracy(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The share of correct answers."""
+    """The share of correct predictions."""
     return np.asarray(weights @ (_labels(outputs) == gold) / len(gold))
 
 
@@ -107,7 +107,7 @@ def drawn(examples: int, seed: int = 0) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Answered:
-    """One seed's answers: outputs [m, ...] and gold [m] for each client's test set, or for the shared one.
+    """One seed's predictions: outputs [m, ...] and gold [m] for each client's test set, or for the shared one.
 
     For tokens, both are tag ids [m, words]. copies: how often the examples of a shared test set stand in a part, once
     per client.
@@ -159,7 +159,7 @@ def hierarchical(
     error is at least one example's weight.
 
     Args:
-        answers: Each seed's answers, for one method.
+        answers: Each seed's predictions, for one method.
         others: The same for the other method.
         measure: The metric.
         factor: The metric's unit, 100 for percent; negative if lower is better.

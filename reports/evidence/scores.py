@@ -33,8 +33,8 @@ def score_label(column: Column, score: str) -> str:
 def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
     """A score ("test/accuracy") or the training loss after every round, as recorded; None if undefined.
 
-    Scores of OF_ANSWERS that the record lacks are computed from its kept answers in each round, and are undefined
-    without answers. ReportError if the record lacks any other score.
+    Scores of OF_ANSWERS that the record lacks are computed from its stored predictions in each round, and are undefined
+    without them. ReportError if the record lacks any other score.
     """
     try:
         return record.by_round(score)
@@ -159,7 +159,7 @@ def worst_clients(records: Sequence[RunResult], score: str) -> dict[int, int]:
 
 
 def is_trained(record: RunResult) -> bool:
-    """Whether a run trains in any round; others, such as the majority label, have the same score in all rounds."""
+    """Whether a run trains in any round; others, such as the majority class, have the same score in all rounds."""
     return any(entry.train_loss is not None for entry in record.rounds)
 
 

@@ -61,7 +61,7 @@ def turns_of(record: RunResult, work: Work) -> list[list[Turn]]:
 
 
 def whole_run(record: RunResult, request: Request) -> list[list[Turn]] | None:
-    """The rounds of a run after those of its earlier runs; None if a record or a number of operations is missing."""
+    """The rounds of a run after those of its parent runs; None if a record or a number of operations is missing."""
     rounds = list[list[Turn]]()
     for stage in all_stages(record, request.find) or ():
         work = shapes.derive_work(stage.cell)
@@ -84,7 +84,7 @@ def carried(record: RunResult) -> Iterator[LedgerEntry]:
 class Cost:
     """A cell's bytes and seconds, as means over seeds; payload bytes are summed over clients.
 
-    A whole run includes its earlier runs, and its round is from the stage that sends most.
+    A whole run includes its parent runs, and its round is from the stage that sends most.
 
     Args:
         seeds: The number of seeds; 0 for derived bytes.
@@ -120,9 +120,9 @@ class Cost:
 
 
 def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult], find: Find) -> Cost | None:
-    """The mean cost of one cell's records, with all earlier runs (see `all_stages`).
+    """The mean cost of one cell's records, with all parent runs (see `all_stages`).
 
-    None without records, or if the record of an earlier run is missing.
+    None without records, or if the record of a parent run is missing.
     """
     runs = [stages for record in records if (stages := all_stages(record, find))]
     if not runs or len(runs) < len(records):

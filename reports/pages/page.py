@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from benchmarks.experiment import Column, Row
+from benchmarks.publication import Deviation
 from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 
@@ -16,6 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KEYS = ("benchmark", "place", "scale", "scale_label", "row", "method", "printed", "column", "task")
+
+_NAMES = {  # ids of deviations that are not words
+    "bert": "BERT",
+    "bitfit": "BitFit",
+    "c-of-rte": "c of RTE",
+    "cola": "CoLA",
+    "diloco": "DiLoCo",
+    "f1": "F1",
+    "fed-sb": "Fed-SB",
+    "fedadam": "FedAdam",
+    "ia3": "(IA)³",
+    "stsb": "STS-B",
+    "subset-rct20k": "Subset of Rct-20k",
+}
 
 TYPES = {  # a pandas type that holds missing values -> fields of tables
     "Int64": (
@@ -85,7 +100,7 @@ class Page:
     Args:
         ranks: Whether the page shows the methods' scores, so that one method is the best.
         finding: The result and its numbers, for the first page.
-        conclusions: Sentences above the tables.
+        conclusions: Sentences above the tables; one that starts with an empty line begins a paragraph.
     """
 
     request: Request
@@ -105,6 +120,16 @@ class Page:
     @property
     def csv(self) -> str:
         return str(self.frame().to_csv(index=False, lineterminator="\n"))
+
+
+def deviation_name(id: str) -> str:
+    """A deviation's heading: "client-size" -> "Client size"."""
+    return _NAMES.get(id) or id.replace("-", " ").capitalize()
+
+
+def deviation_note(deviation: Deviation) -> str:
+    """A deviation as a note under a table."""
+    return f"Deviation: {deviation_name(deviation.id)}. {deviation.text}"
 
 
 def one_line(name: str, cells: Iterable[str], label: str = "") -> Group:

@@ -16,6 +16,7 @@ from reports.evidence.gate import gates, home, levels
 from reports.evidence.records import DAGGER, Request, agree, digests, machine
 from reports.evidence.scores import LATE_ROUNDS, is_trained, score_label, unit_of
 from reports.evidence.statistics import printed
+from reports.pages.page import deviation_note
 
 DERIVED = "≈"  # marks a number that the paper does not print, but that follows from its text
 NOTHING = "–"
@@ -27,7 +28,7 @@ _LISTED = 10  # largest number of clients that a note lists one by one
 ONE_TIME = ("one-time model", "distribution")  # header for the bytes before the first round
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
-    "lite": "reported values are not comparable in level: other encoder/scale; judged by orderings",
+    "lite": "small encoder: compare rankings, not score levels, with the paper",
     "paper": "reported values are the published ones",
 }
 AT_ROUND = {  # the scored round -> its words; of late rounds: `at_round`
@@ -142,7 +143,7 @@ def seed_counts(counts: Iterable[int]) -> str:
 def scale_note(request: Request) -> str:
     """The scale, and with which numbers it is comparable."""
     scale = request.scale
-    return f"Scale {scale.id}: {request.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
+    return f"{scale.id.capitalize()} scale: {request.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
 
 
 def in_units(columns: Sequence[Column]) -> str:
@@ -199,7 +200,7 @@ def notes_under(
 
 
 def _evidence_notes(request: Request) -> Iterator[str]:
-    """The columns that are, and are not, evidence for an ordering, and how well the encoder learns."""
+    """The columns whose rankings count, and do not count, as evidence, and how well the encoder learns."""
     names, reference = {column.task: column.name for column in request.columns}, home(request.benchmark).yardstick
     for yardstick in {
         each.of: each for each in (reference, *(row.yardstick or reference for row in request.rows))
@@ -208,8 +209,9 @@ def _evidence_notes(request: Request) -> Iterator[str]:
         for task, gate in gates(request, yardstick).items():
             by_reason.setdefault(gate.why, []).append(names[task])
         for why, columns in sorted(by_reason.items(), key=lambda entry: bool(entry[0])):
-            reason = why or f"there {yardstick.learns}"
-            yield f"Orderings{yardstick.of} are {'no ' if why else ''}evidence on {', '.join(columns)}: {reason}."
+            count = "do not count" if why else "count"
+            reason = why or yardstick.learns
+            yield f"Rankings{yardstick.of} {count} as evidence on {', '.join(columns)}: {reason}."
     parts = [
         f"{names[task]} {metric(score).label} {number(measured, places=1)} ({number(reported, places=1)}; n = {n})"
         for task, (score, measured, reported, n) in levels(request).items()
@@ -233,7 +235,7 @@ def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
     yield from cells
     for deviation in request.benchmark.deviations:
         if request.scale.id in deviation.scales:
-            yield f"Deviation {deviation.id}: {deviation.text}"
+            yield deviation_note(deviation)
 
 
 def skipped_note(column: Column, records: Iterable[RunResult]) -> Iterator[str]:
@@ -266,7 +268,7 @@ def _column_notes(request: Request, column: Column) -> Iterator[str]:
         yield f"{column.name}: the methods ran on different data or weights: compare them with care."
     if names := [row.name for row, runs in by_row if _is_retrained(runs)]:
         rows = ", ".join(names)
-        yield f"{column.name}: seeds start from different runs of one earlier stage, on different machines: {rows}."
+        yield f"{column.name}: seeds start from different parent runs of one definition, on different machines: {rows}."
     if versions := sorted({record.cell.engine_version for record in records} - {ENGINE_VERSION}):
         older = ", ".join(map(str, versions))
         yield f"{column.name}: computed by engine version {older} (this is {ENGINE_VERSION})."
@@ -298,7 +300,7 @@ def _overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> I
         share, rest = 100 * shared / examples, ""
         if all(entry["opposite"] is not None for entry in entries):
             opposite = 100 * sum(int(entry["opposite"]) for entry in entries) / shared
-            rest = f"; in {opposite:.1f} % of these cases training mostly gives that text another label"
+            rest = f"; in {opposite:.1f} % of these cases most training examples with that text have a different label"
         said = f"{share:.1f} % of the {evaluation} examples have the first text of a training example{rest}"
         yield f"{name}: {said}. The setting grouped = true keeps such examples on one side."
 
@@ -321,7 +323,7 @@ def _cut_note(name: str, part: str, records: Sequence[RunResult]) -> Iterator[st
 
 
 def _is_retrained(records: Sequence[RunResult]) -> bool:
-    """Whether these runs' earlier stage was trained more than once."""
+    """Whether these runs' parent run was trained more than once."""
     stages = {(r.cell.initial.spec_id, r.inputs["initial"]["digest"]) for r in records if r.cell.initial is not None}
     return len(stages) > len({stage for stage, _ in stages})
 
@@ -337,4 +339,4 @@ def _machine_notes(request: Request) -> Iterator[str]:
             kinds = (f"{precision} on {device} ({', '.join(seeds)})" for (precision, device), seeds in groups.items())
             mixed.setdefault("; ".join(kinds), []).append(f"{row.name} on {column.name}")
     for machines, cells in mixed.items():
-        yield f"Mixed machines, with seeds in brackets: {machines}: {', '.join(cells)}."
+        yield f"Seeds were computed on different machines (seeds in brackets): {machines}: {', '.join(cells)}."

@@ -118,14 +118,14 @@ def _reached(record: RunResult) -> Iterator[Shown]:
 
 
 def _costs(record: RunResult, find: Find) -> Iterator[Shown]:
-    """The bytes and time of the run, including its earlier runs."""
+    """The bytes and time of the run, including its parent runs."""
     stage, whole = stage_bytes(record), run_bytes(record, find)
     for name, stage_size, sent in zip(("uplink", "downlink"), stage, whole or stage, strict=True):
         note = "all rounds and clients"
         if whole is None:
-            note += " of this stage; the record of an earlier run is missing"
+            note += " of this stage; the record of a parent run is missing"
         elif len(all_stages(record, find) or ()) > 1:
-            note += f", with the earlier run from which it starts; {human_bytes(stage_size)} in this stage"
+            note += f", with the parent run from which it starts; {human_bytes(stage_size)} in this stage"
         yield human_bytes(sent), name, note
     yield human_bytes(record.setup_bytes), "one-time model distribution", "once, not in the other numbers"
     rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
@@ -149,7 +149,7 @@ def _ledger(record: RunResult) -> html.Sheet:
 
 
 def _clients(record: RunResult) -> html.Sheet:
-    """Each client's examples, label shares, and scores in the scored round."""
+    """Each client's examples, label distribution, and scores in the scored round."""
     parts = list(dict.fromkeys(key for client in record.clients for key in client if key != "client"))
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds and not record.diverged else ()
     names = [(part, name) for part, values in (scores[0] if scores else {}).items() for name in values]

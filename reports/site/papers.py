@@ -11,6 +11,7 @@ from reports.claims.judge import VERDICTS, tally
 from reports.claims.tables import RULE
 from reports.claims.tables import summary as claims_summary
 from reports.front.state import Standing
+from reports.pages.page import deviation_name
 from reports.pages.text import human_bytes, human_seconds
 from reports.site import html
 from reports.site.site_data import Dossier, SiteData
@@ -30,7 +31,11 @@ def _report(dossier: Dossier) -> dict[str, Any]:
     return {
         "tables": _tables(dossier),
         "deviations": [
-            (deviation, "all tables and figures" if len(places) == len(dossier.tables) else ", ".join(places))
+            (
+                deviation_name(deviation.id),
+                deviation,
+                "all tables and figures" if len(places) == len(dossier.tables) else ", ".join(places),
+            )
             for deviation, places in dossier.deviations.items()
         ],
         "effort": _effort(dossier),

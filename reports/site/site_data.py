@@ -94,7 +94,7 @@ class SiteData:
 
     @cached_property
     def find(self) -> Find:
-        """Finds the records of earlier runs."""
+        """Finds the records of parent runs."""
         return among(self.records)
 
     @cached_property

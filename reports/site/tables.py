@@ -12,6 +12,7 @@ from benchmarks.measures import metric
 from fedsim.errors import plural
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
+from reports.pages.page import deviation_note
 from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number
 from reports.site import html
 from reports.site.charts import curves_chart
@@ -33,7 +34,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
         if chart is not None:
             yield data, html.script("curves", chart)
         page = view.page()
-        deviations = {f"Deviation {deviation.id}: {deviation.text}" for deviation in benchmark.deviations}
+        deviations = set(map(deviation_note, benchmark.deviations))
         values = {
             "title": f"{benchmark.paper.name}, {benchmark.place}",
             "here": benchmark.paper.id,

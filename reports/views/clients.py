@@ -55,7 +55,7 @@ class Clients(TableView):
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Columns in which the baseline's clients have test examples of their own; all columns if there are none."""
+        """Columns in which each of the baseline's clients has test examples; all columns if there are none."""
         columns = tuple(
             at
             for at in self.request.columns_run
@@ -160,14 +160,14 @@ def worst_notes(cells: Mapping[str, tuple[Sequence[RunResult], str]]) -> Iterato
             least.setdefault("With one seed, or with an undefined score, other seeds cannot choose", []).append(name)
     if sum(map(len, least.values())) < len(run):
         yield (
-            "Worst client: for each seed, the client that scores worst in the method's other seeds. (The minimum of "
-            "noisy scores is biased against methods with similar clients: docs/statistics.md.)"
+            "Worst client: for each seed, the client that scores worst in the method's other seeds, as the minimum "
+            "within a run is biased against methods whose clients score alike (docs/statistics.md)."
         )
     for why, names in least.items():
         whose = "" if len(names) == len(run) else f" of {', '.join(names)}"
         yield (
-            f"{why}: the worst client{whose} is the least within each run, which lies too low (for perplexity too "
-            "high) by the noise of its test examples, the most for similar clients (docs/statistics.md)."
+            f"{why}: the worst client{whose} is the minimum within each run. This minimum is biased low by test-set "
+            "noise (perplexity: biased high), most for methods whose clients score alike (docs/statistics.md)."
         )
 
 
@@ -205,6 +205,6 @@ def gain_of(pairs: Pairs, score: str, clients: Mapping[int, int] | None = None) 
 
 
 def _by_rule(estimate_at: Callable[[str], Estimate], pairs: Pairs) -> Estimate:
-    """Where the protocol takes a score, or at the last round where answers of earlier ones were not kept."""
+    """Where the protocol takes a score, or at the last round where predictions of earlier ones were not stored."""
     estimate = estimate_at(rule_for(PROTOCOL, pairs)) if pairs else Estimate(None, None, 0)
     return estimate if estimate.value is not None or not pairs else estimate_at("last")

@@ -319,7 +319,8 @@ def _last_round(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
     ]
     gap, where = max(gaps, default=(0.0, ""))
     if gap:
-        yield f"The last round's means differ from these by {number(gap)} at most ({where}); the long form has each."
+        each = "column “last” of table.csv, written by `python -m benchmarks report`, has each"
+        yield f"The last round's means differ from these by {number(gap)} at most ({where}); {each}."
 
 
 def _undefined(cells: Sequence[CellResult]) -> Iterator[str]:
@@ -333,7 +334,7 @@ def _undefined(cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 def _one_sided(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
-    """The cells with runs that never give one of the labels."""
+    """The cells with runs that never predict one of the labels."""
     texts = []
     for cell in cells if request.scored_at != "best" else ():
         records = request.records_of(cell.row, cell.column)
@@ -342,6 +343,6 @@ def _one_sided(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
             texts.append(f"{cell.row.name}, {cell.column.name} ({lacking} of {len(records)})")
     if texts:
         yield (
-            "Runs that never predict one of the labels in a scored round (with two labels, a constant answer): "
+            "Runs that never predict one of the labels in a scored round (of two labels: they predict a single class): "
             f"{'; '.join(texts)}."
         )

@@ -1,8 +1,8 @@
 """The view of a figure of curves: scores or training loss against rounds.
 
-Options: quantity, "score" (each column's averaged one) or "train_loss"; references, ids of rows with the same answers
-after every round. A statement of the paper's text about a curve is a line of the published CSV with the score's id, and
-another with the score "rounds".
+Options: quantity, "score" (each column's averaged one) or "train_loss"; references, ids of rows with the same
+predictions after every round. A statement of the paper's text about a curve is a line of the published CSV with the
+score's id, and another with the score "rounds".
 """
 
 from __future__ import annotations
@@ -252,10 +252,10 @@ class Curves(TableView):
         n = seed_counts([len(curve.seeds) for curve in self.by_cell.values()])
         caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
         if any(row.id in self.references for row in request.rows):
-            caption += f" Dashed: answers the same after every {self.step}.{dagger_note(self.request)}"
+            caption += f" Dashed: the same predictions after every {self.step}.{dagger_note(self.request)}"
         if request.benchmark.place.startswith("Figure") and request.scale.id != DEMO:
             caption += " The paper prints these curves without numbers."
         if self.stated:
-            level = "." if request.scale.id == PAPER else ", comparable in level at the paper scale only."
+            level = "." if request.scale.id == PAPER else "; score levels are comparable at the paper scale only."
             caption += f" Dotted: stated in the paper's text{level}"
         return finish(figure, request.heading, list(self._handles(columns)), caption + left_out)

@@ -1,6 +1,6 @@
-"""The view of orders: the methods by mean, by worst client, by score within a number of bytes, and by time.
+"""The view of orders: the methods by mean, by worst client, by score within a communication budget, and by time.
 
-Options: megabytes, the bytes of one client by which methods are ordered; front, those at which the best is shown;
+Options: megabytes, the budget of one client by which methods are ordered; front, those at which the best is shown;
 networks, two names of `benchmarks.costs.networks.TYPICAL`, the slower one first; directions, of the bytes that count,
 by default up.
 """
@@ -23,13 +23,12 @@ from benchmarks.run_config import JSON
 from reports.evidence.budgets import resampled_means, spent
 from reports.evidence.inference import CONFIDENCE, LEVEL
 from reports.evidence.published import MEGABYTE
-from reports.evidence.scores import WORST
 from reports.evidence.statistics import Estimate
-from reports.pages.page import Grid, Group, Line, keys_of
+from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import finish, method_marks, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, seed_counts
 from reports.views.clients import bounds, with_bounds, worst_notes
-from reports.views.ranks import BYTES, FRONT, MEAN, Order, Ranks, within
+from reports.views.ranks import FRONT, MEAN, Order, Ranks, within
 
 BUDGETS, MARK_EVERY = 40, 6  # points of a curve, and from one mark to the next
 NAMED = 4  # pairs in a sentence, at most
@@ -56,16 +55,20 @@ class Orders(Ranks):
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def grids(self) -> Iterator[Grid]:
-        """Groups are tasks, lines methods in the order of their mean: five orders, and the front by bytes."""
+        """Methods in the order of their mean by five criteria, the front by budget, and where the criteria differ."""
         units = [(order.label, "min" if order.deployment else "score") for order in self.orders]
         headers = (*units, (within(self.budget), "chosen round"))
-        title = f"Methods in five orders: rank and number with {CONFIDENCE} interval"
+        title = f"Methods by five criteria: rank and number with {CONFIDENCE} interval"
         yield Grid(title, headers, tuple(self._groups()), "Task", is_whole=True)
-        title = f"Which method is the best within the {self.link} of one client"
+        title = f"Which method is best within the {self.link} budget of one client"
         groups = tuple(
             Group(f"{column.name}{self._seeds_of(column)}", tuple(self._chances(column))) for column in self.columns
         )
         yield Grid(title, (("best with probability",),), groups, "Task")
+        headers = ("pairs that differ", "same direction", "reversed", "no longer significant", "newly significant")
+        title = "Pairs of methods that differ significantly (uncorrected) by each criterion, next to the mean score"
+        groups = tuple(one_line(order.label, self._counts(order)) for order in self.orders if self.columns)
+        yield Grid(title, tuple((header,) for header in headers), groups, "Criterion", is_whole=True)
 
     def _groups(self) -> Iterator[Group]:
         for column in self.columns:
@@ -108,18 +111,20 @@ class Orders(Ranks):
             f"{one.deployment.network.source}; {one.deployment.device.source}" for one in self.orders if one.deployment
         )
         corrects = any(row.corrects for column in self.columns for row in self.rows_of(column))
-        corrected = " (for corrected answers, of the run that gave them)" if corrects else ""
+        corrected = " (for corrected predictions, of the run that made them)" if corrects else ""
         yield (
-            f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md. Within bytes: "
-            f"{self.link} of one client with all earlier runs, without the one-time model; the mean of up to the last "
-            f"three rounds that fit, or the round among them that validation data choose{corrected}. Time: the whole "
-            "run, every round as long as its slowest client's download, computation, upload and half a round trip for "
-            f"each message; texts at their full length, {Deployment.utilisation:.0%} of the device's peak ({times})."
+            f"Scores{in_units(self.columns or self.request.columns)} as in docs/protocol.md. Within a communication "
+            f"budget: {self.link} of one client with all parent runs, without the one-time model; the mean of up to "
+            f"the last three rounds that fit, or the fitting round that validation data choose{corrected}. Time: the "
+            "whole run, every round as long as its slowest client's download, computation, upload and half a round "
+            f"trip for each message; texts at their full length, {Deployment.utilisation:.0%} of the device's peak "
+            f"({times})."
         )
         yield (
             "Numbers and ranks are of the seeds named with the task, which all compared methods have "
             "(docs/statistics.md). With n, a number is of other or fewer seeds, and has no rank. A dash: no round "
-            "fits, or its answers were not kept. A pair of methods is compared on all seeds that both have. Best with "
+            "fits, or its predictions were not stored. A pair of methods is compared on all seeds that both have, "
+            f"each pair alone; it differs if the {CONFIDENCE} interval excludes 0. Best with "
             f"probability, from {LEAST_CHANCE:.0%} on: over resamples of the named seeds, the same ones for all "
             "methods; in brackets over seeds that are themselves resampled. A method that lacks a number on one of "
             "the seeds is never the best."
@@ -127,13 +132,17 @@ class Orders(Ranks):
         for column in self.columns:
             if names := ", ".join(row.name for row in self.rows_of(column) if row.id not in self.compared[column.task]):
                 yield f"{column.name}: without a rank, as too few seeds are shared with the other methods: {names}."
+        for order in self.orders:
+            pairs = self.disagreements[order.id].get("reversed", ()) if self.columns else ()
+            if 0 < len(pairs) <= NAMED:
+                yield f"Pairs reversed, {order.label}: {'; '.join(pairs)}."
         yield from worst_notes(self.worst)
 
     # ---- where the orders differ -----------------------------------------------------------------------------------
 
     @cached_property
     def disagreements(self) -> dict[str, dict[str, list[str]]]:
-        """Order -> the pairs of methods that it decides like the mean, opposite to it, alone, or not."""
+        """Order -> pairs of methods: it and the mean differ alike, oppositely, one of them alone, or neither."""
         by_order: dict[str, dict[str, list[str]]] = {order.id: {} for order in self.orders}
         for column in self.columns:
             for rows in combinations(self.rows_of(column), 2):
@@ -147,21 +156,23 @@ class Orders(Ranks):
         """Sentences computed from records."""
         if not self.columns:
             return
-        if self.evident_finding:
-            yield "{}; {}.".format(*self.evident_finding)
         slow, fast = (order for order in self.orders if order.deployment is not None)
-        counts = {order.id: _counts(self.disagreements[order.id]) for order in self.orders}
-        pairs, decided = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())
+        pairs, differing = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())
         timed = [order for column in self.columns for order in self._both_ranked(column, slow, fast)]
+        if self.evident_finding:
+            yield f"{self.evident_finding[0]}."
+        yield f"By mean score, {len(differing)} of {pairs} pairs of methods differ significantly (uncorrected)."
         yield (
-            f"By mean, {len(decided)} of {pairs} pairs of methods differ clearly, each judged alone. By the "
-            f"{self.worst_label}, "
-            f"{counts[WORST]}. By the score {within(self.budget)} of {self.link}, {counts[BYTES]}."
+            f"The times on {slow.label} and {fast.label} put {sum(product < 0 for product in timed)} of {len(timed)} "
+            "pairs in opposite orders."
         )
-        yield (
-            f"By the time on {slow.label}, {counts[slow.id]}. By that on {fast.label}, {counts[fast.id]}. The two "
-            f"times order {sum(product < 0 for product in timed)} of {len(timed)} ranked pairs differently."
-        )
+
+    def _counts(self, order: Order) -> Iterator[str]:
+        """How many pairs differ by a criterion, and how many of them in each way from the mean."""
+        kinds = {kind: len(pairs) for kind, pairs in self.disagreements[order.id].items()}
+        yield str(sum(kinds.get(kind, 0) for kind in ("same", "reversed", "alone")))
+        for kind in ("same", "reversed", "lost", "alone"):
+            yield NOTHING if order.id == MEAN else str(kinds.get(kind, 0))
 
     def finding(self) -> tuple[str, str] | None:
         """Whether a method most often comes first by every order, and who does; None if no task has two seeds."""
@@ -175,7 +186,9 @@ class Orders(Ranks):
         )
         in_all = set.intersection(*map(set, firsts.values()))
         leaders = " and ".join(sorted(in_all)) or "No method"
-        title = f"{leaders} {'lead' if len(in_all) > 1 else 'leads'} by all of mean, worst client, bytes and time"
+        are = "are" if len(in_all) > 1 else "is"
+        criteria = "mean, worst client, score within a communication budget, time on two networks"
+        title = f"{leaders} {are} best on all five criteria ({criteria})"
         n = seed_counts(len(self.seeds(column)) for column in self._repeated)
         places = "most first places (of the tasks on which a method is ranked)"
         return title, f"{places if several else f'first on {self._repeated[0].name}'}{n}: {best}"
@@ -204,7 +217,7 @@ class Orders(Ranks):
     # ---- figure ----------------------------------------------------------------------------------------------------
 
     def plot(self) -> Figure:
-        """Two panels per task, with bands: score within bytes, and each method's probability of being the best."""
+        """Two panels per task, with bands: score by budget, and each method's probability of being the best."""
         columns, left_out = with_points(self.request.columns, lambda column: column in self.columns)
         bytes_of = f"{self.link} of one client, MB"
         figure, axes_of = panels_of(2 * len(columns), 4, (3.4, 2.9), bytes_of, least=6.5, room=1.8)
@@ -254,10 +267,3 @@ def _kind(mean: int, other: int) -> str:
     if mean and other:
         return "reversed"
     return "lost" if mean else "alone"
-
-
-def _counts(kinds: Mapping[str, Sequence[str]]) -> str:
-    same, lost, alone = (len(kinds.get(name, ())) for name in ("same", "lost", "alone"))
-    pairs = kinds.get("reversed", ())
-    named = f"{len(pairs)} reverse it" + (f" ({'; '.join(pairs[:NAMED])})" if 0 < len(pairs) <= NAMED else "")
-    return f"{same} of these keep their order, {named}, {lost} become undecided and {alone} other pairs become clear"

@@ -77,7 +77,7 @@ class Ranks(TableView):
     def worst_label(self) -> str:
         """What the worst client is: no cell may have one that other seeds chose."""
         is_chosen = any(worst_clients(*cell) for cell in self.worst.values())
-        return "worst client" if is_chosen or not self.worst else "lowest client of a run"
+        return "worst client" if is_chosen or not self.worst else "worst client within a run"
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -85,7 +85,7 @@ class Ranks(TableView):
         return tuple(column for column in self.request.columns if len(self.rows_of(column)) >= FEWEST)
 
     def rows_of(self, column: Column) -> list[Row]:
-        """The rows with runs on a task, including their earlier runs."""
+        """The rows with runs on a task, including their parent runs."""
         return [row for row in self.request.rows if self._finished(row, column)]
 
     @cached_property
@@ -111,7 +111,7 @@ class Ranks(TableView):
     # ---- numbers ---------------------------------------------------------------------------------------------------
 
     def _number(self, record: RunResult, column: Column, order: Order) -> float | None:
-        """A run's score within the bytes, or its minutes; None if no round fits, or if operations are unknown."""
+        """A run's score within the budget, or its minutes; None if no round fits, or if operations are unknown."""
         if order.deployment is None:
             return score_within(record, column.averaged, self.budget, self.request.find, self.ways)
         rounds = whole_run(record, self.request)
@@ -167,9 +167,9 @@ class Ranks(TableView):
         return {id: (values.index(numbers[id].value) + 1 if id in whole else None, numbers[id]) for id in in_order}
 
     def chosen(self, row: Row, column: Column) -> Estimate:
-        """The score within the bytes in the round that is best on validation data.
+        """The score within the budget in the round that is best on validation data.
 
-        A row that corrects answers takes the round of the row that it corrects.
+        A row that corrects predictions takes the round of the row that it corrects.
         """
         by = self.request.benchmark.row(row.corrects) if row.corrects else row
         runs = {record.cell.seed: record for record in self._finished(by, column)}
@@ -200,5 +200,5 @@ class Ranks(TableView):
 
 
 def within(budget: float) -> str:
-    """A number of bytes as a limit."""
+    """A communication budget as a limit."""
     return f"within {budget / MEGABYTE:g} MB"

@@ -148,7 +148,7 @@ class ScoreTable(TableView):
         return Grid(f"{self.request.heading}: communication cost", (*headers, ("training",)), tuple(groups))
 
     def _sent(self, row: Row) -> tuple[float, float]:
-        """Uplink and downlink on all tasks, means over seeds; an earlier run that tasks share counts once."""
+        """Uplink and downlink on all tasks, means over seeds; a parent run that tasks share counts once."""
         shares: dict[str, float] = {}  # run -> the share of a task's seeds that have it
         sizes: dict[str, RunBytes] = {}
         for column in self.request.columns:
@@ -199,7 +199,7 @@ class ScoreTable(TableView):
         if any(cell.headline.published is not None for cell in comparison.cells):
             is_derived = any(cell.headline.is_derived for cell in comparison.cells)
             text += f" {self.reported}: reported" + (f" (circles: {_DERIVED})" if is_derived else "")
-            text += "." if scale.id == PAPER else ", not comparable in level: other encoder/scale."
+            text += "." if scale.id == PAPER else "; with this small encoder, compare rankings, not score levels."
         return text
 
     def score_panels(self, names: Mapping[str, str], levels: Collection[str]) -> Iterator[Panel]:

@@ -2,7 +2,7 @@
 
 Options: forms, row id -> its `WireForm`; encoders, names and layers of those for which bytes are derived; baselines,
 the rows over which savings are shown; rank, of LoRA; factors, the row at which a factor is published -> its name,
-its sentence and its readings; factor_encoders, names and layers of their encoders. Only the ledger needs runs.
+its sentence and its interpretations; factor_encoders, names and layers of their encoders. Only the ledger needs runs.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Sent(Quantities):
 
     @cached_property
     def encoders(self) -> dict[str, Scale]:
-        """Name -> the scale with that encoder: the request's own, then those of the options."""
+        """Name -> the scale with that encoder: the request's, then those of the options."""
         scale, paper = self.request.scale, self.request.paper_scale
         named = self.options["encoders"]
         others = {name: replace(paper, backbone=name, depth=depth) for name, depth in named if name != scale.backbone}
@@ -115,7 +115,7 @@ class Sent(Quantities):
         yield from self._factor_lines()
 
     def _factor_lines(self) -> Iterator[dict[str, JSON]]:
-        """Each reading of each stated factor, by encoder, and the largest rank at which it reaches the factor."""
+        """Each interpretation of each stated factor, by encoder, and the largest rank at which it is reached."""
         for name, depth in self.options["factor_encoders"]:
             terms = self.terms(replace(self.request.paper_scale, backbone=name, depth=depth))
             if terms is None:
@@ -200,7 +200,8 @@ class Sent(Quantities):
         yield (
             f"Stated factors: ratios of closed forms at rank {self.options['rank']}, both "
             "directions, of the adapter alone unless h or E is named; in brackets the ranks at which the stated number "
-            "is reached. A paper that does not say what it counts is neither confirmed nor refuted by one reading."
+            "is reached. A paper that does not say what it counts is neither confirmed nor refuted by one "
+            "interpretation."
         )
         yield from (f"{sentence}." for _, sentence, _ in self.factors.values())
 

@@ -1,4 +1,4 @@
-"""The view of each client's share of a task's data: requested, obtained and published.
+"""The view of each client's label distribution: requested, obtained and published.
 
 Option: labels, task -> its labels as (id, name) in the paper's order; a task with scores has no labels. The numbers
 come from any record's partition report, so the rows cost nothing to run; their scores are not shown.
@@ -166,7 +166,7 @@ class LabelShares(Shares):
         if request.scale.id == DEMO:
             yield scale_note(request)
         else:
-            yield f"Scale {request.scale.id}: {request.label}. The numbers do not depend on the encoder."
+            yield f"{request.scale.id.capitalize()} scale: {request.label}. The numbers do not depend on the encoder."
         yield (
             "Obtained: all parts of each client together; shares in percent, in the paper's order (each column's "
             "header); for scores the mean (lowest–highest). Difference: obtained - reported, in points. In the data, "

@@ -1,4 +1,4 @@
-"""Runs whose answers lack a label: two clients with two labels, six rounds, of which the last three are kept."""
+"""Runs whose predictions lack a label: two clients with two labels, six rounds, of which the last three are kept."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def test_a_label_is_lacking_if_no_client_gives_it_in_a_round_that_counts(one_sid
     assert lacks_a_label(one_sided, "test", "late")  # in round 5
     assert not lacks_a_label(one_sided, "test", "last")
     assert lacks_a_label(replace(one_sided, chosen_before=5), "pooled", "chosen")
-    assert not lacks_a_label(one_sided, "independent", "late")  # no such answers
+    assert not lacks_a_label(one_sided, "independent", "late")  # no such predictions
 
 
 def test_nothing_is_said_without_answers_or_training(one_sided):
@@ -49,6 +49,6 @@ def test_nothing_is_said_without_answers_or_training(one_sided):
 
 def test_a_table_names_such_cells(table3, one_sided):
     request = request_for(table3, table3.scale("lite"), [one_sided], score_at="late")
-    assert any(note.endswith("a constant answer): FedAvg, QQP (1 of 1).") for note in compare(request).notes)
+    assert any(note.endswith("predict a single class): FedAvg, QQP (1 of 1).") for note in compare(request).notes)
     at_last = replace(request, score_at="last")
     assert not any("never predict one of the labels" in note for note in compare(at_last).notes)

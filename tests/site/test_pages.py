@@ -77,12 +77,12 @@ def test_a_table_has_bytes_next_to_the_method_and_cells_that_lead_to_their_runs(
     assert "<small>79.97</small>" in text  # FedSplitBERT's printed F1 on MRPC
     headers = re.findall(r'<th scope="col"[^>]*>([^<]+)<br>', text)
     assert headers[:4] == ["uplink", "downlink", "one-time model", "MRPC"]
-    # FedAvg + prior has the bytes of FedAvg, whose answers it corrects.
+    # FedAvg + prior has the bytes of FedAvg, whose predictions it corrects.
     uplink = dict(re.findall(r'<th scope="row">([^<]+)</th><td>1 of 9 tasks</td><td class="num">([^<]+)</td>', text))
     assert uplink["FedAvg"] == uplink["FedAvg + prior (strength 1) †"] == "0.13 GB"
-    assert "Deviation " not in text  # they are listed once, on the paper's page
+    assert "Deviation: " not in text  # they are listed once, on the paper's page
     paper = (site / "papers" / "fedsplitbert.html").read_text(encoding="utf-8")
-    assert paper.count("<li><b>client-size</b>") == 1
+    assert paper.count("<li><b>Client size</b>") == 1
 
 
 def test_a_cells_page_has_its_ledger_settings_and_what_repeats_it(site):
