@@ -62,15 +62,15 @@ endif
 # Lines of `make help`.
 define HELP
 make demo             FedSplitBERT, one task of table III, generated data: about a minute, no download
-make list             list all tables and figures, and how much of each is recorded
+make list             list all tables and figures with their finished cells
 make <benchmark>      run a table or figure, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc
 make <paper>          run all of its tables and figures, e.g. make fedfreezebert SCALE=lite
 make data             list the datasets in DATA_DIR, or where to download them
 make sweep-<benchmark>  tune settings on validation data; ARGS=--adopt saves the best as the
                       table's defaults; ARGS="--grid …": other values
 make campaign         run the evidence campaign (docs/protocol.md); resumes; ARGS="--hours 2"
-make rehearse         a step of each method and model of SCALE=paper on random texts: minutes
-make report           show what has been run; ARGS=--tables: with all tables
+make rehearse         run one step of each method and model of SCALE=paper on random texts: minutes
+make report           show what has been run; ARGS=--tables: with all tables and claims
 make site             write everything as web pages: results/site/index.html
 make ui               open the runs in MLflow
 make bench            measure speed and memory; ARGS=engine: one part; FLOWER=1: with Flower
@@ -80,7 +80,7 @@ make lint | format    check | format the code
 make setup            only install, into $(VENV)
 make encoder          download the small encoder of the lite scale (84 MB); BACKBONE=all-mpnet-base-v2 or
                       multilingual-e5-small: another one; runs fetch what they need, too
-make readme           render the results in the README files from the committed records
+make readme           render the README files from the committed records
 make lock             pin the newest versions in requirements.lock and environment.yml
 
 Variables of make <benchmark>, <paper> and sweep-<benchmark>; report takes the first seven, other targets the folders:
@@ -155,7 +155,7 @@ data: $(INSTALLED)
 campaign: $(INSTALLED)
 	@$(CLI) campaign $(PLACES) $(call flag,--workers,WORKERS) $(ARGS)
 
-# It shows the paper's point: with many short rounds averages stay good under skewed labels, and on this task clients
+# It shows the paper's effect: with many short rounds averaging works despite skewed labels, and on this task clients
 # gain by local layers. The user's options come last, so they win.
 DEMO = --tasks sst2 --methods overall-majority,local-majority,fedavg,fedsplitbert \
   --set training.rounds=10 --set training.local_epochs=2 --set training.learning_rate=1e-3

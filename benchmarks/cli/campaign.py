@@ -166,7 +166,7 @@ def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int 
 
 
 def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
-    """A line per step: its finished cells, and the time for the others, estimated from records of similar cells."""
+    """A line per step: its finished runs, and the time for the others, estimated from records of similar runs."""
     records = read_results(args.results_dir / "records")
     timings = Timings([*taken(records), *taken_in(sorted(ROOT.glob("*/records")))])
     finished = {record.cell.spec_id for record in records}
@@ -175,14 +175,14 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
         seconds = [timings.seconds(cell) for spec_id, cell in cells.items() if spec_id not in finished]
         known, unknown = [each for each in seconds if each is not None], seconds.count(None)
         lengths = [f"{sum(known) / 3600:.1f} h left in one process"] if known else []
-        lengths += [f"{plural(unknown, 'cell')} of unknown length left"] if unknown else []
-        left = f"{len(cells) - len(seconds)} of {plural(len(cells), 'cell')} finished, {' and '.join(lengths)}"
-        done = f"finished, {plural(len(cells), 'cell')}"
+        lengths += [f"{plural(unknown, 'run')} of unknown length left"] if unknown else []
+        left = f"{len(cells) - len(seconds)} of {plural(len(cells), 'run')} finished, {' and '.join(lengths)}"
+        done = f"finished, {plural(len(cells), 'run')}"
         yield f"{step.title}: {f'{left}, without tuning' if seconds else done}"
 
 
 def cells_of(command: str, args: argparse.Namespace) -> list[RunConfig]:
-    """The cells of a `run`, with the sweep's settings if it is finished, otherwise the definition's."""
+    """The runs of a `run` command, with the sweep's settings if it is finished, otherwise the definition's."""
     parsed = _parsed(command, args)
     if parsed.command != "run":
         return []

@@ -38,7 +38,7 @@ def time_command(args: argparse.Namespace) -> int:
     for column in chosen.columns:
         for row in chosen.rows:
             stages = (all_stages(record, request.find) for record in request.records_of(row, column))
-            runs = [each for each in stages if each]  # without runs whose earlier runs have no record
+            runs = [each for each in stages if each]  # without runs whose parent runs have no record
             line = _line(runs, args) if runs else None
             if line is None:
                 left_out.append(f"{row.name} on {column.name}")
@@ -69,7 +69,7 @@ def deployment_of(args: argparse.Namespace, codec: str = "fp32") -> Deployment:
 
 
 def _line(runs: Sequence[Sequence[RunResult]], args: argparse.Namespace) -> tuple[str, ...] | None:
-    """The mean over seeds as strings; None if a method's operations are unknown. runs: each after its earlier runs."""
+    """The mean over seeds as strings; None if a method's operations are unknown. runs: each after its parent runs."""
     seconds, transfer, rounds = list[float](), list[float](), list[int]()
     for stage in (stage for stages in runs for stage in stages):
         work, at = derive_work(stage.cell), deployment_of(args, stage.cell.codec)
@@ -90,7 +90,7 @@ def _notes(at: Deployment, left_out: Sequence[str], chosen: Selection) -> Iterat
     late = f"; {at.stragglers:.0%} of clients take {at.slowdown:g} times as long" if at.stragglers else ""
     yield f"Clients {clients}{late}; {at.wire.name}. Network: {at.network.source}. Device: {at.device.source}."
     yield (
-        f"Mean over seeds of whole runs with their earlier runs, without the one-time model; full-length texts, "
+        f"Mean over seeds of whole runs with their parent runs, without the one-time model; full-length texts, "
         f"{at.utilisation:.0%} of the device's peak, server {at.server.name}; each message waits half a round "
         "trip."
     )

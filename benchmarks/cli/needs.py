@@ -41,7 +41,7 @@ def gpu_of(args: argparse.Namespace) -> Gpu | None:
 
 
 def add_needs(chosen: Selection, plan: dict[str, Any], gpu: Gpu, args: argparse.Namespace) -> None:
-    """Add the GPU requirements of each row's run and earlier runs to a plan, and the hours of all cells."""
+    """Add the GPU requirements of each row's run and parent runs to a plan, and the hours of all runs."""
     cells = {cell.spec_id: cell for _, _, cell in chosen.cells()}
     options = RunOptions(args.results_dir, args.data_dir, args.backbone)
     for row in tracked(plan["rows"], "Memory"):
@@ -51,7 +51,7 @@ def add_needs(chosen: Selection, plan: dict[str, Any], gpu: Gpu, args: argparse.
 
 
 def of_stages(chosen: Selection, of_rows: Mapping[tuple[str, str], Sequence[T]]) -> dict[str, T]:
-    """The value of each distinct run and earlier run, by id: a stage that rows or seeds share counts once.
+    """The value of each distinct run and parent run, by id: a stage that rows or seeds share counts once.
 
     of_rows: for each method and task, the values of a run's stages in order, for any seed.
     """
@@ -69,7 +69,7 @@ def summed(hours: Iterable[float | None]) -> float | None:
 
 
 def needs_of(cell: RunConfig, gpu: Gpu, options: RunOptions, tflops: float | None = None) -> dict[str, Any]:
-    """The GPU requirements of a run and its earlier runs.
+    """The GPU requirements of a run and its parent runs.
 
     Memory and texts at once are for the most demanding stage; hours are for all stages.
     """
@@ -148,7 +148,7 @@ def needs_table(chosen: Selection, plan: dict[str, Any], gpu: Gpu) -> Table:
     title = f"Memory and hours on one {gpu.name} ({gpu.memory / 2**30:.0f} GiB), by shapes"
     table = Table(title=title, show_footer=True)
     footers = [
-        f"Sum, {plural(plan['unique_cells'], 'cell')} ◊",
+        f"Sum, {plural(plan['unique_cells'], 'run')} ◊",
         *[""] * (len(_HEADINGS) - 2),
         _hours_text(plan["gpu_hours"]),
     ]
@@ -185,8 +185,8 @@ def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> I
     rate = f"{tflops:g} TFLOP/s" if tflops else f"{share}, {launched}"
     yield "* Includes other clients' tensors in the process. Client + server is the peak of the most demanding stage."
     yield "Memory counts tensors, for texts of the full length; a tenth of the GPU stays free."
-    yield f"† For one seed with its earlier runs, from FLOPs at {rate}; full-length texts, without scoring and loading."
-    yield "◊ All seeds and earlier runs, finished or not; a run that rows or seeds share counts once."
+    yield f"† For one seed with its parent runs, from FLOPs at {rate}; full-length texts, without scoring and loading."
+    yield "◊ All seeds and parent runs, finished or not; a run that rows or seeds share counts once."
     yield "‡ All clients' state between rounds: private tensors, optimiser moments, codec residuals."
     if any(row["published_sizes"] for row in rows):
         yield "§ From the published number of texts, as the data are missing."
@@ -197,25 +197,25 @@ def needs_notes(rows: list[dict[str, Any]], gpu: Gpu, tflops: float | None) -> I
 
 
 def hours_notes(plan: dict[str, Any], tflops: float | None, by_gpu: bool) -> Iterator[str]:
-    """The estimated time: from FLOPs if a rate is given, else from records of similar cells.
+    """The estimated time: from FLOPs if a rate is given, else from records of similar runs.
 
     by_gpu: whether a table shows each row's hours on a GPU.
     """
     timed_cells, untimed_cells = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
     if tflops and timed_cells:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
-        yield f"{plan['hours']:.2f} h with earlier runs, from FLOPs at a steady {tflops:g} TFLOP/s."
+        yield f"{plan['hours']:.2f} h with parent runs, from FLOPs at a steady {tflops:g} TFLOP/s."
         yield f"That is for texts of {length} tokens; shorter ones take less time."
         yield "Loading, checkpoints and, on a GPU, many small steps take more."
     if tflops:
         if untimed_cells:
-            yield f"No hours for {plural(untimed_cells, 'cell')}: count the texts with --data-dir or DATA_DIR."
+            yield f"No hours for {plural(untimed_cells, 'run')}: count the texts with --data-dir or DATA_DIR."
         return
     if not timed_cells + untimed_cells:
         yield "Nothing is left to compute."
     if timed_cells:
-        hours = f"About {plan['hours']:.1f} h in one process for {plural(timed_cells, 'cell')}"
+        hours = f"About {plan['hours']:.1f} h in one process for {plural(timed_cells, 'run')}"
         yield f"{hours}, from records of the same method and task."
     if untimed_cells and not by_gpu:
         estimate = "--tflops N estimates the time at N · 10^12 operations/s, from the data."
-        yield f"No similar record for {plural(untimed_cells, 'cell')}: {estimate}"
+        yield f"No similar record for {plural(untimed_cells, 'run')}: {estimate}"

@@ -21,15 +21,15 @@ from benchmarks.selection import all_records
 from reports.claims.cells import Runs
 from reports.claims.needs import COUNTED_SEEDS, SEEDS, Missing, needs
 
-_CLAIM_HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡")
+_CLAIM_HEADINGS = ("Claim", "Rows × tasks", "Complete", "Runs missing", "Hours *", "Left out †", "Seeds ‡")
 _CLAIM_NOTES = """\
 Fix the number of seeds before you see results: verdicts assume this (docs/statistics.md).
 * One process, from the mean of records of the same row and task, or method and task; ? is unknown.
-‡ Needed to decide the claim, projected from the effect and spread so far; empty: unknown, or enough seeds."""
+‡ Needed to decide the claim, from the effect and standard deviation so far; empty: unknown, or enough seeds."""
 
 
 def show_open_claims(args: argparse.Namespace) -> int:
-    """Print the unrecorded cells of each claim, then the commands that compute them."""
+    """Print the missing runs of each claim, then the commands that compute them."""
     claims = claims_of(args.id)
     if not claims:
         raise UserError(f"--claims: expected a paper with claims, such as fedsplitbert, found {args.id}; name one")
@@ -78,7 +78,7 @@ def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
 
 
 def commands(missing: Iterable[Missing], scale: str) -> list[str]:
-    """The make commands for missing cells: one per benchmark, number of seeds, and tasks with the same rows."""
+    """The make commands for missing runs: one per benchmark, number of seeds, and tasks with the same rows."""
     entries = [(each.at.benchmark, each.task, each.at.row, each.seeds) for each in missing]
     frame = pd.DataFrame(entries, columns=["table", "task", "row", "seeds"])
     for keys, merged, merge in (

@@ -1,4 +1,4 @@
-"""The commands `front`, which renders the first page, and `site`, which renders all pages."""
+"""The commands `front`, which renders README.md, and `site`, which renders all pages."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from reports.pages.plots import render
 from reports.site.build import build, require_replaceable
 from reports.site.site_data import Dossier, SiteData, Summary
 
-PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of the first page's picture
+PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of README.md's figure
 UNRUN = "lite"  # the scale to show without any record
 Sweeps = Mapping[tuple[str, str], Mapping[str, str]]  # (table, scale) -> file name -> text
 
 MEANING = {
     "demo": "generated data and tiny encoders: checks that everything runs; never compared with published values",
-    "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from the papers’",
+    "lite": "real data and small encoders: judged by orderings, ratios and communication costs, not by score levels",
     "literal": "real data and small encoders with the papers’ settings",
     "paper": "the papers’ encoders, data and budgets: comparable with published values",
 }

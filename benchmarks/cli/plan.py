@@ -74,8 +74,8 @@ def plan_command(args: argparse.Namespace) -> int:
 def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) -> dict[str, Any]:
     """The plan of a selection as JSON values.
 
-    `rows` has the bytes of one seed with its earlier runs (`_stage` is without them); bytes per round are those of the
-    stage that sends most. `sum` counts all distinct cells and earlier runs. null is unknown; `reason` says why.
+    `rows` has the bytes of one seed with its parent runs (`_stage` is without them); bytes per round are those of the
+    stage that sends most. `sum` counts all distinct runs and parent runs. null is unknown; `reason` says why.
     `obstacles` are messages with which `run` would stop.
     """
     cells, unique = chosen.cells(), {run.spec_id: run for run in chosen.runs()}
@@ -145,7 +145,7 @@ def _flops(run: RunConfig, options: RunOptions) -> float | None:
 def _planned_row(
     paper: Paper, cell: RunConfig, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[dict[str, int]]]:
-    """A cell's line in the plan, and the bytes of each of its stages, in order; empty if unknown."""
+    """A run's line in the plan, and the bytes of each of its stages, in order; empty if unknown."""
     chain = chain_of(cell)
     wires, texts, reason = list[WirePlan](), list[Counted](), None
     try:
@@ -184,14 +184,14 @@ def _planned_row(
 
 
 def _seconds(cells: list[RunConfig], finished: Completed, timings: Timings) -> list[float | None]:
-    """Seconds of each unfinished cell and its earlier runs, from records of similar cells; None without any."""
+    """Seconds of each unfinished run and its parent runs, from records of similar runs; None without any."""
     needed = {before.spec_id for cell in cells for before in chain_of(cell, finished)[:-1]}
     staged = (cell for stage in by_stage(cells, finished) for cell in stage)
     return [timings.seconds(cell) for cell in staged if not finished(cell, cell.spec_id in needed)]
 
 
 def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counted | None]:
-    """The bytes of a cell's rounds, and the counted texts if the bytes depend on them.
+    """The bytes of a run's rounds, and the counted texts if the bytes depend on them.
 
     UserError if they depend on examples without data, or on the texts themselves.
     """
@@ -214,7 +214,7 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, Counte
 def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     """A line per method and tasks with the same bytes; methods that send nothing are left out."""
     unique = "" if plan["cells"] == plan["unique_cells"] else f", {plan['unique_cells']} unique"
-    count = f"{plural(plan['cells'], 'cell')}{unique}, {plan['finished_cells']} recorded in the results folder"
+    count = f"{plural(plan['cells'], 'run')}{unique}, {plan['finished_cells']} recorded in the results folder"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
     table = Table(title=f"{chosen.title}: {count} ({label})", show_footer=True)
     names = {column.task: column.name for column in chosen.columns}
@@ -235,7 +235,7 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
         *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
         *(_texts(chosen, [*lines[size], total]) for size, total in zip(sizes[2:], (up + down, once), strict=True)),
     ]
-    footers = [f"Sum, {plural(plan['unique_cells'], 'cell')}", *[""] * 4, columns[5].pop(), columns[6].pop()]
+    footers = [f"Sum, {plural(plan['unique_cells'], 'run')}", *[""] * 4, columns[5].pop(), columns[6].pop()]
     for heading, footer in zip(_HEADINGS, footers, strict=True):
         table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
     for line in zip(*columns, strict=True):
@@ -250,7 +250,7 @@ def _texts(chosen: Selection, sizes: Sequence[float]) -> list[str]:
 
 
 def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iterator[str]:
-    """Notes on the table: units, earlier runs, examples, rounds that differ."""
+    """Notes on the table: units, parent runs, examples, rounds that differ."""
     rows, methods = plan["rows"], {row.id: row.name for row in chosen.rows}
     names = {column.task: column.name for column in chosen.columns}
     notes: dict[str, list[str]] = {}
@@ -283,5 +283,5 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     yield from (f"`run` would stop: {obstacle}" for obstacle in plan["obstacles"])
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
     if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
-        yield "All rounds include a run's earlier runs; per round is for the stage that sends most."
+        yield "All rounds include a run's parent runs; per round is for the stage that sends most."
     yield "One-time: the pre-trained model, sent to each client before round 1; not in the other columns."

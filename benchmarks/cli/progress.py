@@ -1,4 +1,4 @@
-"""The progress display: finished cells, the round of each running cell, and the time left."""
+"""The progress display: finished runs, the round of each current run, and the time left."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def readable(folder: Path) -> list[RunResult]:
 
 
 class ProgressDisplay:
-    """A listener for events: live bars in a terminal, otherwise occasional lines; finished cells go to a log."""
+    """A listener for events: live bars in a terminal, otherwise occasional lines; finished runs go to a log."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class ProgressDisplay:
         timings: Timings = NO_TIMINGS,
         log: Path | None = None,
     ) -> None:
-        """Show a title and the cells' progress.
+        """Show a title and the runs' progress.
 
-        names: spec_id -> a cell's name. log: a file for finished cells; without it each prints a line.
+        names: spec_id -> a run's name. log: a file for finished runs; without it each prints a line.
         """
         self.console = console or Console(stderr=True)
         self.names, self.log, self.count = names, log, len(cells)
@@ -149,7 +149,7 @@ class ProgressDisplay:
 
 
 def _result(record: RunResult) -> str:
-    """A finished cell's scores at the round that its table shows, and its time."""
+    """A finished run's scores at the round that its table shows, and its time."""
     if record.diverged:
         return f"{record.divergence}: {record.diverged['reason']}"
     scores = record.rounds[record.chosen_round - 1].scores
@@ -165,7 +165,7 @@ class TimeLeft:
     """The time left: the remaining work, divided by the speed so far.
 
     `Timings.work` gives a run's work. With records, the speed includes one minute at the records' pace, as loading
-    libraries can take longer than a cell. Without records, cells that train nothing do not count.
+    libraries can take longer than a run. Without records, runs that train nothing do not count.
     """
 
     def __init__(self, cells: Sequence[RunConfig], timings: Timings) -> None:

@@ -248,7 +248,7 @@ def _track(records: Sequence[RunResult], options: RunOptions, args: argparse.Nam
         ids = {run.definition_id for run in runs}
         listed = [record for of in (stages, ids) for record in records if record.cell.definition_id in of]
         with open_mirror(part, options, failures.append) as mirror:
-            mirror.sync(listed)  # earlier runs first, as later ones link to them
+            mirror.sync(listed)  # parent runs first, as later ones link to them
         if failures:
             return failures[0]
         untracked -= {record.file_name for record in listed}

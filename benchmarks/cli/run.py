@@ -1,4 +1,4 @@
-"""The command `run`: compute unfinished cells with progress and tracking, and show the results."""
+"""The command `run`: compute unfinished runs with progress and tracking, and show the results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_command(args: argparse.Namespace) -> int:
 
 
 def _run_table(args: argparse.Namespace) -> None:
-    """Run a selection and its cells' earlier runs, with progress and tracking, and show the results."""
+    """Run a selection and its parent runs, with progress and tracking, and show the results."""
     chosen = selection(args)
     options = api.settings(**machine(args), cells=len(chosen.runs()))
     if not args.tasks:
@@ -76,7 +76,7 @@ def _run_table(args: argparse.Namespace) -> None:
             every = readable(options.records_dir)
             shown = preferring(every, records)
             if others := len(every) - len(shown):
-                warn(f"{plural(others, 'record')} not shown: their data, weights or methods are not this run's")
+                warn(f"{plural(others, 'record')} not shown: their data, weights or methods differ from this run's")
             files = show_run(chosen, records, shown, options.results_dir, args.notes)
             if mirror:
                 mirror.log_report(files)
@@ -86,7 +86,7 @@ def _run_table(args: argparse.Namespace) -> None:
 
 
 def _display(chosen: Selection, options: RunOptions, completed: Completed) -> ProgressDisplay:
-    """The progress display for a selection's cells and earlier runs; records of similar cells give its estimate."""
+    """The progress display for a selection's runs and parent runs; records of similar runs give its estimate."""
     jobs = list(chain(*staged_jobs(chosen.runs(), chosen.benchmark.keeps_weights, completed)))
     again = {job.cell.spec_id for job in jobs if job.needs_weights and not completed(job.cell, with_weights=True)}
     here = list(taken_in([options.records_dir]))

@@ -170,9 +170,9 @@ def _cell(values: Sequence[float], with_count: bool) -> str:
 
 
 def _worth(request: Request) -> Iterator[str]:
-    """Why the scores are no evidence for an ordering of methods, if so."""
+    """Why the scores are not evidence for an ordering of methods, if so."""
     if request.scale.id == "demo":
-        yield "Generated data: scores are no evidence about methods."
+        yield "Generated data: scores are not evidence about methods."
     if {len(selection.records) for selection in request.selections.values()} - {0} == {1}:
         yield "1 seed: no ordering."
     for column in request.columns:
@@ -183,7 +183,7 @@ def _worth(request: Request) -> Iterator[str]:
 
 def _sent(request: Request) -> Iterator[str]:
     """Each method's bytes per round, as the paper counts them, in one unit; then the bytes of all runs."""
-    benchmark, runs, sent = request.benchmark, dict[str, RunBytes](), []  # runs: distinct, with earlier runs
+    benchmark, runs, sent = request.benchmark, dict[str, RunBytes](), []  # runs: distinct, with parent runs
     for row in request.rows:
         cells = [(column, request.records_of(row, column)) for column in request.columns]
         every = (measured_cost(benchmark, column, records, request.find) for column, records in cells)

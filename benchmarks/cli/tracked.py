@@ -33,7 +33,7 @@ def open_mirror(
     trials: Cells = (),
     score_of: ScoreOf | None = None,
 ) -> closing:
-    """A context with a listener that logs a selection to MLflow: a parent run for the table, a child per cell.
+    """A context with a listener that logs a selection to MLflow: an MLflow run for the table, a child run per run.
 
     trials: the trials of a sweep, as rows; empty for a table. score_of: a trial's score; None for the table's.
     """
@@ -58,7 +58,7 @@ def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = (), sc
     command = _command(chosen, options, "sweep" if trials else "run")
     convention = (
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink`, `bytes/downlink` and MB are "
-        "sums over rounds and clients, including earlier runs; `_stage` excludes these. "
+        "sums over rounds and clients, including parent runs; `_stage` excludes these. "
         f"{'The paper lacks methods marked †. ' if benchmark.is_printed else ''}"
         "The menu *Views* has each table and task, with curves."
     )

@@ -30,9 +30,9 @@ from fedsim.rng import torch_seeded
 from fedsim.wire import Channel, Params
 
 BATCHES, PLAIN_BATCHES = 8, 4  # per client and round; the plain loop gets fewer, as it is slow
-MISSING = "Flower is not installed (`make bench FLOWER=1`): its row and bar are left out."
+MISSING = "Flower is not installed (`make bench FLOWER=1` installs it): its row and bar are left out."
 FAST_BF16 = "CPUs with fast bf16"
-NO_BARS = f"Bars hold for {FAST_BF16} only; on this one they are the shares of the matrix rate (section training)."
+NO_BARS = f"These bars apply only to {FAST_BF16}; on this one, section training has bars."
 SCRIPT = Path(__file__).parent / "flower_job.py"
 # Our parameters' names -> those of the library's BertForSequenceClassification.
 LIBRARY_NAMES = {"encoder.": "bert.", "head.pooler.": "bert.pooler.dense.", "head.classifier.": "classifier."}

@@ -42,8 +42,8 @@ def adapters(repeats: int) -> Section:
     with suite.fresh_processes(1) as pool:
         precisions = dict.fromkeys(("fp32", pool.submit(_faster).result()))
         rows = [pool.submit(_adapters, repeats, precision).result() for precision in precisions]
-    bars = [Bar(f"LoRA, packed against the library's layers, {row['precision']}", row["gain"], 1.3) for row in rows]
-    bars.append(Bar("a round of FedAvg against one of FedIT, fp32", rows[0]["over_full"], 1.25))
+    bars = [Bar(f"LoRA, packed over the library's layers, {row['precision']}", row["gain"], 1.3) for row in rows]
+    bars.append(Bar("time of a FedAvg round over that of a FedIT round, fp32", rows[0]["over_full"], 1.25))
     return Section(rows, bars)
 
 
@@ -82,7 +82,7 @@ def gpu(repeats: int) -> Section:
     alone, *several = (row["examples_s"] for row in rows[2:])
     bars = [
         Bar("BERT-base, length 128, share of the matrix rate", rows[0]["share"], 0.4, machines="GPUs"),
-        Bar("small runs side by side against one", max(several) / alone, 3.0, machines="GPUs"),
+        Bar("small runs in parallel against one", max(several) / alone, 3.0, machines="GPUs"),
     ]
     return Section(rows, bars)
 

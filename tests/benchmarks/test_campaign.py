@@ -138,7 +138,7 @@ def test_a_stopped_campaign_resumes_to_the_same_results_and_keeps_them(tmp_path,
     for seconds in (4.0, 7.0):
         campaign.run_steps(campaign.steps(), parsed(tmp_path / "stopped"), time.monotonic() + seconds)
     assert campaign_command(parsed(tmp_path / "stopped")) == 0
-    assert "demo: finished, 4 cells" in capsys.readouterr().out
+    assert "demo: finished, 4 runs" in capsys.readouterr().out
     assert campaign_command(parsed(tmp_path / "whole", "--keep")) == 0
     assert campaign_command(parsed(tmp_path / "taken in", "--status")) == 0
     stopped, whole, taken_in = (

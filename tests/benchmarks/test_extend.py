@@ -98,7 +98,7 @@ def test_an_edited_method_runs_again_and_its_old_record_is_left_out(folder, argu
         before |= {record.cell_id: record for record in new}
     sent = [record.rounds[0].up_bytes for record in before.values() if record.cell.algorithm == "fedbias"]
     assert sent[0] == sent[1] < sent[2]
-    assert "2 records not shown: their data, weights or methods are not this run's" in capsys.readouterr().err
+    assert "2 records not shown: their data, weights or methods differ from this run's" in capsys.readouterr().err
 
 
 def test_the_sites_command_of_an_own_run_includes_its_folder(folder, arguments):

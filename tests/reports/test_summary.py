@@ -47,7 +47,7 @@ def test_a_whole_table_is_one_matrix(table3, whole):
     assert output[2].split()[-1] == "Average"
     (split,) = (line for line in output if line.startswith("FedSplitBERT  "))
     assert split.split()[1:] == ["75.50", "±", "0.71"] * len(table3.columns) + ["75.50"]
-    assert output[-3] == "Generated data: scores are no evidence about methods."
+    assert output[-3] == "Generated data: scores are not evidence about methods."
     assert "; FedSplitBERT 500.0 kB; " in output[-2]
     assert output[-1] == "All runs together: uplink 162.0 MB, downlink 0.20 MB."
 

@@ -1,5 +1,6 @@
 """Error rates of rules and whole claims against simulated truth."""
 
+import doctest
 import json
 import math
 import runpy
@@ -139,6 +140,12 @@ RESULT = json.loads((ROOT / "docs" / "statistics.json").read_text(encoding="utf-
 def chance(replicates: int, sigmas: float) -> float:
     """The largest share of wrong verdicts that a rule with error rate LEVEL shows by chance."""
     return LEVEL + sigmas * math.sqrt(LEVEL * (1 - LEVEL) / replicates)
+
+
+def test_the_examples_of_the_page_hold():
+    outcome = doctest.testfile(str(ROOT / "docs" / "statistics.md"), module_relative=False)
+    assert outcome.attempted
+    assert not outcome.failed
 
 
 @pytest.mark.slow
