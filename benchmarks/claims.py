@@ -10,7 +10,7 @@ from string import ascii_lowercase
 from typing import Any, Literal, TypeAlias
 
 P_VALUE = "t_test/p_value"  # the score name for published p-values
-MAJORITY = "local-majority"  # in any table, the row that predicts each client's most frequent label
+MAJORITY = "local-majority"  # in any table, the row that predicts each client's majority class
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Clients with equal sizes and given or random label shares. Name suffixes: K clients, L labels."""
+"""Clients with equal sizes and given or random label distributions. Name suffixes: K clients, L labels."""
 
 import math
 from dataclasses import dataclass, replace
@@ -97,7 +97,7 @@ class LabelTable:
 
 @dataclass(frozen=True)
 class DrawnShares:
-    """Give every client n examples, with label shares from a Dirichlet distribution.
+    """Give every client n examples, with a label distribution from a Dirichlet distribution.
 
     A client's shares follow Dir(concentration * of). The shares of all clients are drawn again while their mean differs
     from `of` by more than `balance` for some label.

@@ -73,7 +73,7 @@ def split_by_group(
 
     Groups are visited twice in one random order. A group changes sides if that brings the test counts nearer to
     test_share of all, in least squares. With single-example groups the counts are exact to half an example, else as
-    near as whole groups allow. A group may still be split between clients, as label shares may require.
+    near as whole groups allow. A group may still be split between clients, as label distributions may require.
 
     Args:
         parts: Each client's positions in the dataset, disjoint.

@@ -247,7 +247,7 @@ def _kept(first: np.ndarray, second: np.ndarray, truth: float, n: int) -> Estima
 
 
 def _alone(first: np.ndarray, second: np.ndarray, truth: float, n: int) -> Estimate:
-    """The rule for one test set without kept answers: only its scores are known."""
+    """The rule for one test set without stored predictions: only its scores are known."""
     shares = first[:n].mean(axis=1), second[:n].mean(axis=1)
     error = 100 * math.sqrt(sum(float((share * (1 - share)).mean()) for share in shares) / first.shape[1])
     over_seeds = resampled((100 * (shares[0] - shares[1])).tolist(), 0.0, floor=0.0)

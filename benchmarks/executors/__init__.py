@@ -62,7 +62,7 @@ def run_cells(
                 sink(end)
                 if isinstance(end, CellFailed):
                     failed += 1
-                    stops[job.cell.spec_id] = f"its earlier run {job.cell.label} failed"
+                    stops[job.cell.spec_id] = f"its parent run {job.cell.label} failed"
                 elif isinstance(end, CellFinished) and end.record.diverged:
                     stops[job.cell.spec_id] = stopped_by(end.record)
     return failed

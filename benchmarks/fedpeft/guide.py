@@ -101,7 +101,7 @@ class Guide(TableView):
     def _against_constants(
         self, request: Request, column: Column, score: str, size: float, row: Row
     ) -> tuple[bool, int]:
-        """Whether a row within a budget is shown to beat the per-client majority class, and in how many seeds it does."""
+        """Whether a row within a budget significantly beats the per-client majority class, and in how many seeds."""
         ratio = resplit_ratio(request.records_of(row, column))
         scores, constants = self._scores(request, row, column, score, size), self._constants(request, column, score)
         wins = sum(metric(score).gain(scores[seed], constants[seed]) > 0 for seed in scores.keys() & constants.keys())
@@ -148,7 +148,7 @@ class Guide(TableView):
         return f"{len(records)} of {len(self._rows(request))} methods run, {rounds} rounds, {n}"
 
     def _closest(self, request: Request, column: Column, score: str) -> list[tuple[float, list[Choice]]]:
-        """The budgets with runs, each with its methods that are not shown to be below the best one."""
+        """The budgets with runs, each with its methods that are not significantly below the best one."""
         constant, of = self._constant(request, column, score), (request.benchmark.id, column.task, score)
         ranked = ((size, self.choices[(*of, size)]) for size in self.options["megabytes"])
         return [(size, self._close(choices, constant)) for size, choices in ranked if choices]

@@ -90,7 +90,7 @@ class KeptWeights:
 
 def stopped_by(record: RunResult) -> str:
     """The reason why no cell can start from a diverged cell."""
-    return f"its earlier run {record.cell.label} {record.divergence}: {record.diverged['reason']}"
+    return f"its parent run {record.cell.label} {record.divergence}: {record.diverged['reason']}"
 
 
 def find_weights(settings: RunOptions, cell: RunConfig, cell_id: str) -> KeptWeights | None:

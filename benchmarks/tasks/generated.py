@@ -79,7 +79,7 @@ class Recipe:
     """A recipe for a task's texts; tuples are ordered by label id.
 
     Args:
-        shares: Label shares.
+        shares: The label distribution.
         markers: Words that indicate each label.
         overlaps: Per label, the share of the second text's words that come from the first; empty for single texts.
         questions: Whether each text is a question.

@@ -53,7 +53,7 @@ def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm
 
 
 def local_prior(workload: Workload) -> FederatedAlgorithm:
-    """Nothing is trained: clients answer with the initial model, corrected by their label shares.
+    """Nothing is trained: clients answer with the initial model, corrected by their label distribution.
 
     A client's logits get log p_own - log p_all, with add-one smoothing (section 4.1's adjustment, from the shares that
     the model was trained on to the client's). In the single round each client's label counts go up and their sum comes

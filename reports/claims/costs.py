@@ -85,8 +85,8 @@ class RowCosts:
         timed = self._timed(pair)
         if timed is None:
             return None if ours is None else Evidence(ours, None, n, reasons=((name, SHARED_MACHINE),))
-        in_runs = "no run" if ours is None else f"{number(ours)} % in our runs"
-        note = f"timed side by side on a CPU {self._by_shapes(pair.row).replace('by', 'with', 1)}; {in_runs}"
+        in_runs = "not measured" if ours is None else f"{number(ours)} % measured in our runs"
+        note = f"timed side by side on a CPU {self._by_shapes(pair.row).replace('computed from', 'with', 1)}; {in_runs}"
         return Evidence(timed, None, n, note, reasons=((name, ONE_MACHINE),))
 
     def _timed(self, pair: Pair) -> float | None:
@@ -127,7 +127,7 @@ class RowCosts:
         has_paper_runs = self.is_paper and not any(self.tables.benchmark(at).stage for at in rows)
         if len(shapes) < len(rows) or (measured is not None and has_paper_runs):
             return None if measured is None else derived(measured, n)
-        ours = "no run" if measured is None else f"{number(measured)}{unit} in our runs"
+        ours = "not measured" if measured is None else f"{number(measured)}{unit} measured in our runs"
         return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
 
     def _flops(self, at: At, task: str) -> float | None:
@@ -140,7 +140,7 @@ class RowCosts:
         return None if work is None else work.client or work.server
 
     def _by_shapes(self, at: At) -> str:
-        return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
+        return f"computed from {self.tables.benchmark(at).scale(PAPER).backbone}'s tensor shapes"
 
     def _request(self, at: At, task: str) -> Request | None:
         """A request for the run that determines a row's cost at the paper's scale: its own, or an earlier one.

@@ -68,7 +68,7 @@ class MeasuredNumbers(RowCosts):
         return evidence(estimate, reasons=((name, why),) if why else ())
 
     def _shows_nothing(self, pair: Pair, why: str) -> Evidence:
-        """No number, as a constant answer would pass, too: no run and no validity check changes that."""
+        """No number, as predicting a single class would pass, too: no run and no validity check changes that."""
         return evidence(None, reasons=((self.tables.task(pair.row, pair.task), why),))
 
     # ---- scores ------------------------------------------------------------------------------------------------
@@ -130,13 +130,13 @@ class MeasuredNumbers(RowCosts):
     def _compared(self, compare: Callable[[Pairs, str, str], Estimate], pair: Pair) -> Estimate | None:
         """Two rows compared by a score; claims and their readings share comparisons."""
         pairs = self._pairs(pair)
-        if pairs and all(first is other for first, other in pairs):  # both diverged, or one is the constant answer
+        if pairs and all(first is other for first, other in pairs):  # both diverged, or one is the majority class
             return Estimate(0.0, (0.0, 0.0), len(pairs))
         return compare(pairs, pair.score, self.runs.score_at) if pairs else None
 
     @once
     def _by_accuracy(self, pair: Pair) -> Pairs:
-        """The pairs with accuracy from kept answers, if the column has other scores next to it; else ()."""
+        """The pairs with accuracy from stored predictions, if the column has other scores next to it; else ()."""
         column = self.tables.column(pair.row, pair.task)
         return [
             (first, second)
@@ -158,7 +158,7 @@ class MeasuredNumbers(RowCosts):
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """The other row's advantage over each row without a treatment.
 
-        A constant answer has no correlation: against it, the other's own correlation counts.
+        Predictions of a single class have no correlation: against it, the other's own correlation counts.
         """
         for idle in self.tables.idle(pair.other):
             compare = relative_difference if relative else lead

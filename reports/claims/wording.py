@@ -190,7 +190,7 @@ def vacuous(verdict: Verdict) -> str:
 
 
 def is_vacuous(verdict: Verdict) -> bool:
-    """Whether a constant answer reaches the paper's target in every comparison of the claim."""
+    """Whether predicting a single class reaches the paper's target in every comparison of the claim."""
     by_comparison = [[reason for _, reason in one.reasons] for one, _ in verdict.comparisons]
     is_each = all(reasons and all(why.startswith(PAPERS_TARGET) for why in reasons) for reasons in by_comparison)
     return bool(by_comparison) and is_each

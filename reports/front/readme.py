@@ -17,7 +17,7 @@ from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judge
 from reports.claims.tables import anchor, claims_markdown
 from reports.evidence.gate import gates, home
 from reports.front.state import deviations_of, questions
-from reports.pages.page import Page
+from reports.pages.page import Page, deviation_name
 from reports.pages.render import escape, table_line, titled_table
 from reports.pages.text import NOTHING, human_seconds
 
@@ -92,7 +92,8 @@ def write_paper(
     scales = {scale.id for page in pages for scale in page.request.benchmark.scales}
     deviations = deviations_of(page.request.benchmark for page in pages)
     listed = (
-        f"- {d.id}: {escape(d.text)} ({', '.join(places)}; {', '.join(at for at in d.scales if at in scales)})"
+        f"- **{deviation_name(d.id)}.** {escape(d.text)} ({_where(places, len(pages))}; "
+        f"{', '.join(at for at in d.scales if at in scales)})"
         for d, places in deviations.items()
     )
     texts["deviations.md"] = "\n".join(["# Deviations, and choices where the paper is silent\n", *listed])
@@ -104,6 +105,11 @@ def write_paper(
         if path.name not in texts and path.read_text(encoding="utf-8").startswith(GENERATED):
             path.unlink()
     update_readme(readme, _state(list(zip(pages, leads, strict=True)), judged, findings, texts))
+
+
+def _where(places: Sequence[str], tables: int) -> str:
+    """The tables that a deviation holds for, by place."""
+    return "all tables" if len(places) == tables > 1 else ", ".join(places)
 
 
 def _table_page(page: Page, shows: str, picture: Path | None, folder: Path, judged_elsewhere: bool) -> str:
@@ -210,8 +216,8 @@ def _state(
         lines.append(table_line((name, "{} of {}".format(*page.request.run), _trained(page), escape(shows))))
     labelled = {(page.request.scale.id, label) for page, _ in tables for label in page.request.label.split("; ")}
     scales = groupby(sorted(labelled), lambda pair: pair[0])
-    labels = "; ".join(f"{scale}: {'; '.join(label for _, label in group)}" for scale, group in scales)
-    parts += [f"Scale {labels}.", "\n".join(lines)]
+    labels = "; ".join(f"{scale} scale: {'; '.join(label for _, label in group)}" for scale, group in scales)
+    parts += [f"{labels[:1].upper()}{labels[1:]}.", "\n".join(lines)]
     parts.append(f"[Deviations]({FOLDER}/deviations.md) from published settings, and choices where these are silent.")
     parts += [f"[Sweeps]({FOLDER}/sweeps.md): settings tried on validation data."] if "sweeps.md" in files else []
     return "\n\n".join(parts)

@@ -65,10 +65,10 @@ class Orders(Ranks):
             Group(f"{column.name}{self._seeds_of(column)}", tuple(self._chances(column))) for column in self.columns
         )
         yield Grid(title, (("best with probability",),), groups, "Task")
-        headers = ("pairs that differ", "same direction", "reversed", "no longer significant", "newly significant")
+        counts = ("pairs that differ", "same direction", "reversed", "no longer significant", "newly significant")
         title = "Pairs of methods that differ significantly (uncorrected) by each criterion, next to the mean score"
         groups = tuple(one_line(order.label, self._counts(order)) for order in self.orders if self.columns)
-        yield Grid(title, tuple((header,) for header in headers), groups, "Criterion", is_whole=True)
+        yield Grid(title, tuple((count,) for count in counts), groups, "Criterion", is_whole=True)
 
     def _groups(self) -> Iterator[Group]:
         for column in self.columns:

@@ -65,7 +65,7 @@ def test_a_diverged_run_stops_those_that_start_from_it(settings, events):
     assert finished.record.diverged["round"] == 1
     assert finished.record.rounds == finished.record.by_round("test/perplexity") == ()
     (reason,) = {failed.message for failed in events.of(CellFailed)}
-    assert reason.startswith(f"its earlier run {before.label} diverged in round 1: training diverged")
+    assert reason.startswith(f"its parent run {before.label} diverged in round 1: training diverged")
     assert len(list(read_results(settings.records_dir))) == 1
     assert not (settings.results_dir / "weights").exists()
     with pytest.raises(UserError, match="diverged in round 1"):

@@ -51,7 +51,7 @@ def test_every_row_and_column_has_a_cell_at_each_scale(name):
             computed = task(column.task)
             scored = (*computed.evaluations, "validation")  # of each client's held-back examples
             scores = {f"{evaluation}/{metric}" for evaluation in scored for metric in computed.metrics}
-            scores |= {"test/accuracy"}  # kept answers give it
+            scores |= {"test/accuracy"}  # stored predictions give it
             scores |= {f"round/{name}" for name in OF_ROUNDS}
             assert {column.averaged} <= set(column.scores) <= scores
 

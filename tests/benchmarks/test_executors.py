@@ -149,7 +149,7 @@ def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(cells, on
     first, then = events.of(CellFailed)
     assert first.cell == cells[0]
     assert "its process died 3 times, possibly out of memory; finished rounds are saved" in first.message
-    assert then.message == f"its earlier run {cells[0].label} failed"
+    assert then.message == f"its parent run {cells[0].label} failed"
     assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
     for reused in (1, len(cells)):  # the next start computes the others, with the events of their processes
         events.clear()
@@ -192,7 +192,7 @@ def test_a_failed_cell_stops_those_that_start_from_it_alone(cells, settings, eve
     assert run_cells([bad, replace(cells[0], initial=bad), cells[1]], settings, events) == 2
     first, then = events.of(CellFailed)
     assert "no-such-head" in first.message
-    assert then.message == f"its earlier run {bad.label} failed"
+    assert then.message == f"its parent run {bad.label} failed"
     assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
 
 

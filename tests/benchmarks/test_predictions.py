@@ -1,4 +1,4 @@
-"""A run's kept answers: recorded scores follow from them exactly, and damaged files are rejected."""
+"""A run's stored predictions: recorded scores follow from them exactly, and damaged files are rejected."""
 
 import lzma
 import math
@@ -58,7 +58,7 @@ def clients_of(cell: RunConfig) -> list[Client]:
 
 
 def check_answers(folder: Path, record: RunResult, rounds: list[int]) -> dict[tuple[int, str], Predictions]:
-    """Check the rounds of the kept answers, and that each round's recorded scores follow exactly."""
+    """Check the rounds of the stored predictions, and that each round's recorded scores follow exactly."""
     of = task(record.cell.task)
     objective = build_objective(of.objective, of.classes)
     clients = clients_of(record.cell)

@@ -86,7 +86,7 @@ CELLS = {  # row -> accuracy, megabytes of one client in one direction of the wh
     "fedit": (84.3, 36.0),
     "ffa-lora": (84.1, 0.75),
     "share-b": (80.0, 0.75),
-    "rolora": (60.0, 0.25),  # worse than the constant answers
+    "rolora": (60.0, 0.25),  # worse than the majority class
     "flora": (79.0, 36.0),  # with a noise that hides its difference from the best
 }
 NOISE = {"flora": (12.0, 12.0, 12.0, -20.0, -20.0)}

@@ -1,4 +1,4 @@
-"""The rule for a comparison: redrawn splits, one test set, with or without kept answers, exact numbers."""
+"""The rule for a comparison: redrawn splits, one test set, with or without stored predictions, exact numbers."""
 
 import dataclasses
 import hashlib

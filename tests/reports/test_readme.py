@@ -24,7 +24,7 @@ def test_a_paper_is_written_between_the_markers_and_pages_that_it_lacks_are_remo
     manual.write_text("A reader's own page.\n")
     write_paper(readme, [page(request_for(table3, table3.scale("lite"), []))], {}, [], [])
     text = readme.read_text()
-    assert text.startswith(f"# Title\n\n{BEGIN}\nScale lite")
+    assert text.startswith(f"# Title\n\n{BEGIN}\nLite scale: ")
     assert text.endswith(f"\n{END}\n\nThe end.\n")
     written = {"deviations.md", "fedsplitbert-table3.md", "own.md"}
     assert {path.name for path in (tmp_path / "pages").iterdir()} == written
