@@ -230,7 +230,7 @@ def client_scores(answers: Answers, clients: Sequence[Client], score: Scorer) ->
 
 
 def pooled_scores(answers: Answers, clients: Sequence[Client], score: Scorer) -> dict[str, Scores]:
-    """Scores on all clients' examples together, where knowing a client's label distribution alone gives no advantage."""
+    """Scores on all clients' examples together, where a client's label distribution alone gives no advantage."""
     scores: dict[str, Scores] = {}
     for name, first in clients[0].evaluation.items():
         indices = np.concatenate([client.evaluation[name].indices for client in clients])

@@ -52,8 +52,8 @@ WORLDS = {"normal": World(1e9), f"t{FREEDOM:g}": World(FREEDOM), f"t{FREEDOM:g} 
 class Split:
     """A split that seeds redraw, and what two seeds share of it, as shares.
 
-    tests: as sizes imply. counted: as stored predictions show, over all pairs of seeds; None without predictions. training: as
-    sizes imply.
+    tests: as sizes imply. counted: as stored predictions show, over all pairs of seeds; None without predictions.
+    training: as sizes imply.
     """
 
     name: str

@@ -145,7 +145,7 @@ def test_each_budget_names_the_best_methods_that_fit():
 def test_the_parts_of_a_gain_sum_to_the_whole():
     parts = benchmark("fedpeft-parts")
     options = {**parts.view.options, "sum": {"head": ("fedper-lora", "fedit"), "rest": ("fedsa-lora", "fedper-lora")}}
-    options |= {"alone": {"local head": "fedper-lora"}, "elsewhere": ("pooled/accuracy", "on pooled examples")}
+    options |= {"alone": {"local head": "fedper-lora"}, "elsewhere": ("pooled/accuracy", "pooled accuracy")}
     bench, scale = replace(parts, view=View("gains", options)), parts.scale("lite")
     (column,) = [each for each in bench.columns if each.task == "sst2"]
     runs = [
@@ -161,20 +161,20 @@ def test_the_parts_of_a_gain_sum_to_the_whole():
     ]
     shown = page(request_for(bench, scale, [*checks, *runs]))
     sentence, pooled = shown.conclusions
-    said = "SST-2 (n = 5), gain over FedIT on pooled examples: local head +"
+    said = "SST-2 (n = 5), gain in pooled accuracy over FedIT: local head +"
     assert pooled.startswith(said)
     assert ", FedSA-LoRA (local B and head) +" in pooled
-    assert sentence.startswith("SST-2 (n = 5), gain over FedIT: FedSA-LoRA (local B and head) +")
+    assert sentence.startswith("SST-2 (n = 5), gain in local accuracy over FedIT: FedSA-LoRA (local B and head) +")
     whole, head, rest = map(float, re.findall(r" ([+-]\d+\.\d+) \[", sentence))
     assert abs(whole - head - rest) < 0.02
     assert abs(head - 6) < 1
     assert abs(rest - 3) < 1
     assert shown.finding is not None
-    parts = r": a local head alone \+\S+, and a rest adds \+\S+ to FedPer-LoRA"
+    parts = r" in local accuracy: local head alone \+\S+; a rest adds \+\S+ to FedPer-LoRA"
     above = r"On SST-2, FedSA-LoRA \(local B and head\) scores \S+ points above FedIT"
     assert re.fullmatch(above + parts, shown.finding[0])
     within = replace(bench, view=View("gains", {**options, "within": 9.0}))
-    assert page(request_for(within, scale, [*checks, *runs])).finding[0].endswith("adds nothing to FedPer-LoRA")
+    assert page(request_for(within, scale, [*checks, *runs])).finding[0].endswith("adds less than 9 points to FedPer-LoRA")
     assert [line.label for line in shown.grids[1].groups[0].lines][1:] == ["head", "rest"]
     single = page(request_for(bench, scale, [*checks, *runs[::5]]))
     assert (len(single.conclusions), single.finding) == (2, None)

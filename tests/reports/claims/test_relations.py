@@ -269,7 +269,8 @@ def test_the_papers_own_encoder_goes_before_ours(run_of, table3, monkeypatch):
     ours = [run_of("fedavg", up=3000), run_of("fedsplitbert", up=1000)]
     judgement = judged(cheaper, ours, "lite")
     assert judgement.verdict == "supported; arithmetic"
-    assert judgement.effect.endswith("8.00 × (computed from bert-base-uncased's tensor shapes; 3.00 × measured in our runs)")
+    source = "computed from bert-base-uncased's tensor shapes"
+    assert judgement.effect.endswith(f"8.00 × ({source}; 3.00 × measured in our runs)")
     assert judged(cheaper, [], "lite").effect.endswith("not measured)")
     assert judged(replace(cheaper, texts=2), ours, "lite").verdict == "contradicted; arithmetic"  # twice the bytes
     assert judged(sends, [], "lite").word == "supported"
