@@ -89,7 +89,7 @@ def _parts(table: Benchmark, name: str, place: str, skew: str) -> Benchmark:
 - labels: Test texts have a client's training label distribution. The authors' validation texts are a separate draw
   (commit fc276b5e), so a client's training label distribution does not predict that of its validation texts.
 """,
-        rows=tuple(map(SCORES.row, ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b"))),
+        rows=(*map(SCORES.row, ("fedit", "fedper-lora", "fedsa-lora", "fedsa-lora-shared", "share-b")), paper.LOCAL),
         columns=_TEST_COLUMNS,
         view=View(
             "gains",
@@ -109,7 +109,9 @@ def _parts(table: Benchmark, name: str, place: str, skew: str) -> Benchmark:
                 "alone": {
                     f"{_CORRECTION} (logit adjustment) of FedIT": "fedit-prior-strength",
                     "local head (FedPer-LoRA)": "fedper-lora",
+                    "local training (no communication)": paper.LOCAL.id,
                 },
+                "local": paper.LOCAL.id,
                 "called": "local accuracy",
                 "elsewhere": ("independent/accuracy", "balanced accuracy"),
             },
@@ -223,7 +225,7 @@ FRONTS = another(
 - equal-bytes: Methods that send one factor also have a row with r = {2 * RANK}, with the same scale α / r and the
   learning rate that was tuned for r = {RANK}.
 """,
-    rows=(*METHODS, *_EQUAL_BYTES),
+    rows=(*METHODS, *_EQUAL_BYTES, paper.LOCAL),
     columns=_TEST_COLUMNS,
     view=View(
         "orders",

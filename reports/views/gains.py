@@ -4,14 +4,14 @@ Options: reference, the row that gains refer to; part, the row of the simpler me
 first page; is, a description of the part for readers who do not know the paper; at, the round of all scores: "late"
 for the mean of the last three, by default "last"; kind, of evidence, by default "exploratory"; sum, name -> two rows,
 whose differences sum to the headline's gain, the last one over the part; within, the points below which the last one
-is not quoted; alone, name -> a row that has one part alone; called, the name of the score of these sentences;
-elsewhere, another score of these rows and its name.
+is not quoted; alone, name -> a row that has one part alone; local, the row of clients that train alone; called, the
+name of the score of these sentences; elsewhere, another score of these rows and its name.
 All differences are paired by seed and follow the rules of verdicts (docs/statistics.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -172,36 +172,44 @@ class Gains(TableView):
     @cached_property
     def sums(self) -> dict[str, dict[str, Estimate]]:
         """Task -> the headline's gain and its parts, where they are evidence and have the same seeds."""
-        named, gain = self.options.get("sum", {}), (self.headline.id, self.reference.id)
-        rows = {
-            name: (self.request.benchmark.row(one), self.request.benchmark.row(other))
-            for name, (one, other) in {self.headline.name: gain, **named}.items()
-        }
-        sums = {}
-        for column in self.counted if named else ():
-            gains = {name: each for name, pair in rows.items() if (each := self._over(*pair, column))}
-            if len(gains) == len(rows) and len({each.n for each in gains.values()}) == 1:
-                sums[column.name] = gains
-        return sums
+        sums = {column.name: self._sum(column) for column in self.counted if "sum" in self.options}
+        return {task: gains for task, gains in sums.items() if gains}
 
-    def _alone(self, task: str, score: str = "") -> dict[str, Estimate]:
-        """What each row that has one part alone gains on a task, and the headline; score: "" for the column's."""
-        (column,) = [column for column in self.columns if column.name == task]
-        column = replace(column, averaged=score or column.averaged)
-        rows = {name: self.request.benchmark.row(row) for name, row in self.options.get("alone", {}).items()}
-        rows[self.headline.name] = self.headline
-        gains = {name: self._over(row, self.reference, column) for name, row in rows.items()}
+    def _sum(self, column: Column) -> dict[str, Estimate]:
+        """The headline's gain and its parts; empty if they do not have the same seeds."""
+        pairs = {self.headline.name: (self.headline.id, self.reference.id), **self.options["sum"]}
+        gains = {name: each for name, pair in pairs.items() if (each := self._between(pair, column))}
+        return gains if len(gains) == len(pairs) and len({each.n for each in gains.values()}) == 1 else {}
+
+    def _between(self, ids: Iterable[str], column: Column) -> Estimate | None:
+        """How much better one row is than another, by their ids."""
+        one, other = map(self.request.benchmark.row, ids)
+        return self._over(one, other, column)
+
+    def _alone(self, column: Column, *, all: bool = True) -> dict[str, Estimate]:
+        """What each row that has one part alone gains; without those that a sum begins with, or with all."""
+        gains = {
+            name: self._between((row, self.reference.id), column)
+            for name, row in self.options["alone"].items()
+            if all or (row, self.reference.id) not in self.options["sum"].values()
+        }
         return {name: gain for name, gain in gains.items() if gain is not None}
 
     def conclusions(self) -> Iterator[str]:
-        """The headline's gain on each task as a sum, and what it and each part alone gain by another score."""
-        score, called = self.options.get("elsewhere", ("", ""))
-        for task, gains in self.sums.items():
+        """On each task by two scores: the headline's gain as a sum, each part alone, and the gain over no messages."""
+        scores = ((None, self.options.get("called", "")), *([each] if (each := self.options.get("elsewhere")) else []))
+        for task, (score, called) in product(self.sums, scores):
+            (column,) = [each for each in self.columns if each.name == task]
+            column = replace(column, averaged=score or column.averaged)
+            gains = self._sum(column)
             whole, *parts = map(_with_interval, gains.items())
-            of, over = f"{task}{seed_counts(each.n for each in gains.values())}, gain in", f"over {self.reference.name}"
-            yield f"{of} {self.options['called']} {over}: {whole} = {' + '.join(parts)}; {CONFIDENCE} intervals."
-            if score:
-                yield f"{of} {called} {over}: {', '.join(map(_with_interval, self._alone(task, score).items()))}."
+            of = f"{task}{seed_counts(each.n for each in gains.values())}, gain in {called} over {self.reference.name}"
+            yield f"{of}: {whole} = {' + '.join(parts)} ({CONFIDENCE} intervals)."
+            if alone := self._alone(column, all=False):
+                yield f"Alone: {', '.join(map(_with_interval, alone.items()))}."
+            if beyond := self._between((self.headline.id, self.options["local"]), column):
+                local = self.request.benchmark.row(self.options["local"])
+                yield f"{self.headline.name} over {local.name}: {with_interval(beyond.value, beyond.ends, '+')}."
 
     def finding(self) -> tuple[str, str] | None:
         """For the first page: a task's sum, or the headline row against the part, on the mean of tasks that count."""
@@ -210,8 +218,9 @@ class Gains(TableView):
             task, gains = next(iter(repeated.items()))
             points = gains[self.headline.name].value or 0.0
             above = f"{number(abs(points), places=1)} points {'above' if points >= 0 else 'below'}"
-            alone = self._alone(task)
-            told = ", ".join(f"{name} alone {number(alone[name].value, '+', places=1)}" for name in [*alone][:-1])
+            (column,) = [each for each in self.columns if each.name == task]
+            alone = self._alone(column).items()
+            told = ", ".join(f"{name} alone {number(gain.value, '+', places=1)}" for name, gain in alone)
             (last, rest), within = [*gains.items()][-1], self.options["within"]
             is_little = rest.ends is not None and max(map(abs, rest.ends)) <= within
             adds = f"less than {within:g} point{'s'[within == 1 :]}" if is_little else number(rest.value, "+", places=1)

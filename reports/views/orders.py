@@ -28,10 +28,17 @@ from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import finish, method_marks, panels_of, tidy, with_points
 from reports.pages.text import NOTHING, in_units, seed_counts
 from reports.views.clients import bounds, with_bounds, worst_notes
-from reports.views.ranks import FRONT, MEAN, Order, Ranks, within
+from reports.views.ranks import FRONT, MEAN, SAME_TIME, Order, Ranks, within
 
 BUDGETS, MARK_EVERY = 40, 6  # points of a curve, and from one mark to the next
 NAMED = 4  # pairs in a sentence, at most
+KINDS = {  # of pairs by a criterion, next to the mean: -> the heading of their number
+    "same": "same direction",
+    "reversed": "reversed",
+    "lost": "no longer significant",
+    "missing": "without a number",
+    "alone": "newly significant",
+}
 LEAST_CHANCE = 0.05  # probability of being the best from which a method is named
 
 
@@ -65,7 +72,7 @@ class Orders(Ranks):
             Group(f"{column.name}{self._seeds_of(column)}", tuple(self._chances(column))) for column in self.columns
         )
         yield Grid(title, (("best with probability",),), groups, "Task")
-        counts = ("pairs that differ", "same direction", "reversed", "no longer significant", "newly significant")
+        counts = ("pairs that differ", *KINDS.values())
         title = "Pairs of methods that differ significantly (uncorrected) by each criterion, next to the mean score"
         groups = tuple(one_line(order.label, self._counts(order)) for order in self.orders if self.columns)
         yield Grid(title, tuple((count,) for count in counts), groups, "Criterion", is_whole=True)
@@ -124,8 +131,9 @@ class Orders(Ranks):
             "Numbers and ranks are of the seeds named with the task, which all compared methods have "
             "(docs/statistics.md). With n, a number is of other or fewer seeds, and has no rank. A dash: no round "
             "fits, or its predictions were not stored. A pair of methods is compared on all seeds that both have, "
-            f"each pair alone; it differs if the {CONFIDENCE} interval excludes 0. Best with "
-            f"probability, from {LEAST_CHANCE:.0%} on: over resamples of the named seeds, the same ones for all "
+            f"each pair alone; it differs if the {CONFIDENCE} interval excludes 0, and two times if they differ by "
+            f"{SAME_TIME:.0%} or more, too. Times that differ by less share a rank. Best with probability, from "
+            f"{LEAST_CHANCE:.0%} on: over resamples of the named seeds, the same ones for all "
             "methods; in brackets over seeds that are themselves resampled. A method that lacks a number on one of "
             "the seeds is never the best."
         )
@@ -141,15 +149,23 @@ class Orders(Ranks):
     # ---- where the orders differ -----------------------------------------------------------------------------------
 
     @cached_property
+    def gains(self) -> dict[str, dict[str, int | None]]:
+        """Pair of methods on a task -> order -> which one is significantly better; see `gain`."""
+        return {
+            f"{rows[0].name} and {rows[1].name} on {column.name}": {
+                order.id: self.gain(rows, column, order) for order in self.orders
+            }
+            for column in self.columns
+            for rows in combinations(self.rows_of(column), 2)
+        }
+
+    @cached_property
     def disagreements(self) -> dict[str, dict[str, list[str]]]:
         """Order -> pairs of methods: it and the mean differ alike, oppositely, one of them alone, or neither."""
         by_order: dict[str, dict[str, list[str]]] = {order.id: {} for order in self.orders}
-        for column in self.columns:
-            for rows in combinations(self.rows_of(column), 2):
-                by = {order.id: self.gain(rows, column, order) for order in self.orders}
-                for name, gain in by.items():
-                    pair = f"{rows[0].name} and {rows[1].name} on {column.name}"
-                    by_order[name].setdefault(_kind(by[MEAN], gain), []).append(pair)
+        for pair, by in self.gains.items():
+            for name, gain in by.items():
+                by_order[name].setdefault(_kind(by[MEAN], gain), []).append(pair)
         return by_order
 
     def conclusions(self) -> Iterator[str]:
@@ -157,21 +173,22 @@ class Orders(Ranks):
         if not self.columns:
             return
         slow, fast = (order for order in self.orders if order.deployment is not None)
-        pairs, differing = sum(map(len, self.disagreements[MEAN].values())), self.disagreements[MEAN].get("same", ())
-        timed = [order for column in self.columns for order in self._both_ranked(column, slow, fast)]
+        differing = self.disagreements[MEAN].get("same", ())
+        timed = [ends for by in self.gains.values() if all(ends := (by[slow.id], by[fast.id]))]
         if self.evident_finding:
             yield f"{self.evident_finding[0]}."
-        yield f"By mean score, {len(differing)} of {pairs} pairs of methods differ significantly (uncorrected)."
+        among = f"{len(differing)} of {len(self.gains)} pairs of methods"
+        yield f"By mean score, {among} differ significantly (uncorrected)."
         yield (
-            f"The times on {slow.label} and {fast.label} put {sum(product < 0 for product in timed)} of {len(timed)} "
-            "pairs in opposite orders."
+            f"The times on {slow.label} and {fast.label} put {sum(one != other for one, other in timed)} of the "
+            f"{len(timed)} pairs that differ by {SAME_TIME:.0%} or more on both in opposite orders."
         )
 
     def _counts(self, order: Order) -> Iterator[str]:
         """How many pairs differ by a criterion, and how many of them in each way from the mean."""
         kinds = {kind: len(pairs) for kind, pairs in self.disagreements[order.id].items()}
         yield str(sum(kinds.get(kind, 0) for kind in ("same", "reversed", "alone")))
-        for kind in ("same", "reversed", "lost", "alone"):
+        for kind in KINDS:
             yield NOTHING if order.id == MEAN else str(kinds.get(kind, 0))
 
     def finding(self) -> tuple[str, str] | None:
@@ -180,10 +197,7 @@ class Orders(Ranks):
             return None
         firsts = {order.label: self._firsts(order) for order in self.orders}
         several = len(self._repeated) > 1
-        best = "; ".join(
-            f"{label}: {' and '.join(f'{name} ({count} of {of})' if several else name for name, (count, of) in of_all)}"
-            for label, of_all in ((label, counts.items()) for label, counts in firsts.items() if counts)
-        )
+        best = "; ".join(f"{label}: {_together(counts, several)}" for label, counts in firsts.items() if counts)
         in_all = set.intersection(*map(set, firsts.values()))
         leaders = " and ".join(sorted(in_all)) or "No method"
         are = "are" if len(in_all) > 1 else "is"
@@ -197,13 +211,6 @@ class Orders(Ranks):
     def _repeated(self) -> list[Column]:
         """The tasks on which methods are compared on two seeds or more."""
         return [column for column in self.columns if len(self.seeds(column)) > 1]
-
-    def _both_ranked(self, column: Column, *orders: Order) -> Iterator[int]:
-        """For each pair of methods with two ranks in both orders, the product of the differences of its ranks."""
-        each = [self.ranked[column.task, order.id] for order in orders]
-        ranks = [{row: rank for row, (rank, _) in ranked.items() if rank is not None} for ranked in each]
-        for one, other in combinations([row for row in ranks[0] if row in ranks[1]], 2):
-            yield (ranks[0][one] - ranks[0][other]) * (ranks[1][one] - ranks[1][other])
 
     def _firsts(self, order: Order) -> dict[str, tuple[int, int]]:
         """The methods that most often come first -> on how many tasks, and on how many they are ranked."""
@@ -261,7 +268,16 @@ def _band(axes: Any, budgets: Sequence[float], curve: np.ndarray, style: Mapping
     return axes.plot(sizes, middle, markersize=6, markeredgecolor="white", markeredgewidth=0.4, **style)[0]
 
 
-def _kind(mean: int, other: int) -> str:
+def _together(counts: Mapping[str, tuple[int, int]], several: bool) -> str:
+    """The methods that come first, by name unless they are many. several: whether there are several tasks."""
+    if len(counts) > NAMED:
+        return f"{len(counts)} methods"
+    return " and ".join(f"{name} ({count} of {of})" if several else name for name, (count, of) in counts.items())
+
+
+def _kind(mean: int | None, other: int | None) -> str:
+    if mean is None or other is None:
+        return "missing" if mean else "open"
     if mean == other:
         return "same" if mean else "open"
     if mean and other:

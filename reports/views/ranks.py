@@ -26,6 +26,7 @@ from reports.views.clients import gain_of, level_of
 MEAN, BYTES, FRONT = "mean", "bytes", "front"
 MINUTE = 60
 FEWEST = 2  # methods that have an order
+SAME_TIME = 0.01  # relative differences of times below it do not count
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,14 @@ class Ranks(TableView):
             return level_of(records, order.score(column))
         return self._estimate([self._number(record, column, order) for record in records], records, order)
 
-    def gain(self, rows: tuple[Row, Row], column: Column, order: Order) -> int:
-        """1 if the first row is certainly better than the second, -1 if it is certainly worse, 0 if neither."""
+    def gain(self, rows: tuple[Row, Row], column: Column, order: Order) -> int | None:
+        """1 if the first row is significantly better than the second, -1 if it is worse, 0 if neither.
+
+        None if one of them has no number.
+        """
         pairs = paired(*(self._finished(row, column) for row in rows))
         if not pairs:
-            return 0
+            return None
         if order.id in (MEAN, WORST):
             estimate = gain_of(pairs, order.score(column))
         else:
@@ -142,6 +146,10 @@ class Ranks(TableView):
             sign = order.sign(column)
             gains = [None if one is None or other is None else sign * (one - other) for one, other in both]
             estimate = self._estimate(gains, [pair[0] for pair in pairs], order)
+            if order.deployment is not None and all(map(_is_same_time, both)):
+                return 0
+        if estimate.value is None:
+            return None
         low, high = estimate.ends or (0.0, 0.0)
         return 1 if low > 0 else -1 if high < 0 else 0
 
@@ -153,7 +161,7 @@ class Ranks(TableView):
         }
 
     def _ranked(self, column: Column, order: Order) -> dict[str, tuple[int | None, Estimate]]:
-        """A row has a rank if it is compared and has a number on every common seed."""
+        """A row has a rank if it is compared and has a number on every common seed; equal times share one."""
         numbers = {row.id: self.estimate(row, column, order) for row in self.rows_of(column)}
         whole = {id for id in self.compared[column.task] if numbers[id].n == len(self.seeds(column))}
         sign = order.sign(column)
@@ -162,9 +170,13 @@ class Ranks(TableView):
             value = numbers[id].value
             return id not in whole, value is None, -sign * (value or 0.0)
 
-        in_order = sorted(numbers, key=place)
-        values = [numbers[id].value for id in in_order]
-        return {id: (values.index(numbers[id].value) + 1 if id in whole else None, numbers[id]) for id in in_order}
+        def rank(id: str) -> int:
+            above = [other for other in whole if place(other) < place(id)]
+            if order.deployment is not None:
+                above = [other for other in above if not _is_same_time((numbers[other].value, numbers[id].value))]
+            return len(above) + 1
+
+        return {id: (rank(id) if id in whole else None, numbers[id]) for id in sorted(numbers, key=place)}
 
     def chosen(self, row: Row, column: Column) -> Estimate:
         """The score within the budget in the round that is best on validation data.
@@ -197,6 +209,12 @@ class Ranks(TableView):
             return [np.nan if value is None else value for value in values]
 
         return {row.name: np.array(list(map(at, self.records(row, column)))) for row in self.rows_of(column)}
+
+
+def _is_same_time(times: Sequence[float | None]) -> bool:
+    """Whether two times differ by less than counts."""
+    one, other = times
+    return one is not None and other is not None and abs(one - other) < SAME_TIME * max(one, other)
 
 
 def within(budget: float) -> str:
