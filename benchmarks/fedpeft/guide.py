@@ -165,8 +165,20 @@ class Guide(TableView):
             sentences.append(f"{budget}: {name}{f', {shown} %' if shown else ''}{also}")
         alone = request.benchmark.row(self.options["alone"])
         if scores := self._scores(request, alone, column, score):
-            sentences.append(f"{alone.name}, which sends nothing: {number(mean(scores.values()), places=1)} %")
+            level = self._not_worse(request, column, score, scores)
+            equal = f", not significantly worse than the best method {_within_any(level)}" if level else ""
+            sentences.append(f"{alone.name}, which sends nothing: {number(mean(scores.values()), places=1)} %{equal}")
         return f"{'. '.join(sentences) or 'No run'}."
+
+    def _not_worse(self, request: Request, column: Column, score: str, scores: Mapping[int, float]) -> list[float]:
+        """The budgets whose best method is not significantly better than these scores by seed."""
+        sizes = []
+        for size in self.options["megabytes"]:
+            for first in self.choices[request.benchmark.id, column.task, score, size][:1]:
+                best = self._scores(request, first.row, column, score, size)
+                ends = _lead(score, best, scores, resplit_ratio(request.records_of(first.row, column)))
+                sizes += [size] if ends is not None and ends[0] <= 0 else []
+        return sizes
 
     def _caution(self, request: Request, column: Column, score: str) -> str:
         """That no best method is shown to beat the per-client majority class; "" if one is."""
@@ -179,9 +191,9 @@ class Guide(TableView):
         reached, sd = number(mean(constants.values()), places=1), sample_sd([*constants.values()])
         spread = "" if sd is None else f" ± {number(sd, places=1)} % (sd over label draws, one per seed)"
         return (
-            f"Caution: the per-client majority class reaches {reached}{spread or ' %'}. So no lead of the methods "
-            f"above over it is significant ({CONFIDENCE} interval, paired by seed), although each of them leads in "
-            f"{'' if wins == seeds else 'at least '}{wins} of {plural(seeds, 'seed')}."
+            f"Caution: the per-client majority class reaches {reached}{spread or ' %'}. So no lead of the best methods "
+            f"over it is significant ({CONFIDENCE} interval, paired by seed), although the best of each budget leads "
+            f"in {'' if wins == seeds else 'at least '}{wins} of {plural(seeds, 'seed')}."
         )
 
     @staticmethod
@@ -232,7 +244,9 @@ class Guide(TableView):
             "model. Other encoders send other bytes. A cell names the best method, then lower ones down to the first "
             f"that is significantly worse (paired by seed, {CONFIDENCE} interval above 0), at most "
             f"{self.options['named']} by name. A single seed gives no interval. Methods whose mean is not above that "
-            "of the per-client majority class are left out, and so are corrections that change no prediction."
+            "of the per-client majority class are left out, and so are corrections that change no prediction. "
+            "Corrections need the predictions of a run's chosen round or of its last three, so they have no score "
+            "within a budget that these rounds exceed."
         )
         yield from self._missing()
 
@@ -251,8 +265,20 @@ class Guide(TableView):
             yield f"Not run, so not ranked: {'; '.join(counts)}{names}."
 
 
-def _is_better(score: str, one: Mapping[int, float], other: Mapping[int, float], ratio: float) -> bool:
-    """Whether one row's scores by seed are shown to be better than another's, paired by seed."""
+def _within_any(sizes: Sequence[float]) -> str:
+    """Budgets in MB as text: "within 8 or 40 MB"."""
+    *most, last = (f"{size:g}" for size in sizes)
+    first = f"{', '.join(most)} or " if most else ""
+    return f"within {first}{last} MB"
+
+
+def _lead(score: str, one: Mapping[int, float], other: Mapping[int, float], ratio: float) -> tuple[float, float] | None:
+    """The interval of one row's lead over another, from scores by seed; None with too few seeds."""
     shared = sorted(one.keys() & other.keys())
-    ends = resampled([metric(score).gain(one[seed], other[seed]) for seed in shared], ratio).interval
+    return resampled([metric(score).gain(one[seed], other[seed]) for seed in shared], ratio).interval
+
+
+def _is_better(score: str, one: Mapping[int, float], other: Mapping[int, float], ratio: float) -> bool:
+    """Whether one row's scores by seed are significantly better than another's, paired by seed."""
+    ends = _lead(score, one, other, ratio)
     return ends is not None and ends[0] > 0

@@ -85,6 +85,7 @@ CELLS = {  # row -> accuracy, megabytes of one client in one direction of the wh
     "fedavg": (90.0, 250.0),
     "fedit": (84.3, 36.0),
     "ffa-lora": (84.1, 0.75),
+    "local-lora": (83.95, 0.0),
     "share-b": (80.0, 0.75),
     "rolora": (60.0, 0.25),  # worse than the majority class
     "flora": (79.0, 36.0),  # with a noise that hides its difference from the best
@@ -116,11 +117,13 @@ def test_each_budget_names_the_best_methods_that_fit():
     grid, even = shown.grids
     clients = [guide.view.options["tables"][table] for table in ("fedpeft-scores", "fedpeft-ten")]
     local, balanced = guide.view.options["scores"].values()
-    of = f"{clients[0]}, SST-2 (6 of 41 methods run, 12 rounds, n = 5), {local} and {balanced}"  # equal scores
+    of = f"{clients[0]}, SST-2 (7 of 41 methods run, 12 rounds, n = 5), {local} and {balanced}"  # equal scores
     ffa = "FFA-LoRA (head shared)"
-    best = f"Within 4 MB: {ffa}, 84.1 %. From 8 MB: FedIT, 84.3 % (1 other not significantly worse)"
+    best = f"Within 4 MB: {ffa}, 84.1 % (1 other not significantly worse). From 8 MB: FedIT, 84.3 % (2 others not significantly worse)"
     most = "Within 1200 MB: FedAvg (full model), 90.1 %"
     assert shown.conclusions[0].startswith(f"{of}. {best}. {most}.")
+    alone = "Local only (LoRA), which sends nothing: 83.9 %, not significantly worse than the best method"
+    assert shown.conclusions[0].endswith(f"{alone} within 4, 8 or 40 MB.")
     assert "\n" not in shown.conclusions[0]  # it stands in a cell of the paper's README
     assert all(text.startswith("\n\n") for text in shown.conclusions[1:])
     assert balanced in even.title
@@ -133,10 +136,11 @@ def test_each_budget_names_the_best_methods_that_fit():
         majority, *texts = line.cells
         named = [{text.rpartition(" ")[0] for text in cell.split("; ")} for cell in texts]
         assert abs(float(majority) - 70) < 1
-        fedit, full = "FedIT", "FedAvg (full model)"  # central training is no choice
-        assert named == [{ffa}, {ffa, fedit}, {ffa, fedit}, {full}]  # of FedIT, one round of 6 MB fits into 8 MB
+        fedit, local, full = "FedIT", "Local only (LoRA)", "FedAvg (full model)"  # central training is not a choice
+        # One round of FedIT, 6 MB, fits into 8 MB.
+        assert [names - {local} for names in named] == [{ffa}, {ffa, fedit}, {ffa, fedit}, {full}]
     frame = shown.frame()
-    assert set(frame[frame["megabytes"] == 4]["row"]) == {"ffa-lora", "share-b", "rolora"}
+    assert set(frame[frame["megabytes"] == 4]["row"]) == {"ffa-lora", "share-b", "rolora", "local-lora"}
 
 
 # ---- the parts of a gain --------------------------------------------------------------------------------------------

@@ -108,6 +108,31 @@ def test_ranks_are_of_common_seeds(orders, record_of):
     ] is None
 
 
+def test_pairs_without_a_number_and_equal_times_are_no_changes(orders, record_of, monkeypatch):
+    """FedAvg exceeds the budget. Times of 10 and 10.05 minutes are the same; 20 minutes are longer."""
+    sent, levels = {"fedavg": 10**7, "fedprox": 1000, "fedadam": 900}, {"fedavg": 0.9, "fedprox": 0.7, "fedadam": 0.6}
+    minutes = {10**7: 10.05, 1000: 10.0, 900: 20.0}  # by uplink of a round
+    records = [
+        record_of(row, "qqp", {ACC: level * (1 + seed / 100)}, seed=seed, up=(sent[row],) * 2)
+        for row, level in levels.items()
+        for seed in range(3)
+    ]
+    score = Orders._number
+
+    def number(view: Orders, record, column, order):
+        minute = minutes[record.rounds[0].up_bytes] + record.cell.seed / 1000
+        return score(view, record, column, order) if order.deployment is None else minute
+
+    monkeypatch.setattr(Orders, "_number", number)
+    view = orders(records)
+    counts = {group.name: group.lines[0].cells for group in [*view.grids()][2].groups}
+    assert counts["mean"][0] == "3"
+    assert counts["within 1 MB"] == ("1", "1", "0", "0", "2", "0")
+    times = view.ranked["qqp", "datacentre"]
+    assert [(id, rank) for id, (rank, _) in times.items()] == [("fedprox", 1), ("fedavg", 1), ("fedadam", 3)]
+    assert counts["V100 (data centre)"] == ("2", "2", "0", "1", "0", "0")
+
+
 def test_a_number_of_fewer_seeds_says_so_and_has_no_rank(orders, record_of):
     pearson = {"fedavg": (0.3, 0.3, 0.3), "fedadam": (0.5, None, 0.5)}
     records = [
