@@ -119,7 +119,8 @@ def test_each_budget_names_the_best_methods_that_fit():
     local, balanced = guide.view.options["scores"].values()
     of = f"{clients[0]}, SST-2 (7 of 41 methods run, 12 rounds, n = 5), {local} and {balanced}"  # equal scores
     ffa = "FFA-LoRA (head shared)"
-    best = f"Within 4 MB: {ffa}, 84.1 % (1 other not significantly worse). From 8 MB: FedIT, 84.3 % (2 others not significantly worse)"
+    first, others = f"Within 4 MB: {ffa}, 84.1 % (1 other", "(2 others not significantly worse)"
+    best = f"{first} not significantly worse). From 8 MB: FedIT, 84.3 % {others}"
     most = "Within 1200 MB: FedAvg (full model), 90.1 %"
     assert shown.conclusions[0].startswith(f"{of}. {best}. {most}.")
     alone = "Local only (LoRA), which sends nothing: 83.9 %, not significantly worse than the best method"
