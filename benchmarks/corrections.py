@@ -20,7 +20,7 @@ CORRECTIONS = {
     PRIOR: Correction(
         "{} + prior (strength 1)",
         "adds log p(label | client) − log p(label) to {}'s logits (logit adjustment, Menon et al. 2021); needs label "
-        "counts, no training; 4 bytes per label",
+        "counts, plus one each, and no training; 4 bytes per label",
     ),
     STRENGTH: Correction(
         "{} + prior",

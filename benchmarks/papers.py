@@ -21,7 +21,8 @@ from reports.audit.sources import PaperFacts
 from reports.audit.statements import Finding, findings
 from reports.claims import wording
 from reports.claims.cells import Runs
-from reports.claims.judge import Deciding, Judgement, judge, measured_word
+from reports.claims.deciding import Deciding
+from reports.claims.judge import Judgement, judge, measured_word
 from reports.evidence.published import Numbers
 from reports.evidence.published_files import read_paper
 from reports.evidence.records import PAPER, request_for
@@ -162,7 +163,8 @@ def claims_frame(paper: str, scale: str, records: Sequence[RunResult]) -> pd.Dat
             "seeds": judgement.n,
             "why": wording.why(judgement.measured),
             "without": wording.without(judgement.measured),
-            "at_last_round": measured_word(judgement.at_last) if judgement.at_last else "",
+            **dict.fromkeys(("at_chosen_round", "at_last_round"), ""),
+            **{f"at_{which}_round": measured_word(ours) for which, ours in judgement.at_rounds.items()},
         }
         for judgement in judged(paper, at[scale], records)
     )

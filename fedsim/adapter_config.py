@@ -74,6 +74,8 @@ def from_fields(value: object) -> object:
         raise FederationError(
             f"expected fields among {', '.join(AdapterConfig.__dataclass_fields__)}, found {min(unknown)}"
         )
+    if "kind" not in value:
+        raise FederationError(f"expected the field kind, one of {', '.join(FIELDS)}; found none")
     return AdapterConfig(**value)
 
 

@@ -9,7 +9,8 @@ from functools import partial
 from benchmarks.claims import At, Control, Study
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
-from reports.claims.judge import CONTRADICTED, SUPPORTED, UNDECIDED, Deciding, measured_word
+from reports.claims.deciding import Deciding
+from reports.claims.judge import CONTRADICTED, SUPPORTED, UNDECIDED, measured_word
 from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.inference import average_of, resampled, similar
 from reports.evidence.paired import Pairs, difference, resplit_ratio, rule_for

@@ -267,7 +267,8 @@ CLAIMS = (
         ),
         is_question=True,
         reading=f"its gain over FedIT at 5 steps per round is more than {_A_LITTLE:g} point below that at 45 steps, on "
-        "SST-2. Both use the learning rate tuned for 10 steps. In a pilot with 45 steps, FedIT predicted a single "
+        "SST-2. A round is one epoch, so fewer steps have larger batches. Both use the learning rate "
+        "tuned for 10 steps. In a pilot with 45 steps, FedIT predicted a single "
         "class at that learning rate; where it does, the claim is not testable. FLoRA below FFA-LoRA is an "
         "interpretation of claim 8b.",
     ),
@@ -315,7 +316,8 @@ CLAIMS = (
         "robustness and effectiveness",
         "arXiv 2409.02346v1, abstract, of RoLoRA",
         _above("rolora", "fedit", by=_A_LITTLE, table="fedpeft-fifty"),
-        reading=f"at least {_A_LITTLE:g} point above FedIT on SST-2 with 50 clients of one label each.",
+        reading=f"at least {_A_LITTLE:g} point above FedIT on SST-2 with 50 clients of one label each. Their batches "
+        "are smaller than those of 3 clients, whose learning rates they have.",
     ),
     Claim(
         "12a",

@@ -270,9 +270,10 @@ DEVIATIONS = deviations(f"""
 - adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
 - rank: HetLoRA only pads: it does not prune ranks, and it weights clients by size.
 - codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with
-  FedIT's tuned settings.
-- fed-sb: A and B are the singular vectors of each weight, as in LoRA-XS, and R starts at 0. The paper takes the
-  singular vectors and values of a gradient over pooled texts. A and B are sent once.
+  FedIT's tuned settings. QSGD's downloads are damped, so that the error left for the next download does not grow.
+- fed-sb: A and B are the singular vectors of each weight, sent once, and R starts at 0. LoRA-XS multiplies A by the
+  singular values and draws R near 0. Fed-SB's paper takes the singular vectors and values of a gradient over pooled
+  texts.
 - ia3: As peft selects modules by the end of their names, (IA)³ also rescales the attention's output, which the paper
   does not.
 - diloco: Clients start each round with a new AdamW and take about {STEPS} steps. In DiLoCo they keep its state and take

@@ -193,7 +193,7 @@ SIMILARITY = another(
 - cosine: Between two clients' factors after training, mean over pairs, layers and the last three rounds. It depends on
   the basis: with different initial A it is near 0, even if both A have the same row space.
 - overlap: The mean squared cosine of the principal angles between two clients' row spaces of A: 1 for the same space,
-  rank ÷ width for independent draws. It does not depend on the basis.
+  rank ÷ width for independent draws before training. It does not depend on the basis.
 """,
     rows=(
         *(paper.LOCAL, _with_own_draws(paper.LOCAL), _SHARE_B, _with_own_draws(_SHARE_B)),

@@ -41,10 +41,14 @@ def with_adapter(network: SequenceModel, config: AdapterConfig | None, seed: int
     """Insert an adapter with random weights from `seed` into the model's encoder, in place; None: no change."""
     if config is None:
         return network
-    names = set(_names(network.encoder))
+    encoder: Any = network.encoder
+    if config.kind in ("lora", "core") and (config.r or 0) > (width := encoder.config.hidden_size):
+        expected = f"r of at most the encoder's width, {width}"
+        raise FederationError(f"adapter {config.kind}: expected {expected}; found {config.r}")
+    names = set(_names(encoder))
     with torch_seeded(seed, 0, SERVER, "adapter"):
-        _INSERT[config.kind](network.encoder, config)
-    network.adapter, added = config, set(_names(network.encoder)) - names
+        _INSERT[config.kind](encoder, config)
+    network.adapter, added = config, set(_names(encoder)) - names
     network.added = frozenset(f"encoder.{name}" for name in added)
     trained = {name for name in names if name.endswith(".bias")} if config.kind == "bitfit" else added
     trained = {name for name in trained if config.kind != "core" or name.endswith("lora_R")}

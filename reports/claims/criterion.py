@@ -83,6 +83,7 @@ class Criterion:
         is_signed: Values are differences and shown with their sign.
         words: For relative differences, which are shown in words: the one for positive values, and for negative ones,
             such as ("lower", "higher").
+        equal: Differences up to it count as equal; None if their unit has no such margin.
     """
 
     least: float = -math.inf
@@ -92,6 +93,7 @@ class Criterion:
     unit: str = ""
     is_signed: bool = True
     words: tuple[str, str] | None = None
+    equal: float | None = None
 
     @property
     def sides(self) -> list[Side]:

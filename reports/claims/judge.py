@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.claims import At, AverageBetter, Better, Claim, Relation, rows_named
+from benchmarks.claims import Claim, Relation, rows_named
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
+from reports.claims.deciding import Deciding
 from reports.claims.hypothesis import State, Verdict, decide
 from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
@@ -59,6 +60,11 @@ def counted(judgements: Iterable[Judgement]) -> dict[str, int]:
     return {word: verdicts[word] for word in VERDICTS if verdicts[word]}
 
 
+def scored_at(which: str) -> str:
+    """A scored round in words."""
+    return f"scored at the {which} round"
+
+
 def tally(judgements: Iterable[Judgement]) -> str:
     """The number of claims with each verdict, as in "3 supported, 2 depending on the interpretation"."""
     after_number = {DEPENDS: "depending on the interpretation", VACUOUS: "with a vacuous target"}
@@ -71,7 +77,7 @@ class Judgement:
 
     Args:
         otherwise: Another interpretation's name -> its two verdicts, published and measured.
-        at_last: The verdict on the last round's scores; None if those are the ones that count.
+        at_rounds: Another scored round, "chosen" or "last" -> the verdict on its scores, which decides nothing.
         exploratory: If the protocol's comparisons decide: the verdict on exploratory runs, which decides nothing.
         is_fixed: Whether the protocol's comparisons decide it.
         partial: Names of tasks with partly missing data.
@@ -85,7 +91,7 @@ class Judgement:
     published: Verdict
     measured: Verdict
     otherwise: Mapping[str, tuple[Verdict, Verdict]] = field(default_factory=dict)
-    at_last: Verdict | None = None
+    at_rounds: Mapping[str, Verdict] = field(default_factory=dict)
     exploratory: Verdict | None = None
     is_fixed: bool = False
     partial: tuple[str, ...] = ()
@@ -183,6 +189,8 @@ class Judgement:
             published = "" if word == NOT_PUBLISHED else f"published {word} ({wording.numbers(theirs)}{note}); "
             measured = f"measured {measured_word(ours)} ({wording.numbers(ours)})"
             texts.append(f"interpreted as “{name}”: {published}{measured}")
+        for which, ours in self.at_rounds.items() if self.is_fixed else ():
+            texts.append(f"{scored_at(which)}: {measured_word(ours)} ({wording.numbers(ours)})")
         return [*texts, *wording.full_reasons(self.measured)]
 
     @property
@@ -192,8 +200,7 @@ class Judgement:
         The first is the page's own, if the verdict depends on the interpretation.
         """
         readings = {f"interpreted as “{name}”": ours for name, (_, ours) in self.otherwise.items()}
-        if self.at_last is not None:
-            readings["scored at the last round"] = self.at_last
+        readings |= {scored_at(which): ours for which, ours in self.at_rounds.items()}
         told = [("our interpretation", measured_word(self.measured), "")] if self.word == DEPENDS else []
         for name, ours in ((name, ours) for name, ours in readings.items() if self.is_other(ours)):
             effect = wording.effect(ours)
@@ -220,51 +227,9 @@ class Judgement:
         if self.exploratory is not None and self.exploratory.shown:
             shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
             earlier = f"exploratory runs before the protocol: {shown}"
-        return "; ".join(filter(None, (wording.why(self.measured), judged_on, more, earlier)))
-
-
-@dataclass(frozen=True)
-class Deciding:
-    """The comparisons that decide a claim, and the runs that they compare.
-
-    missing: the finished runs, such as "21 of 36", while some are missing; "" if all are finished. instead: see
-    `Decisive`.
-    """
-
-    relations: Sequence[Better | AverageBetter]
-    runs: Runs
-    missing: str = ""
-    instead: Mapping[At, At] = field(default_factory=dict)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on all comparisons; without a number until every run is finished."""
-        runs = replace(self.runs, records=()) if self.missing else self.runs
-        verdict = decide(hypotheses_of(self.relations, MeasuredNumbers(runs, {})))
-        return replace(verdict, missing=self.missing)
-
-    def reading(self, relations: Iterable[Relation], every: MeasuredNumbers) -> Verdict:
-        """The verdict on another interpretation: by the same runs; without them, by exploratory runs."""
-        relations = tuple(relations)
-        verdict = decide(hypotheses_of(map(self._as_run, relations), MeasuredNumbers(self.runs, {})))
-        return self.on_earlier(relations, every) if self.missing or verdict.state is State.MISSING else verdict
-
-    def _as_run(self, relation: Relation) -> Relation:
-        """An interpretation's relation with the rows that were run, on its tasks and scores, or those that decide."""
-        if not isinstance(relation, Better | AverageBetter):
-            return relation
-        rows, than = (tuple(self.instead.get(at, at) for at in side) for side in (relation.rows, relation.than))
-        scores = relation.scores or tuple(dict.fromkeys(score for one in self.relations for score in one.scores))
-        return replace(relation, rows=rows, than=than, tasks=relation.tasks or tuple(self.runs.seeds), scores=scores)
-
-    def on_earlier(self, relations: Iterable[Relation], every: MeasuredNumbers) -> Verdict:
-        """The verdict by those of all runs that do not count here."""
-        earlier = tuple(filter(self.is_earlier, every.runs.records))
-        return decide(hypotheses_of(relations, replace(every, runs=replace(every.runs, records=earlier))))
-
-    def is_earlier(self, record: RunResult) -> bool:
-        """Whether a run does not count here."""
-        return record.cell.seed not in self.runs.seeds.get(record.cell.task, ())
+        return "; ".join(
+            filter(None, (wording.why(self.measured), judged_on, wording.equality(self.measured), more, earlier))
+        )
 
 
 def judge_published(
@@ -329,6 +294,7 @@ def judge(
             theirs, ours = judge_published(claim, published, benchmarks), fixed.on_earlier(claim.relations, source)
             judgement = Judgement(
                 *(claim, paper, scale, theirs, fixed.verdict, others),
+                at_rounds=fixed.at_rounds,
                 exploratory=None if ours.state is State.MISSING else ours,
                 is_fixed=True,
                 judged_on=frozenset(at.benchmark for relation in fixed.relations for at in rows_named(relation)),
@@ -338,7 +304,7 @@ def judge(
             tasks = [task for one in ours.shown for task in one.tasks]
             judgement = Judgement(
                 *(claim, paper, scale, theirs, ours, others),
-                at_last=decide(hypotheses_of(claim.relations, last)) if last else None,
+                at_rounds={"last": decide(hypotheses_of(claim.relations, last))} if last else {},
                 partial=tuple(source.runs.partial(tasks)),
                 stand_ins=tuple(source.runs.stand_ins(tasks)),
                 judged_on=frozenset(claim.benchmarks),

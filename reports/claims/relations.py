@@ -22,6 +22,7 @@ from reports.claims.published import PublishedNumbers
 from reports.evidence.records import PAPER
 
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
+EQUAL = 1.0  # points within which two scores count as equal (docs/protocol.md)
 _PASSES = Criterion(0.05, strict=True, is_signed=False)  # a p-value, as papers read it
 _QUANTITIES = {
     "round": "communication per round",
@@ -82,7 +83,9 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
         leads, runs = tuple(_leads(pair, relation, source)), source.identities(pair)
         compared = _difference(tables, *rows, pair.score) if measure == "score" and not relation.some else ""
         runs = runs and (measure, pair.score, *runs)
-        criterion = Criterion(relation.by, relation.most, strict=relation.by == 0, unit=unit, words=words)
+        equal = EQUAL if measure == "score" and metric(pair.score).unit and not relation.relative else None
+        strict = relation.by == 0
+        criterion = Criterion(relation.by, relation.most, strict=strict, unit=unit, words=words, equal=equal)
         yield Assertion(place, (pair.task,), name, criterion, evidence, leads, runs, compared)
 
 

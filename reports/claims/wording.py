@@ -147,6 +147,15 @@ def outlook(verdict: Verdict) -> str:
     return f"{count} seeds with this standard deviation {would} if the effect stays as observed"
 
 
+def equality(verdict: Verdict) -> str:
+    """That the rows of an open claim have equal scores within a margin; "" if the interval does not show it."""
+    shown = verdict.shown[0] if verdict.state is State.UNDECIDED and verdict.shown else None
+    if shown is None or shown.criterion.equal is None or shown.evidence is None or shown.evidence.interval is None:
+        return ""
+    margin = shown.criterion.equal
+    return f"the two are equal within {margin:g} point" if max(map(abs, shown.evidence.interval)) <= margin else ""
+
+
 def without(verdict: Verdict) -> str:
     """The columns that a verdict leaves out, as text."""
     if not (verdict.state is State.YES or (verdict.state is State.NO and verdict.some)):

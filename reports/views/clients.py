@@ -166,8 +166,9 @@ def worst_notes(cells: Mapping[str, tuple[Sequence[RunResult], str]]) -> Iterato
     for why, names in least.items():
         whose = "" if len(names) == len(run) else f" of {', '.join(names)}"
         yield (
-            f"{why}: the worst client{whose} is the minimum within each run. This minimum is biased low by test-set "
-            "noise (perplexity: biased high), most for methods whose clients score alike (docs/statistics.md)."
+            f"{why}: the worst client{whose} is the minimum in each scored round, and a run's number is the mean of "
+            "these. The minimum is biased low by test-set noise (perplexity: biased high), most for methods whose "
+            "clients score alike (docs/statistics.md)."
         )
 
 

@@ -199,7 +199,7 @@ def verdicts(
         yield (judgement.claim.id, "print", ""), {"verdict": _word(judgement.published, "missing"), **others}
         others = {f"read as {name}": _word(each[1]) for name, each in judgement.otherwise.items()}
         facts: dict[str, object] = {"verdict": _word(judgement.measured), **others}
-        facts["at the last round"] = _word(judgement.at_last) if judgement.at_last else ""
+        facts["at the last round"] = _word(judgement.at_rounds["last"]) if "last" in judgement.at_rounds else ""
         facts["smallest effect"] = numbers_in(wording.smallest_seen(judgement.measured))
         facts["would decide"] = f"{judgement.more} seeds" if judgement.more else ""
         yield (judgement.claim.id, "records", ""), facts

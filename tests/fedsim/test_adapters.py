@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.adapter_config import FIELDS, AdapterConfig
+from fedsim.adapter_config import FIELDS, AdapterConfig, from_fields
 from fedsim.errors import FederationError
 from fedsim.models.adapters import with_adapter
 from fedsim.models.families import FAMILIES
@@ -113,6 +113,15 @@ def test_a_field_that_a_kind_does_not_read_is_refused(fields, expected):
     with pytest.raises(FederationError, match=expected):
         AdapterConfig(**fields)
     assert AdapterConfig("lora") == AdapterConfig("lora", 8, 16.0, ("query", "value"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [({"r": 8}, "the field kind, one of lora, "), ({"kind": "core", "r": 5000}, "r of at most the encoder's width, ")],
+)
+def test_a_missing_kind_and_too_high_a_rank_are_refused(fields, expected):
+    with pytest.raises(FederationError, match=expected):
+        Small().load(adapter=from_fields(fields))
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_a_single_method_has_a_page_without_an_order(record_of):
     ("scheme", "label", "says"),
     [
         ("label-table", "worst client", "the client that scores worst in the method's other seeds"),
-        ("equal", "worst client within a run", "the worst client is the minimum within each run. This minimum is"),
+        ("equal", "worst client within a run", "the worst client is the minimum in each scored round, and a run"),
     ],
 )
 def test_the_page_says_what_the_worst_client_is(orders, record_of, scheme, label, says):
@@ -202,7 +202,7 @@ def test_the_page_says_what_the_worst_client_is(orders, record_of, scheme, label
     assert next(iter(view.grids())).headers[1][0] == label
     notes = " ".join(view.method())
     assert says in notes
-    assert ("minimum within each run" in notes) == (scheme == "equal")
+    assert ("minimum in each scored round" in notes) == (scheme == "equal")
 
 
 def test_corrected_answers_have_the_round_that_their_run_chose(record_of):

@@ -13,8 +13,8 @@ from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark_ids, claims_of
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs
+from reports.claims.deciding import Deciding
 from reports.claims.hypothesis import State
-from reports.claims.judge import Deciding
 from reports.claims.measured import MeasuredNumbers
 from reports.claims.wording import numbers, short_reason
 from reports.evidence.paired import rule_for
@@ -52,6 +52,9 @@ def test_the_mean_of_the_last_three_rounds_counts(run_of, deciding):
     assert verdict.state is State.YES
     assert verdict.shown[0].evidence.value == pytest.approx(3.5)
     assert verdict.shown[0].evidence.n == 3
+    last = deciding([*split, *fedavg]).at_rounds["last"]
+    assert (last.state, last.shown[0].evidence.value) == (State.NO, pytest.approx(-3.0))
+    assert deciding([*split, *fedavg], "21 of 36").at_rounds == {}
 
 
 def test_one_rule_for_both_sides(run_of, deciding):
