@@ -52,7 +52,7 @@ def headline_of(study: Study, records: Sequence[RunResult]) -> Headline | None:
     margin, word = fixed_test(study, evidence)
     test = f"The preregistered hypothesis that both are equal within {margin:g} point is {word}"
     numbers = f"accuracy, mean of {len(estimates)} tasks, {text}, {CONFIDENCE} interval{n}. {test}"
-    return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page, is_planned=True)
+    return Headline(summary, "", MEASURED, numbers, study=study.earlier, page=study.page, is_planned=True, test=test)
 
 
 def _answering(study: Study, records: Sequence[RunResult]) -> Evidence:

@@ -82,6 +82,7 @@ class Headline:
         page: The document that reports it, if it has one, relative to the project's folder.
         is_planned: Whether the protocol described it before its runs.
         says: Of a claim: its verdict as a sentence, with {} for its link.
+        test: Of a study: the result of the test that the protocol fixed, as a sentence.
     """
 
     summary: str
@@ -94,6 +95,7 @@ class Headline:
     page: str = ""
     is_planned: bool = False
     says: str = ""
+    test: str = ""
 
 
 def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
@@ -199,7 +201,8 @@ def _bullet(standing: Standing, headline: Headline, scale: str) -> str:
     if headline.claim:
         link = headline.says.format(f"[claim {headline.claim}]({folder}/claims.md#claim-{headline.claim})")
     sentence = _POINTS.sub(lambda found: f"**{found[0]}**", escape(headline.summary), count=1)
-    return f"- {sentence} ({escape(', '.join(shown))}). {link}."
+    test = f" {escape(headline.test)}." if headline.test else ""
+    return f"- {sentence} ({escape(', '.join(shown))}).{test} {link}."
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:

@@ -243,12 +243,12 @@ class Orders(Ranks):
                 every = slice(len(handles) % MARK_EVERY, None, MARK_EVERY)  # so that marks of equal curves show
                 style = styles[name] | {"label": name, "markevery": every}
                 handles[name] = _band(scores, budgets, band, style)
-                if name in front:
+                if name in front and max(front[name][0]) >= LEAST_CHANCE:
                     _band(chances, budgets, front[name], style)
         caption = (
             "Mean of up to the last three rounds that fit, with bands of the bootstrap over seeds; next to it the "
-            f"probability that no compared method is better. No line: no round fits, or a seed has no number. Bands "
-            f"are of {CONFIDENCE}.{left_out}"
+            f"probability that no compared method is better, if it reaches {LEAST_CHANCE:.0%}. No line: no round fits, "
+            f"or a seed has no number. Bands are of {CONFIDENCE}.{left_out}"
         )
         return finish(figure, self.request.heading, list(handles.values()), caption)
 

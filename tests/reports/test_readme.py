@@ -73,11 +73,12 @@ def test_a_headline_is_decided_by_all_of_its_readings(table3):
 
 def test_the_first_page_has_two_findings_of_a_paper_and_studies_of_the_protocol_first(table3):
     yes = Evidence(2.0, (2.0, 2.0), 3, is_derived=True)
-    study = Headline("B is better", "", MEASURED, "+1.0", study="table", page="docs/study.md", is_planned=True)
+    told = {"study": "table", "page": "docs/study.md", "is_planned": True, "test": "Equality is undecided"}
+    study = Headline("B is better", "", MEASURED, "+1.0", **told)
     first = Standing(table3.paper, "page", {}, [judged(table3, yes, {})] * 3, ())
     text = front_markdown([first, replace(first, studies=(study,))], "", "lite")
     bullets = [line for line in text.splitlines() if line.startswith("- ")]
-    assert bullets[0] == "- B is better (lite). [Study](docs/study.md)."
+    assert bullets[0] == "- B is better (lite). Equality is undecided. [Study](docs/study.md)."
     assert len(bullets) == 4
 
 
