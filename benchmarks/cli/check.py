@@ -18,8 +18,11 @@ def check_command(args: argparse.Namespace) -> int:
     if others := [name for name, _ in changes if not name.startswith("options.")]:
         raise UserError(f"--set {others[0]}: expected an option of the methods, such as options.head")
     methods = load_file(args.file)
-    from benchmarks.cli.checks import ROUNDS, Checks  # loads torch; before, the file may have a syntax error
+    import torch  # before, the file may have a syntax error
 
+    from benchmarks.cli.checks import ROUNDS, Checks
+
+    torch.set_num_threads(1)  # more only wait for each other with such small products
     for method in methods:
         print(f"{method.__name__}: generated texts, a tiny encoder with LoRA, {ROUNDS} rounds", flush=True)
         with tempfile.TemporaryDirectory() as folder:

@@ -79,7 +79,7 @@ class Checks:
             "dropped clients: two of three in a round, bytes planned are bytes sent": lambda: self.bytes_sent(
                 self.part, self.whole
             ),
-            "answers: the scorer reads them": self.answers,
+            "predictions: the scorer reads them": self.answers,
             "resume after each round: the same bits": self.resumed,
             "one client: a round is central training": self.one_client,
         }
@@ -163,7 +163,7 @@ class Checks:
         return ""
 
     def answers(self) -> str:
-        """Score the last round's answers."""
+        """Score the last round's predictions."""
         objective = self.federation(self.part).workload.objective
         for client in self.clients:
             for name, subset in client.evaluation.items():
@@ -192,7 +192,7 @@ class Checks:
         for number, answers in whole.answers.items():
             for part, values in answers.items():
                 if not np.array_equal(values, parts.answers[number][part], equal_nan=True):
-                    return f"expected the same answers, found others in round {number} for {part}; see `predict`"
+                    return f"expected the same predictions, found others in round {number} for {part}; see `predict`"
         return ""
 
     def one_client(self) -> str:

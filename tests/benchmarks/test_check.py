@@ -141,7 +141,7 @@ def checks(folder: Path) -> Callable[..., Checks]:
         ({SCALE: f"{SCALE}; state.clients.put(0, number, {{n: server[n] for n in names}})"}, "one client", ""),
         ({ANSWERS: f"{ANSWERS}[:, 0]"}, "answers", "expected answers of shape .* correct `predict`"),
         ({}, "resume", ""),
-        ({ANSWERS: f"{ANSWERS} + np.random.rand()"}, "resume", "expected the same answers, found others"),
+        ({ANSWERS: f"{ANSWERS} + np.random.rand()"}, "resume", "expected the same predictions, found others"),
         ({SCALE: "scale = TIMES.setdefault(number, 1.0 + len(TIMES))"}, "resume", "found others in"),
     ],
 )
