@@ -154,7 +154,7 @@ def _value(metric: str, predictions: np.ndarray, references: np.ndarray) -> floa
 def _is_answered(objective: Objective, answers: np.ndarray, subset: Subset) -> bool:
     """Whether there are texts, and all their answers are finite."""
     if answers.shape != objective.shape(subset):
-        raise ValueError(f"expected answers of shape {objective.shape(subset)}, found {answers.shape}")
+        raise ValueError(f"expected predictions of shape {objective.shape(subset)}, found {answers.shape}")
     return len(subset) > 0 and bool(np.isfinite(answers).all())
 
 

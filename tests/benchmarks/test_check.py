@@ -139,7 +139,7 @@ def checks(folder: Path) -> Callable[..., Checks]:
             "round 2: expected client . to download .*lora_A, which others",
         ),
         ({SCALE: f"{SCALE}; state.clients.put(0, number, {{n: server[n] for n in names}})"}, "one client", ""),
-        ({ANSWERS: f"{ANSWERS}[:, 0]"}, "answers", "expected answers of shape .* correct `predict`"),
+        ({ANSWERS: f"{ANSWERS}[:, 0]"}, "predictions", "expected predictions of shape .* correct `predict`"),
         ({}, "resume", ""),
         ({ANSWERS: f"{ANSWERS} + np.random.rand()"}, "resume", "expected the same predictions, found others"),
         ({SCALE: "scale = TIMES.setdefault(number, 1.0 + len(TIMES))"}, "resume", "found others in"),
