@@ -46,7 +46,7 @@ def scores(
     """
     if not _is_answered(objective, answers, subset):
         if len(subset):
-            raise DivergedError("training diverged: expected finite answers of the model, found others")
+            raise DivergedError("training diverged: expected finite predictions of the model, found others")
         return dict.fromkeys(metrics)
     predictions, references = objective.for_metrics(answers, subset)
     values = {metric: _value(metric, predictions, references) for metric in metrics}

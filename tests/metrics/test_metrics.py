@@ -190,7 +190,7 @@ def test_the_correlation_with_a_constant_and_an_empty_test_set_are_not_scored():
 def test_outputs_of_a_diverged_model_are_not_scored(bad):
     outputs = LOGITS.copy()
     outputs[2, 1] = bad
-    with pytest.raises(DivergedError, match="expected finite answers"):
+    with pytest.raises(DivergedError, match="expected finite predictions"):
         scores("mrpc", outputs, ASKED)
     assert sampling_error("mrpc", "accuracy", outputs, ASKED, rng()) is None
 
