@@ -158,7 +158,7 @@ class Guide(TableView):
         sentences, close = [], self._closest(request, column, score)
         for name, group in groupby(close, lambda entry: entry[1][0].row.name if entry[1] else NOTHING_BETTER):
             sizes, budgets = zip(*group, strict=True)
-            budget = f"{'From' if len(sizes) > 1 else 'Within'} {sizes[0]:g} MB"
+            budget = f"Within {span(sizes)} MB" if sizes[-1] < close[-1][0] else f"From {sizes[0]:g} MB"
             shown = " to ".join(dict.fromkeys(number(each[0].value, places=1) for each in budgets if each))
             others = span([max(0, len(each) - 1) for each in budgets])
             also = f" ({others} other{'' if others == '1' else 's'} not significantly worse)" if others != "0" else ""

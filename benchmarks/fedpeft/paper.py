@@ -265,9 +265,11 @@ DEVIATIONS = deviations(f"""
   Balanced accuracy is on class-balanced test examples of all clients. Pooled accuracy is over the test examples of all
   clients: for a shared model, its global accuracy. Scores are means of the last three rounds, or of all if there are
   fewer.
-- budget (lite): {ROUNDS} rounds of about {STEPS} steps per client. With six rounds of 45 steps, as in FedSplitBERT's
-  tables, FedIT is hardly better than predicting a single class under such label skew (pilots in docs/protocol.md).
-- adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with it.
+- training-length (lite): {ROUNDS} rounds of about {STEPS} steps per client, except in fedpeft-localwork. With six
+  rounds of 45 steps, as in FedSplitBERT's tables, FedIT is hardly better than predicting a single class under such
+  label skew (pilots in docs/protocol.md).
+- adapters: LoRA has r = {RANK} and α = 16 on queries and values, B = 0 and no dropout. The head is trained with
+  it, unless the row freezes it.
 - rank: HetLoRA only pads: it does not prune ranks, and it weights clients by size.
 - codecs: FedIT's changes in int8, in QSGD's naive code and as top-k with error feedback, in both directions, with
   FedIT's tuned settings. QSGD's downloads are damped, so that the error left for the next download does not grow.

@@ -82,10 +82,10 @@ def _parts(table: Benchmark, name: str, place: str, skew: str) -> Benchmark:
         place,
         f"FedSA-LoRA's gain over FedIT, over 3 clients {skew}, decomposed: {_CORRECTION}, local head and local B",
         also="""
-- parts: Label-prior correction (logit adjustment, Menon et al. 2021): FedIT + prior minus FedIT. Local head: FedPer
-  minus FedIT + prior, which the table shows with the opposite sign. Local B, the rest: FedSA-LoRA minus FedPer. A part
-  whose interval lies within 1 point of 0 is said to add less than 1 point. The correction and the head overlap: in the
-  sum the correction comes first, and the table shows what each gains alone.
+- parts: Label-prior correction (logit adjustment, Menon et al. 2021): (FedIT + prior) − FedIT. Local head: FedPer-LoRA
+  − (FedIT + prior); the table shows it with the opposite sign. Local B: FedSA-LoRA − FedPer-LoRA. A part whose interval
+  lies within 1 point of 0 is said to add less than 1 point. The correction and the head overlap: in the sum the
+  correction comes first, and the table shows what each gains alone.
 - labels: Test texts have a client's training label distribution. The authors' validation texts are a separate draw
   (commit fc276b5e), so a client's training label distribution does not predict that of its validation texts.
 """,
@@ -221,7 +221,8 @@ FRONTS = another(
     "Pareto fronts",
     "Accuracy against one client's uplink and downlink, over 3 clients; methods that send one factor also with r = 16",
     also=f"""
-- constant: Predicting each client's majority class needs no communication; fedpeft-guide says which methods beat it.
+- constant: Predicting each client's majority class needs no communication; fedpeft-guide compares the best methods
+  with it.
 - equal-bytes: Methods that send one factor also have a row with r = {2 * RANK}, with the same scale α / r and the
   learning rate that was tuned for r = {RANK}.
 """,

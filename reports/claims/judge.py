@@ -122,11 +122,16 @@ class Judgement:
         if word == VACUOUS:
             return f"{word}: {wording.vacuous(measured)}"
         if not measured.is_decided:
-            is_whole = self.is_fixed and word == UNDECIDED and not measured.missing
-            return f"{word} after all planned seeds" if is_whole else f"{word}: {wording.short_reason(measured)}"
+            is_over = self.is_whole and word == UNDECIDED
+            return f"{word} after all planned seeds" if is_over else f"{word}: {wording.short_reason(measured)}"
         if word == PARTLY:
             word = f"{word} ({wording.counts(measured)})"
         return " ".join(filter(None, (word, wording.without(measured))))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the protocol decides it, and all planned runs are finished."""
+        return self.is_fixed and not self.measured.missing
 
     @property
     def counts(self) -> str:
@@ -227,9 +232,10 @@ class Judgement:
         if self.exploratory is not None and self.exploratory.shown:
             shown = f"{measured_word(self.exploratory)} ({wording.numbers(self.exploratory)})"
             earlier = f"exploratory runs before the protocol: {shown}"
-        return "; ".join(
-            filter(None, (wording.why(self.measured), judged_on, wording.equality(self.measured), more, earlier))
-        )
+        why, equal = wording.why(self.measured), wording.equality(self.measured)
+        if self.is_whole:  # no further seed is planned
+            why = why.replace(f"{wording.TOO_FEW}: ", "")
+        return "; ".join(filter(None, (why, judged_on, equal, more, earlier)))
 
 
 def judge_published(

@@ -83,13 +83,17 @@ def summary(judgements: Sequence[Judgement]) -> str:
     beyond = sum(each.more.startswith(">") for each in judgements)
     more = f" would need more than {MOST_SEEDS} seeds if effects and standard deviations stay as observed."
     rest = f" {beyond} of the undecided claims{more}" if beyond else ""
-    for is_fixed, rule in ((False, "the round chosen on validation data"), (True, "those that the protocol scores")):
-        scored = [each for each in judgements if each.is_fixed is is_fixed and each.n]  # by runs
+    for is_fixed, rule in (
+        (False, "Claims outside the protocol are scored at the round chosen on validation data"),
+        (True, "Claims that the protocol fixes are scored as it says"),
+    ):
+        told = []
         for at in ("chosen", "last"):
-            among = [each for each in scored if at in each.at_rounds]
+            among = [each for each in judgements if each.is_fixed is is_fixed and each.n and at in each.at_rounds]
             others = [each.claim.id for each in among if each.is_other(each.at_rounds[at])]
-            which = f"these get another verdict: {', '.join(others)}" if others else "no verdict changes"
-            rest += f" If the {at} round is scored, and not {rule}, {which}." if among else ""
+            which = f"another verdict: {', '.join(others)}" if others else "no other verdict"
+            told += [f"at the {at} round, {which}"] if among else []
+        rest += f" {rule}; {'; '.join(told)}." if told else ""
     return f"{len(judgements)} claims. {counts}{rest}"
 
 

@@ -153,7 +153,8 @@ def equality(verdict: Verdict) -> str:
     if shown is None or shown.criterion.equal is None or shown.evidence is None or shown.evidence.interval is None:
         return ""
     margin = shown.criterion.equal
-    return f"the two are equal within {margin:g} point" if max(map(abs, shown.evidence.interval)) <= margin else ""
+    rows = shown.rows.replace(" − ", " and ") or "the two"
+    return f"{rows} are equal within {margin:g} point" if max(map(abs, shown.evidence.interval)) <= margin else ""
 
 
 def without(verdict: Verdict) -> str:

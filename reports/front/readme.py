@@ -97,7 +97,7 @@ def write_paper(
         for d, places in deviations.items()
     )
     texts["deviations.md"] = "\n".join(["# Deviations, and choices where the paper is silent\n", *listed])
-    if sections := [section.replace("](sweeps/", "](../sweeps/") for section in sweeps]:
+    if sections := [re.sub(r"\]\((?=\.\./|sweeps/)", "](../", section) for section in sweeps]:
         texts["sweeps.md"] = "\n\n".join(["# Sweeps", *sections])
     for name, text in texts.items():
         write_text(folder / name, f"{GENERATED}\n{text.strip()}\n")
@@ -148,13 +148,13 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
             return f"Best or tied for best on all {columns} tasks: {', '.join(best)}."
         ranked = sorted(best.items(), key=lambda entry: -len(entry[1]))
         named = ", ".join(f"{name} on {len(places)}" for name, places in ranked)
-        return f"Best or tied for best, of {columns} tasks: {named}."
+        return f"Best, or not significantly worse than the best, of {columns} tasks: {named}."
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
     decided = [each for each in about if each.measured.is_decided and page.request.benchmark.id in each.judged_on]
     if decided:
         judged = min(decided, key=lambda each: (each.measured.is_derived, len(each.claim.benchmarks)))
         test = f" ({_test(judged)})" if _test(judged) else ""
-        return f"{judged.claim.sentence}{test}: {judged.verdict}. {judged.effect}."
+        return f"{judged.claim.sentence}{test}: {judged.verdict}; {judged.effect}."
     are_open = about and not any(each.measured.is_decided for each in about)
     few = "its claim is not decided" if len(about) == 1 else f"none of its {len(about)} claims is decided"
     return f"{page.request.coverage}{f'; {few}' if are_open else ''}."
@@ -204,7 +204,7 @@ def _state(
             readings.setdefault(f"{word}, {name}", []).append(each.claim.id)
     if readings:
         listed = "\n".join(f"- {', '.join(ids)}: {escape(reading)}" for reading, ids in readings.items())
-        parts += ["**Undecided claims that another interpretation decides**", listed]
+        parts += ["**Undecided claims that another interpretation or scored round decides**", listed]
     if judged:
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {tally(judged)}{questions(judged)}.")
     if findings:
@@ -230,7 +230,8 @@ def _decided(one: Judgement) -> str:
     readings = one.elsewhere if one.word == DEPENDS else ""
     texts = "; ".join(escape(text) for text in (one.verdict, _test(one), one.effect, readings, one.caveat) if text)
     link = f"[claim {one.claim.id}]({FOLDER}/claims.md#{anchor(one.claim)})"
-    return f"- {escape(one.claim.sentence)}: {texts} ({link})"
+    place = "" if one.claim.is_question else f" ({escape(one.claim.place)})"
+    return f"- {escape(one.claim.sentence)}{place}: {texts} ({link})"
 
 
 def _test(one: Judgement) -> str:

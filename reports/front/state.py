@@ -20,6 +20,8 @@ from reports.claims.judge import (
     SAME,
     SUPPORTED,
     Judgement,
+    measured_word,
+    scored_at,
     tally,
 )
 from reports.evidence.inference import CONFIDENCE
@@ -200,9 +202,11 @@ def _bullet(standing: Standing, headline: Headline, scale: str) -> str:
         link = f"[Study]({headline.page or f'{folder}/{headline.study}.md'})"
     if headline.claim:
         link = headline.says.format(f"[claim {headline.claim}]({folder}/claims.md#claim-{headline.claim})")
-    sentence = _POINTS.sub(lambda found: f"**{found[0]}**", escape(headline.summary), count=1)
+    evidence = f" ({escape(', '.join(shown))})"
+    first, last = ("", evidence) if headline.check else (evidence, "")  # next to the number, unless it has both numbers
+    sentence, count = _POINTS.subn(lambda found: f"**{found[0]}**{first}", escape(headline.summary), count=1)
     test = f" {escape(headline.test)}." if headline.test else ""
-    return f"- {sentence} ({escape(', '.join(shown))}).{test} {link}."
+    return f"- {sentence}{last if count else evidence}.{test} {link}."
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
@@ -212,6 +216,9 @@ def headlines(standing: Standing) -> Iterator[Headline]:
         if judged.claim.headline and judged.measured.is_decided:
             summary, numbers = _rendered(judged)
             says = f"{OURS if judged.claim.is_question else THEIRS} {{}} {_SAYS.get(judged.word, f'is {judged.word}')}"
+            others = [(which, ours) for which, ours in judged.at_rounds.items() if judged.is_other(ours)]
+            if others and judged.is_fixed:
+                says += f" ({'; '.join(f'{measured_word(ours)} if {scored_at(which)}' for which, ours in others)})"
             about, verdict = judged.claim.quotation, judged.verdict
             yield Headline(summary, about, verdict, numbers, claim=judged.claim.id, says=says)
     for finding in standing.findings:

@@ -132,9 +132,9 @@ class Orders(Ranks):
             "(docs/statistics.md). With n, a number is of other or fewer seeds, and has no rank. A dash: no round "
             "fits, or its predictions were not stored. A pair of methods is compared on all seeds that both have, "
             f"each pair alone; it differs if the {CONFIDENCE} interval excludes 0, and two times if they differ by "
-            f"{SAME_TIME:.0%} or more, too. Times that differ by less share a rank. Best with probability, from "
-            f"{LEAST_CHANCE:.0%} on: over resamples of the named seeds, the same ones for all "
-            "methods; in brackets over seeds that are themselves resampled. A method that lacks a number on one of "
+            f"{SAME_TIME:.0%} or more, too. Times that differ by less share a rank. The probability of being best, "
+            f"shown from {LEAST_CHANCE:.0%} on, is the share of resamples of the named seeds, equal for all methods; "
+            "its band, in brackets, comes from resampling the seeds first. A method that lacks a number on one of "
             "the seeds is never the best."
         )
         for column in self.columns:

@@ -214,4 +214,4 @@ class Sent(Quantities):
             }
             panels.append(Panel(encoder, list(sizes), [Dots("by shapes", sizes)]))
         caption = "One client, one round after the first, uplink and downlink, without the one-time distribution."
-        return dot_plot(self.request.heading, panels, "MB a round", caption, across=2)
+        return dot_plot(self.request.heading, panels, "MB per round", caption, across=2)

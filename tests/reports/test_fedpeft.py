@@ -120,8 +120,8 @@ def test_each_budget_names_the_best_methods_that_fit():
     of = f"{clients[0]}, SST-2 (7 of 41 methods run, 12 rounds, n = 5), {local} and {balanced}"  # equal scores
     ffa = "FFA-LoRA (head shared)"
     first, others = f"Within 4 MB: {ffa}, 84.1 % (1 other", "(2 others not significantly worse)"
-    best = f"{first} not significantly worse). From 8 MB: FedIT, 84.3 % {others}"
-    most = "Within 1200 MB: FedAvg (full model), 90.1 %"
+    best = f"{first} not significantly worse). Within 8 to 40 MB: FedIT, 84.3 % {others}"
+    most = "From 1200 MB: FedAvg (full model), 90.1 %"
     assert shown.conclusions[0].startswith(f"{of}. {best}. {most}.")
     alone = "Local only (LoRA), which sends nothing: 83.9 %, not significantly worse than the best method"
     assert shown.conclusions[0].endswith(f"{alone} within 4, 8 or 40 MB.")

@@ -100,7 +100,7 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of, judge_
     judgement = judge_of(BETTER, records)
     assert (judgement.word, "QQP Acc +5.00" in judgement.effect) == ("supported", True)  # 70 − 65, not 60 − 65
     assert "scored at the last round: contradicted (" in judgement.elsewhere
-    assert summary([judgement]).endswith("these get another verdict: 1.")
+    assert summary([judgement]).endswith("at the last round, another verdict: 1.")
 
 
 def test_several_tasks_are_counted(seeds_of, judge_of):
