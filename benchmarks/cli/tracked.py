@@ -33,7 +33,7 @@ def open_mirror(
     trials: Cells = (),
     score_of: ScoreOf | None = None,
 ) -> closing:
-    """A context with a listener that logs a selection to MLflow: an MLflow run for the table, a child run per run.
+    """A context with a listener that logs a selection to MLflow: a parent run for the table, with a child for each run.
 
     trials: the trials of a sweep, as rows; empty for a table. score_of: a trial's score; None for the table's.
     """

@@ -50,7 +50,11 @@ class RowCosts:
         rows, task = (pair.row, pair.other), pair.task
         if relation.of == "flops":
             flops = [self._flops(at, task) for at in rows]
-            return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
+            return (
+                None
+                if None in flops
+                else derived(relation.compare(*flops), 0, f"FLOPs computed from {self._shapes(pair.row)}")
+            )
         if relation.of == "form":
             return self._by_forms(relation, pair)
         if relation.of == "seconds":
@@ -86,7 +90,7 @@ class RowCosts:
         if timed is None:
             return None if ours is None else Evidence(ours, None, n, reasons=((name, SHARED_MACHINE),))
         in_runs = "not measured" if ours is None else f"{number(ours)} % measured in our runs"
-        note = f"timed side by side on a CPU {self._by_shapes(pair.row).replace('computed from', 'with', 1)}; {in_runs}"
+        note = f"timed side by side on a CPU with {self._shapes(pair.row)}; {in_runs}"
         return Evidence(timed, None, n, note, reasons=((name, ONE_MACHINE),))
 
     def _timed(self, pair: Pair) -> float | None:
@@ -128,7 +132,7 @@ class RowCosts:
         if len(shapes) < len(rows) or (measured is not None and has_paper_runs):
             return None if measured is None else derived(measured, n)
         ours = "not measured" if measured is None else f"{number(measured)}{unit} measured in our runs"
-        return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
+        return derived(compare(*shapes), n, f"computed from {self._shapes(rows[0])}; {ours}")
 
     def _flops(self, at: At, task: str) -> float | None:
         """Of one client's training on a text, with the paper's own encoder; of central training the server's."""
@@ -139,8 +143,8 @@ class RowCosts:
         work = shapes.derive_work(table.cell(request.rows[0], table.columns[0], request.scale, 0))
         return None if work is None else work.client or work.server
 
-    def _by_shapes(self, at: At) -> str:
-        return f"computed from {self.tables.benchmark(at).scale(PAPER).backbone}'s tensor shapes"
+    def _shapes(self, at: At) -> str:
+        return f"{self.tables.benchmark(at).scale(PAPER).backbone}'s tensor shapes"
 
     def _request(self, at: At, task: str) -> Request | None:
         """A request for the run that determines a row's cost at the paper's scale: its own, or an earlier one.

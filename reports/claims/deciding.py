@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from benchmarks.claims import At, AverageBetter, Better, Relation
 from benchmarks.results import RunResult
@@ -27,7 +28,7 @@ class Deciding:
     missing: str = ""
     instead: Mapping[At, At] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict:
         """The verdict on all comparisons; without a number until every run is finished."""
         runs = replace(self.runs, records=()) if self.missing else self.runs

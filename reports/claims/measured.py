@@ -158,7 +158,7 @@ class MeasuredNumbers(RowCosts):
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """The other row's advantage over each row without a treatment.
 
-        Predictions of a single class have no correlation: against it, the other's own correlation counts.
+        Predictions of a single class have no correlation: against them, the other's own correlation counts.
         """
         for idle in self.tables.idle(pair.other):
             compare = relative_difference if relative else lead

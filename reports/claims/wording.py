@@ -15,6 +15,7 @@ from reports.evidence.inference import (
     another,
     average_of,
     seeds_needed,
+    similar,
     smallest_effect,
     smallest_margin,
 )
@@ -150,11 +151,10 @@ def outlook(verdict: Verdict) -> str:
 def equality(verdict: Verdict) -> str:
     """That the rows of an open claim have equal scores within a margin; "" if the interval does not show it."""
     shown = verdict.shown[0] if verdict.state is State.UNDECIDED and verdict.shown else None
-    if shown is None or shown.criterion.equal is None or shown.evidence is None or shown.evidence.interval is None:
+    if shown is None or shown.criterion.equal is None or shown.evidence is None:
         return ""
-    margin = shown.criterion.equal
-    rows = shown.rows.replace(" − ", " and ") or "the two"
-    return f"{rows} are equal within {margin:g} point" if max(map(abs, shown.evidence.interval)) <= margin else ""
+    rows, margin = shown.rows.replace(" − ", " and ") or "the two", shown.criterion.equal
+    return f"{rows} are equal within {margin:g} point" if similar(shown.evidence, margin) else ""
 
 
 def without(verdict: Verdict) -> str:

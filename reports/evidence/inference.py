@@ -280,7 +280,7 @@ def holm(p_values: Sequence[float]) -> list[bool]:
 
 
 def smallest_effect(statistic: Estimate, missed: float = MISSED) -> float | None:
-    """The minimum detectable effect of this many seeds with this spread, at a power of 80 %, from a bound."""
+    """The minimum detectable effect of this many seeds with this spread, at 80 % power: a distance from a bound."""
     return None if statistic.components is None else reach(statistic.components) + reach(statistic.components, missed)
 
 

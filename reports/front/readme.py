@@ -145,7 +145,7 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
         if columns == 1:
             return f"{'Tied for best' if len(best) > 1 else 'Best'} on {where}: {', '.join(best)}."
         if len(best) > 1 and {len(places) for places in best.values()} == {columns}:
-            return f"Best or tied for best on all {columns} tasks: {', '.join(best)}."
+            return f"Best, or not significantly worse than the best, on all {columns} tasks: {', '.join(best)}."
         ranked = sorted(best.items(), key=lambda entry: -len(entry[1]))
         named = ", ".join(f"{name} on {len(places)}" for name, places in ranked)
         return f"Best, or not significantly worse than the best, of {columns} tasks: {named}."

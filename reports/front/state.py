@@ -217,7 +217,7 @@ def headlines(standing: Standing) -> Iterator[Headline]:
             summary, numbers = _rendered(judged)
             says = f"{OURS if judged.claim.is_question else THEIRS} {{}} {_SAYS.get(judged.word, f'is {judged.word}')}"
             others = [(which, ours) for which, ours in judged.at_rounds.items() if judged.is_other(ours)]
-            if others and judged.is_fixed:
+            if others:
                 says += f" ({'; '.join(f'{measured_word(ours)} if {scored_at(which)}' for which, ours in others)})"
             about, verdict = judged.claim.quotation, judged.verdict
             yield Headline(summary, about, verdict, numbers, claim=judged.claim.id, says=says)

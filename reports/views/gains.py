@@ -4,8 +4,8 @@ Options: reference, the row that gains refer to; part, the row of the simpler me
 first page; is, a description of the part for readers who do not know the paper; at, the round of all scores: "late"
 for the mean of the last three, by default "last"; kind, of evidence, by default "exploratory"; sum, name -> two rows,
 whose differences sum to the headline's gain, the last one over the part; within, the points below which the last one
-is not quoted; alone, name -> a row that has one part alone; local, the row of clients that train alone; called, the
-name of the score of these sentences; elsewhere, another score of these rows and its name.
+is said to add less; alone, name -> a row that has one part alone; local, the row of clients that train alone; called,
+the name of the score of these sentences; elsewhere, another score of these rows and its name.
 All differences are paired by seed and follow the rules of verdicts (docs/statistics.md).
 """
 
@@ -186,27 +186,27 @@ class Gains(TableView):
         one, other = map(self.request.benchmark.row, ids)
         return self._over(one, other, column)
 
-    def _alone(self, column: Column, *, all: bool = True) -> dict[str, Estimate]:
-        """What each row that has one part alone gains; without those that a sum begins with, or with all."""
-        gains = {
-            name: self._between((row, self.reference.id), column)
-            for name, row in self.options["alone"].items()
-            if all or (row, self.reference.id) not in self.options["sum"].values()
-        }
-        return {name: gain for name, gain in gains.items() if gain is not None}
+    def _alone(self, column: Column) -> dict[str, Estimate]:
+        """What each row that has one part alone gains."""
+        pairs = {name: (row, self.reference.id) for name, row in self.options["alone"].items()}
+        return {name: gain for name, pair in pairs.items() if (gain := self._between(pair, column))}
+
+    def _column(self, task: str) -> Column:
+        return next(column for column in self.columns if column.name == task)
 
     def conclusions(self) -> Iterator[str]:
-        """On each task by two scores: the headline's gain as a sum, each part alone, and the gain over no messages."""
-        scores = ((None, self.options.get("called", "")), *([each] if (each := self.options.get("elsewhere")) else []))
-        for task, (score, called) in product(self.sums, scores):
-            (column,) = [each for each in self.columns if each.name == task]
-            column = replace(column, averaged=score or column.averaged)
-            gains = self._sum(column)
+        """On each task, by two scores: the headline's gain as a sum, parts alone, and the gain over local training."""
+        scores = ("", self.options.get("called", "")), self.options.get("elsewhere", ("", ""))
+        for task, (score, called) in product(self.sums, filter(any, scores)):
+            column = replace(self._column(task), averaged=score or self._column(task).averaged)
+            if not (gains := self._sum(column)):
+                continue
             whole, *parts = map(_with_interval, gains.items())
             of = f"{task}{seed_counts(each.n for each in gains.values())}, gain in {called} over {self.reference.name}"
             yield f"{of}: {whole} = {' + '.join(parts)} ({CONFIDENCE} intervals)."
-            if alone := self._alone(column, all=False):
-                yield f"Alone: {', '.join(map(_with_interval, alone.items()))}."
+            alone = [each for each in self._alone(column).items() if each[1] not in gains.values()]  # no term again
+            if alone:
+                yield f"Alone: {', '.join(map(_with_interval, alone))}."
             if beyond := self._between((self.headline.id, self.options["local"]), column):
                 local = self.request.benchmark.row(self.options["local"])
                 yield f"{self.headline.name} over {local.name}: {with_interval(beyond.value, beyond.ends, '+')}."
@@ -218,8 +218,7 @@ class Gains(TableView):
             task, gains = next(iter(repeated.items()))
             points = gains[self.headline.name].value or 0.0
             above = f"{number(abs(points), places=1)} points {'above' if points >= 0 else 'below'}"
-            (column,) = [each for each in self.columns if each.name == task]
-            alone = self._alone(column).items()
+            alone = self._alone(self._column(task)).items()
             told = ", ".join(f"{name} alone {number(gain.value, '+', places=1)}" for name, gain in alone)
             (last, rest), within = [*gains.items()][-1], self.options["within"]
             is_little = rest.ends is not None and max(map(abs, rest.ends)) <= within

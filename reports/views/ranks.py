@@ -26,7 +26,7 @@ from reports.views.clients import gain_of, level_of
 MEAN, BYTES, FRONT = "mean", "bytes", "front"
 MINUTE = 60
 FEWEST = 2  # methods that have an order
-SAME_TIME = 0.01  # relative differences of times below it do not count
+SAME_TIME = 0.01  # times count as equal below this relative difference
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Ranks(TableView):
 
 
 def _is_same_time(times: Sequence[float | None]) -> bool:
-    """Whether two times differ by less than counts."""
+    """Whether two times count as equal."""
     one, other = times
     return one is not None and other is not None and abs(one - other) < SAME_TIME * max(one, other)
 
