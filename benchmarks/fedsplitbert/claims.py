@@ -289,7 +289,7 @@ CLAIMS = (
         "its performance degrades substantially for heterogeneous clients",
         "section III-A",
         (Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, over_failed=True),),
-        reading="with balanced labels, and as many examples per label in total, FedAvg gains at least 2 points of "
+        reading="with IID labels, and as many examples per label in total, FedAvg gains at least 2 points of "
         "accuracy on every task; the paper has no such run. The protocol judges the mean over four tasks.",
         otherwise={
             "on one task at least": (

@@ -14,7 +14,7 @@ _row = partial(At, "fedsplitbert-evidence")
 _C0, _C6, _C8, _C10, _FP16 = map(_row, ("c0", "c6", "c8", "c10", "c6-fp16"))
 _FEDAVG, _FEDPROX, _EVEN = map(_row, ("fedavg", "fedprox", "fedavg-iid"))
 _RIVALS = (_FEDAVG, _FEDPROX)
-# In Table III FedSplitBERT has c = 6; in the table of balanced labels, its row has the learning rate of skewed ones.
+# In Table III FedSplitBERT has c = 6; in the table of IID labels, its row has the learning rate of skewed ones.
 _INSTEAD = {
     At("fedsplitbert-table3", "fedsplitbert"): _C6,
     At("fedsplitbert-table3", "fedsplitbert-qat"): _FP16,
@@ -98,7 +98,7 @@ STUDY = Study(
     ),
     controls=(
         Control(
-            "Balanced labels",
+            "IID labels",
             "fedsplitbert-evidence",
             (
                 ("fedavg-iid-prior-strength", "fedavg-iid"),
