@@ -13,7 +13,7 @@ from benchmarks.dry_run.shapes import derive_client
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.audit.arithmetic import Series, Value
-from reports.claims.cells import once
+from reports.evidence.caching import once
 from reports.evidence.equations import Costs
 from reports.evidence.labels import Range, label1_ranges
 from reports.evidence.published import Numbers

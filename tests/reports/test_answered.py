@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks import predictions
 from benchmarks.predictions import Predictions, predictions_file
 from benchmarks.results import RunResult
-from reports.evidence import answered
 from reports.evidence.answered import lacks_a_label
 from reports.evidence.records import request_for
 from reports.views.comparison import compare
@@ -26,7 +26,7 @@ def one_sided(record_of, tmp_path, monkeypatch) -> RunResult:
     for client, rounds in enumerate(by_client):
         kept = {number: logits(*labels) for number, labels in rounds.items()}
         parts[client, "test"] = Predictions(gold, gold, kept[6], kept[6], kept)
-    monkeypatch.setattr(answered, "read_predictions", lambda folder, record: parts)
+    monkeypatch.setattr(predictions, "read_predictions", lambda folder, record: parts)
     record = record_of("fedavg", "qqp", {"test/accuracy": 0.5})
     rounds = tuple(replace(record.rounds[0], round=number) for number in range(1, 7))
     record = replace(record, rounds=rounds, predictions={"sha256": ""}, folder=tmp_path)
