@@ -10,7 +10,7 @@ from benchmarks.predictions import Predictions, predictions_file
 from benchmarks.results import RunResult
 from reports.evidence.answered import lacks_a_label
 from reports.evidence.records import request_for
-from reports.views.comparison import compare
+from reports.views.comparison import Comparison
 
 
 def logits(*labels: int) -> np.ndarray:
@@ -49,6 +49,6 @@ def test_nothing_is_said_without_answers_or_training(one_sided):
 
 def test_a_table_names_such_cells(table3, one_sided):
     request = request_for(table3, table3.scale("lite"), [one_sided], score_at="late")
-    assert any(note.endswith("predict a single class): FedAvg, QQP (1 of 1).") for note in compare(request).notes)
+    assert any(note.endswith("predict a single class): FedAvg, QQP (1 of 1).") for note in Comparison(request).notes())
     at_last = replace(request, score_at="last")
-    assert not any("never predict one of the labels" in note for note in compare(at_last).notes)
+    assert not any("never predict one of the labels" in note for note in Comparison(at_last).notes())
