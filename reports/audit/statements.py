@@ -42,6 +42,7 @@ from reports.claims.wording import numbers
 from reports.evidence.published import places_of
 from reports.evidence.statistics import RULES, printed
 from reports.pages.render import escape, table_line
+from reports.pages.text import number
 
 SENTENCES = "Sentences of the text"
 HEADERS = ("Statement", "Published", "Recomputed", "Verdict", "How")
@@ -99,11 +100,6 @@ class Statement:
     decided_if: str = ""
     let: Mapping[str, Any] = field(default_factory=dict)
     headline: Mapping[str, str] = field(default_factory=dict)
-
-
-def show(value: Decimal, places: int = 2, sign: str = "") -> str:
-    """A number with the given decimals; sign "+" also marks positive ones."""
-    return f"{printed(value, 'round', places):{sign}}".replace("-", "−")
 
 
 def digits(value: Decimal) -> str:
@@ -167,11 +163,11 @@ class Audit:
         for place, row in product(places, rows):
             if "*" not in row + place + table:
                 self.numbers.at(table, row, *place.split("/", 1))  # names what is missing
-            for (of, at, column, score), number in self.numbers.values.items():
+            for (of, at, column, score), value in self.numbers.values.items():
                 key = of, at, f"{column}/{score}" if score else column
                 if all(map(fnmatchcase, key, (table, row, place))):
-                    by_place.setdefault(key[2], {})[key] = number
-        return {key: number for numbers in by_place.values() for key, number in numbers.items()}
+                    by_place.setdefault(key[2], {})[key] = value
+        return {key: value for values in by_place.values() for key, value in values.items()}
 
     def _listed(self, part: str) -> list[str]:
         names = part.split(", ")
@@ -216,7 +212,7 @@ class Evaluation:
         if not isinstance(value, Decimal) and form in ("rows", "sorted"):
             rows = [name.get(row, row) for _, row, _ in value]
             return ", ".join(sorted(rows) if form == "sorted" else rows) or "none"
-        numbers = [show(one, int(places), decimals[:-1]) if places else digits(one) for one in several(value)]
+        numbers = [number(one, decimals[:-1], int(places)) if places else digits(one) for one in several(value)]
         if not isinstance(value, Decimal) and kind == "named":
             labels = [(row, place.partition("/")[0]) for _, row, place in value]
             varying = [at for at in (1, 0) if len({label[at] for label in labels}) > 1] or [0]
@@ -252,8 +248,13 @@ class Evaluation:
         results = {rule: printed(exact, rule, places) for rule in RULES}
         giving = tuple(rule for rule in RULES if results[rule] == value)
         rule = next((rule for rule in of.rules if rule in giving), None)
-        recomputed = self.text(of.recomputed) or show(results[rule or of.rules[0]], places)
-        return rule is not None, show(value, places), recomputed, f"exactly {digits(exact)}: {_ROUNDED[giving]}"
+        recomputed = self.text(of.recomputed) or number(results[rule or of.rules[0]], places=places)
+        return (
+            rule is not None,
+            number(value, places=places),
+            recomputed,
+            f"exactly {digits(exact)}: {_ROUNDED[giving]}",
+        )
 
 
 def _sentences(facts: PaperFacts) -> Iterator[Finding]:
