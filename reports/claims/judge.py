@@ -22,16 +22,8 @@ from reports.evidence.records import DEMO, PAPER
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the interpretation", "no difference"
 VACUOUS, UNDECIDED, NOT_TESTABLE = wording.VACUOUS, "undecided", "not testable here"
-VERDICTS = (
-    CONTRADICTED,
-    PARTLY,
-    DEPENDS,
-    SUPPORTED,
-    SAME,
-    VACUOUS,
-    UNDECIDED,
-    NOT_TESTABLE,
-)  # what readers should see first
+# In the order of all pages: what readers should see first.
+VERDICTS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, SAME, VACUOUS, UNDECIDED, NOT_TESTABLE)
 ARITHMETIC = "arithmetic"  # the evidence of claims that need no run
 CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published for these rows"
 

@@ -15,13 +15,7 @@ from reports import ReportError
 from reports.evidence.answered import lacks_a_label
 from reports.evidence.inference import CONFIDENCE, LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import is_distinguishable, level
-from reports.evidence.published import (
-    RULE,
-    UNDECIDED,
-    is_comparable,
-    published_for,
-    verdict,
-)
+from reports.evidence.published import RULE, UNDECIDED, is_comparable, published_for, verdict
 from reports.evidence.published_files import AVERAGE, derivation_text
 from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, defined, round_scores, score_label, scores_of
