@@ -170,10 +170,10 @@ def _worth(request: Request) -> Iterator[str]:
         yield "Generated data: scores are not evidence about methods."
     if {len(selection.records) for selection in request.selections.values()} - {0} == {1}:
         yield "1 seed: no ordering."
-    for column in request.columns:
-        gate = gates(request).get(column.task)
-        if gate and gate.is_shut:
-            yield f"No evidence for an ordering on {column.name}: {gate.why}."
+    names = {column.task: column.name for column in request.columns}
+    for task, gate in gates(request).items():
+        if gate.is_shut:
+            yield f"No evidence for an ordering on {names[task]}: {gate.why}."
 
 
 def _sent(request: Request) -> Iterator[str]:
