@@ -174,6 +174,14 @@ def _unpack(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, reco
     return Predictions(stored["indices"], rows("gold"), answers[max(answers)], answers[record.chosen_round], answers)
 
 
+def stored_predictions(record: RunResult) -> dict[tuple[int, str], Predictions]:
+    """`read_predictions` next to the record; empty where there is no file, as with imported records."""
+    folder = record.folder
+    if folder is None or not record.predictions or not predictions_file(folder, record).exists():
+        return {}
+    return read_predictions(folder, record)
+
+
 def has_predictions(folder: Path, record: RunResult) -> bool:
     """Whether a folder has all predictions that a record names; UserError if they are damaged."""
     try:

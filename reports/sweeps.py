@@ -48,19 +48,27 @@ def state(result: Result, trial: Mapping[str, Any]) -> str:
     return ", ".join([*["best"] * is_best, *[f"tie of {len(ties)}"] * is_tied])
 
 
+def names_of(result: Result, benchmark: Benchmark) -> tuple[str, str]:
+    """The task's and method's names in a study."""
+    tasks, rows = (
+        {column.task: column.name for column in benchmark.columns},
+        {row.id: row.name for row in benchmark.rows},
+    )
+    task, method = str(result["task"]), str(result["method"])
+    return tasks.get(task, task), rows.get(method, method)
+
+
 def section(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> str:
     """The part of the paper's page: a table of all trials, with a line for each study."""
-    names = {column.task: column.name for column in benchmark.columns} | {row.id: row.name for row in benchmark.rows}
     lines = [table_line(("Task", "Method", "Tried: score")), table_line((":--",) * 3)]
     for result in results:
-        of = [str(names.get(result[kind], result[kind])) for kind in ("task", "method")]
         ordered = sorted(result["trials"], key=lambda trial: [*trial["values"].values()])
         first, *others = (_trial(result, trial, benchmark, scale) for trial in ordered)
         if len(result["grid"]) == 1:  # name the field once
             others = [text.replace(f"{first.strip('*').partition('=')[0]}=", "") for text in others]
         texts = "; ".join([first, *others])
         ties = f" ({len(result['ties'])} tie; chosen: {result['tie']})" if len(result["ties"]) > 1 else ""
-        lines.append(table_line([*map(escape, of), texts + escape(ties)]))
+        lines.append(table_line([*map(escape, names_of(result, benchmark)), texts + escape(ties)]))
     scores = "; ".join(
         dict.fromkeys(
             f"{each['score'].replace(each['metric'], metric(each['metric']).label)}, seed {each['seeds'][0]}"
@@ -88,13 +96,11 @@ def _trial(result: Result, trial: Mapping[str, Any], benchmark: Benchmark, scale
 
 def figure(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> Figure:
     """A panel for each study and field: the scores of its trials by the field's values."""
-    names = {column.task: column.name for column in benchmark.columns} | {row.id: row.name for row in benchmark.rows}
     places = [(result, name) for result in results for name in result["grid"]]
     figure, panels = panels_of(len(places), 3, (3.6, 3.0), "", 5.2, 1.2)
     for axes, (result, name) in zip(panels, places, strict=True):
         by, unit = metric(result["metric"]), benchmark.units.get(name)
-        study = f"{names.get(result['task'], result['task'])} · {names.get(result['method'], result['method'])}"
-        axes.set_title(f"{study}\nstudy {result['study'][-8:]}", fontsize=9)
+        axes.set_title(f"{' · '.join(names_of(result, benchmark))}\nstudy {result['study'][-8:]}", fontsize=9)
         axes.set_ylabel(by.label + (f" [{by.unit}]" if by.unit else ""), fontsize=8)
         axes.set_xlabel(f"{unit.name}, of {unit.of}" if unit else name.rpartition(".")[2].replace("_", " "), fontsize=8)
         axes.tick_params(labelsize=7.5)

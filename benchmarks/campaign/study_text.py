@@ -11,14 +11,14 @@ from benchmarks.results import RunResult
 from reports.claims.cells import Runs
 from reports.claims.deciding import Deciding
 from reports.claims.judge import CONTRADICTED, SUPPORTED, UNDECIDED, measured_word
-from reports.evidence.corrections import AS_ANSWERED, corrected
-from reports.evidence.inference import average_of, resampled, similar
-from reports.evidence.paired import Pairs, difference, resplit_ratio, rule_for
+from reports.evidence.inference import average_of, similar
+from reports.evidence.paired import Pairs, difference, rule_for
 from reports.evidence.records import paired
-from reports.evidence.scores import LATE_ROUNDS, defined, scores_of
+from reports.evidence.scores import defined, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.pages.render import table_line
 from reports.pages.text import NOTHING, joined, number, seed_counts, with_interval
+from reports.views.clients import gain_of, level_of
 
 ACCURACY, NLL, ECE = (f"test/{name}" for name in ("accuracy", "nll", "ece"))
 Pair = tuple[str, str]  # a row and the row to subtract
@@ -70,44 +70,29 @@ class Evidence:
 
     def level(self, row: str, score: str, task: str) -> float | None:
         """A row's mean score."""
-        records = self.records(row, task)
-        rule = rule_for(self.runs.score_at, [(record, record) for record in records])
-        values = defined(scores_of(records, score).at(rule)) if records else ()
-        return mean(values) if values else None
+        return level_of(self.records(row, task), score, at=self.runs.score_at).value
 
     def worst_difference(self, reference: str, pair: Pair, task: str) -> Estimate | None:
         """The same difference at each seed's client with the lowest score under the reference."""
-        pairs = self.pairs(pair, task)
-        at_worst = self._at_worst(reference, pairs, task)
-        ratio = resplit_ratio([first for first, _ in pairs if first.cell.seed in at_worst])
-        return resampled([first - second for first, second in at_worst.values()], ratio) if at_worst else None
+        worst = self._worst_clients(reference, task)
+        pairs = [each for each in self.pairs(pair, task) if each[0].cell.seed in worst]
+        return gain_of(pairs, ACCURACY, worst, self.runs.score_at) if pairs else None
 
     def worst_level(self, reference: str, row: str, task: str) -> float | None:
         """A row's mean accuracy at those clients."""
-        at_worst = self._at_worst(reference, [(record,) for record in self.records(row, task)], task)
-        return mean([accuracy for (accuracy,) in at_worst.values()]) if at_worst else None
+        worst = self._worst_clients(reference, task)
+        return level_of(self.records(row, task), ACCURACY, worst, self.runs.score_at).value
 
-    def _at_worst(self, reference: str, runs: Sequence[tuple[RunResult, ...]], task: str) -> dict[int, list[float]]:
-        """Seed -> the accuracy of each of the seed's runs at that client; runs: those of one seed together."""
-        worst = {record.cell.seed: record for record in self.records(reference, task)}
-        of_seeds = [(worst[each[0].cell.seed], *each) for each in runs if each[0].cell.seed in worst]
-        # The reference's own rounds choose the client, so that it is the same for all rows.
-        choosing = rule_for(self.runs.score_at, [(each[0], each[0]) for each in of_seeds])
-        rule = rule_for(self.runs.score_at, [(record, record) for each in of_seeds for record in each[1:]])
-        at_worst = {}
-        for judging, *others in of_seeds:
-            accuracies = client_accuracies(judging, choosing)
-            client = accuracies.index(min(accuracies))
-            at_worst[judging.cell.seed] = [client_accuracies(record, rule)[client] for record in others]
-        return at_worst
-
-
-def client_accuracies(record: RunResult, rule: str) -> list[float]:
-    """Each client's accuracy in percent, by a rule of `reports.evidence.scores`: "late" or "last"."""
-    answered = corrected(record, AS_ANSWERED) or record  # corrected predictions are not corrected again
-    rounds = [entry.client_scores for entry in answered.rounds[-LATE_ROUNDS if rule == "late" else -1 :]]
-    values = [[scores[client]["test"]["accuracy"] for scores in rounds] for client in range(len(record.clients))]
-    return [100 * mean(defined(each)) for each in values]
+    def _worst_clients(self, reference: str, task: str) -> dict[int, int]:
+        """Seed -> that client, chosen at the reference's own rounds, so that it is the same for all rows."""
+        records = self.records(reference, task)
+        rule = rule_for(self.runs.score_at, [(record, record) for record in records])
+        seeds, clients = [record.cell.seed for record in records], range(len(records[0].clients) if records else 0)
+        accuracies = [scores_of(records, ACCURACY, dict.fromkeys(seeds, client)).at(rule) for client in clients]
+        return {
+            seed: clients[by_client.index(min(defined(by_client)))]
+            for seed, by_client in zip(seeds, zip(*accuracies, strict=True), strict=True)
+        }
 
 
 def study_blocks(

@@ -30,7 +30,7 @@ from reports.front.readme import update_readme
 from reports.front.state import Standing, coverage, distinct, front_markdown
 from reports.pages.plots import render
 from reports.site.build import build, require_replaceable
-from reports.site.site_data import Dossier, SiteData, Summary
+from reports.site.site_data import Dossier, SiteData
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of README.md's figure
 UNRUN = "lite"  # the scale to show without any record
@@ -153,16 +153,11 @@ def _dossier(
             is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
                 requests.append(request)
-    return Dossier(tables[0].paper, _summary(tables[0].paper.id), standings, tuple(requests))
+    summary = folder_of(tables[0].paper.id) / "summary.toml"
+    texts = tomllib.loads(read_text(summary)) if summary.is_file() else {}
+    return Dossier(tables[0].paper, texts, standings, tuple(requests))
 
 
 def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
     """Tables, then figures, then the appendix, then additional studies."""
     return not table.is_printed, table.place.startswith("Appendix"), table.place.startswith("Figure"), table.id
-
-
-def _summary(paper: str) -> Summary:
-    """The hand-written paragraphs about a paper's reproduction; may be empty."""
-    path = folder_of(paper) / "summary.toml"
-    texts = tomllib.loads(read_text(path)) if path.is_file() else {}
-    return Summary(**{name: tuple(paragraphs) for name, paragraphs in texts.items()})

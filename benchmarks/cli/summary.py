@@ -28,11 +28,6 @@ from reports.pages.text import NOTHING, at_round, dagger_note, in_one_unit, numb
 
 REFERENCES = ("local-majority", "fedavg")  # rows shown next to a run's, if they have records
 WIDTH = 150  # characters per line in a file: fits nine tasks with one seed
-_ROUNDS = {
-    "chosen": "at the round chosen on validation data",
-    "last": "at the last round",
-    "best": "at the best round",
-}
 
 
 def show_run(
@@ -113,7 +108,7 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
     counts = sorted({len(values[row.id, column.task]) for row in rows for column in columns} - {0})
     what = "Score" if counts == [1] else "Mean ± standard deviation"
     seeds = "(n) seeds" if len(counts) > 1 else plural(counts[0], "seed") if counts else "no seed"
-    yield f"{what} of {seeds}, {at_round(request, words=_ROUNDS)}.{dagger_note(request, rows)}"
+    yield f"{what} of {seeds}, {at_round(request)}.{dagger_note(request, rows)}"
     texts = [["", *(request.name_of(row) for row in rows)]]
     for column in columns:
         heading = f"{column.name} {score_label(column, column.averaged)}"
@@ -175,10 +170,10 @@ def _worth(request: Request) -> Iterator[str]:
         yield "Generated data: scores are not evidence about methods."
     if {len(selection.records) for selection in request.selections.values()} - {0} == {1}:
         yield "1 seed: no ordering."
-    for column in request.columns:
-        gate = gates(request).get(column.task)
-        if gate and gate.is_shut:
-            yield f"No evidence for an ordering on {column.name}: {gate.why}."
+    names = {column.task: column.name for column in request.columns}
+    for task, gate in gates(request).items():
+        if gate.is_shut:
+            yield f"No evidence for an ordering on {names[task]}: {gate.why}."
 
 
 def _sent(request: Request) -> Iterator[str]:

@@ -28,7 +28,7 @@ from benchmarks.sweeps.tuning import read_sweep
 from fedsim.files import write_bytes
 from reports.pages.plots import KINDS, render
 from reports.pages.text import human_bytes
-from reports.sweeps import Result, figure, trials_frame
+from reports.sweeps import Result, figure, names_of, trials_frame
 
 
 def tune(chosen: Selection, options: RunOptions, args: argparse.Namespace, next_command: str) -> None:
@@ -158,13 +158,6 @@ def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, fold
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]
-
-
-def names_of(result: Result, table: Benchmark) -> tuple[str, str]:
-    """The task's and method's names in a study."""
-    tasks, rows = {column.task: column.name for column in table.columns}, {row.id: row.name for row in table.rows}
-    task, method = str(result["task"]), str(result["method"])
-    return tasks.get(task, task), rows.get(method, method)
 
 
 def shown(trial: Mapping[str, Any], chosen: Selection) -> str:

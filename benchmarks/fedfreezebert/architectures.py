@@ -16,7 +16,6 @@ from reports.evidence.records import DAGGER, Request
 from reports.evidence.scores import score_label
 from reports.pages.page import Grid, Group
 from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
-from reports.views.comparison import scores_shown
 from reports.views.scores import ScoreTable, dots
 
 VARIANT = "aggregation architecture"
@@ -64,11 +63,11 @@ class CrossedTable(ScoreTable):
         """The layout, and every note of a score table."""
         names = ", ".join(method.name for method in self.references)
         yield f"Columns: {VARIANT}" + (f"; the same in every column: {names}." if names else ".")
-        yield from self.comparison.notes
+        yield from super().notes()
 
     def _score_group(self, method: CrossedMethod, column: Column, score: str) -> Group:
         rows = [method.rows.get(variant) for variant in self.variants]
-        cells = [None if row is None else self.comparison.cell(row, column) for row in rows]
+        cells = [None if row is None else self.cell(row, column) for row in rows]
         kept = [
             cell and replace(cell, scores=tuple(result for result in cell.scores if result.score == score))
             for cell in cells
@@ -78,11 +77,11 @@ class CrossedTable(ScoreTable):
 
     def grids(self) -> Iterator[Grid]:
         """A table per task and score, and one of bytes if anything was run."""
-        headers, comparison = tuple((variant,) for variant in self.variants), self.comparison
-        for column in comparison.columns_shown:
+        headers = tuple((variant,) for variant in self.variants)
+        for column in self.columns_shown:
             heading = self.request.heading_of(column)
-            for score in sorted(scores_shown(self.request, column), key=lambda score: score != column.averaged):
-                about = ", ".join(filter(None, (column.name, score_label(column, score), comparison.examples(column))))
+            for score in sorted(self.scores_shown(column), key=lambda score: score != column.averaged):
+                about = ", ".join(filter(None, (column.name, score_label(column, score), self.examples(column))))
                 methods = (*self.references, *self.methods)
                 groups = tuple(self._score_group(method, column, score) for method in methods)
                 yield Grid(f"{heading}: {about}", headers, groups)
@@ -90,18 +89,18 @@ class CrossedTable(ScoreTable):
 
     def plot(self) -> Figure:
         """A panel per task with headline scores: methods in lines, a mark per variant, references as levels."""
-        comparison, panels = self.comparison, []
-        for column in comparison.columns_shown:
+        panels = []
+        for column in self.columns_shown:
             series, hollow = list[Dots](), list[Dots]()
             for place, variant in enumerate(self.variants):
                 rows = {method.name: method.rows[variant] for method in self.methods if variant in method.rows}
-                results = {name: comparison.cell(row, column).headline for name, row in rows.items()}
+                results = {name: self.cell(row, column).headline for name, row in rows.items()}
                 measured, *reported = dots(results)
                 sign = {"marker": MARKS[place % len(MARKS)]}
                 series.append(replace(measured, label=variant, style=sign))
                 hollow += [replace(marks, style=HOLLOW | sign) for marks in reported]
             rows = {method.label: method.rows[self.variants[0]] for method in self.references}
-            scores = {label: comparison.cell(row, column).headline.ours for label, row in rows.items()}
+            scores = {label: self.cell(row, column).headline.ours for label, row in rows.items()}
             levels = {label: level for label, level in scores.items() if level is not None}
             title = f"{column.name}, {score_label(column, column.averaged)}"
             panels.append(Panel(title, [method.name for method in self.methods], [*series, *hollow], levels=levels))

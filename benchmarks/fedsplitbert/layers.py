@@ -56,7 +56,7 @@ class LayerFigure(ScoreTable):
         request, depth = self.request, self.request.scale.depth
         options = request.benchmark.cell(row, request.columns[0], request.scale, 0).options
         layers, derived = int(options.get("critical_layer", depth)), derived_cost(request, row)
-        costs = [self.comparison.cell(row, column).cost for column in request.columns]
+        costs = [self.cell(row, column).cost for column in request.columns]
         sizes = [cost.round_bytes for cost in costs if cost is not None]
         name = f"c = {critical}" + (f" ({layers} of {depth})" if depth != request.paper_scale.depth else "")
         return Layer(critical, layers, mean(sizes) if sizes else None, derived.round_bytes if derived else None, name)
@@ -70,14 +70,14 @@ class LayerFigure(ScoreTable):
     def notes(self) -> Iterator[str]:
         """Where the reported scores and the bytes come from, and every note of a table of scores."""
         request = self.request
-        if self.comparison.shows_published:
+        if self.shows_published:
             where = request.benchmark.view.options["printed_in"]
             yield f"reported: {where}; the figure itself is printed without numbers."
         yield "Bytes: mean over rounds, seeds and the tasks run, which differ only in the classifier's size."
         if self._encoder:
             task = request.columns[0].name
             yield f"derived for {self._encoder}: the same channel on its shapes, without training; for {task}."
-        yield from self.comparison.notes
+        yield from super().notes()
 
     def grids(self) -> Iterator[Grid]:
         """Scores as in any score table, and bytes per round by c."""
@@ -114,5 +114,5 @@ class LayerFigure(ScoreTable):
         panels = [Panel("MB per round", list(names.values()), series)]
         panels += self.score_panels(names | levels, list(levels))
         text = f"{self.caption} Bytes: one direction, all clients."
-        text += " The paper prints the figure itself without numbers." if self.comparison.shows_published else ""
+        text += " The paper prints the figure itself without numbers." if self.shows_published else ""
         return dot_plot(self.request.heading, panels, "", text, across=2)

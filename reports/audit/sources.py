@@ -13,7 +13,7 @@ from benchmarks.dry_run.shapes import derive_client
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.audit.arithmetic import Series, Value
-from reports.claims.cells import once
+from reports.evidence.caching import once
 from reports.evidence.equations import Costs
 from reports.evidence.labels import Range, label1_ranges
 from reports.evidence.published import Numbers
@@ -25,24 +25,6 @@ SOURCES = (
     *("equation", "equation gain", "wire gain", "wire kinds", "term"),
 )
 Fact = TypeVar("Fact")
-
-
-@dataclass(frozen=True)
-class PaperFacts:
-    """The inputs of an audit: a paper's numbers and claims, and records.
-
-    published, benchmarks: by id, of this paper and of others in its claims.
-    """
-
-    paper: str
-    published: Mapping[str, Numbers]
-    benchmarks: Mapping[str, Benchmark]
-    claims: tuple[Claim, ...] = ()
-    records: tuple[RunResult, ...] = ()
-
-    @property
-    def numbers(self) -> Numbers:
-        return self.published[self.paper]
 
 
 class NotAvailableError(Exception):
@@ -60,19 +42,30 @@ def _decimal(value: float) -> Decimal:
 
 
 @dataclass(frozen=True)
-class Sources:
-    """The sources, one method each: an address names the method and its arguments."""
+class PaperFacts:
+    """The inputs of an audit: a paper's numbers and claims, and records. Each source of other numbers is a method.
 
-    facts: PaperFacts
+    published, benchmarks: by id, of this paper and of others in its claims.
+    """
+
+    paper: str
+    published: Mapping[str, Numbers]
+    benchmarks: Mapping[str, Benchmark]
+    claims: tuple[Claim, ...] = ()
+    records: tuple[RunResult, ...] = ()
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.published[self.paper]
 
     def number(self, source: str, *arguments: str) -> Value:
-        """The number or numbers of one of SOURCES."""
+        """The number or numbers of one of SOURCES, whose address names the method and its arguments."""
         value: Value = getattr(self, source.replace(" ", "_"))(*arguments)
         return value
 
     def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
         """Bytes of a part of another benchmark's encoder at the paper's scale."""
-        table, scale = self.facts.benchmarks[benchmark], self.facts.benchmarks[scale_of].scale(PAPER)
+        table, scale = self.benchmarks[benchmark], self.benchmarks[scale_of].scale(PAPER)
         plan = self._request(benchmark).plan(table.row(row), scale)
         return Decimal(getattr(_available(plan).sizes, part))
 
@@ -83,7 +76,7 @@ class Sources:
 
     def client(self, benchmark: str, rows: str, quantity: str) -> Value:
         """A quantity of ClientCosts, of one row or of several."""
-        table, values = self.facts.benchmarks[benchmark], Series()
+        table, values = self.benchmarks[benchmark], Series()
         for row in rows.split(", "):
             costs = _available(derive_client(table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)))
             values["", row, ""] = _decimal(getattr(costs, quantity))
@@ -91,7 +84,7 @@ class Sources:
 
     @cached_property
     def _label_ranges(self) -> Mapping[str, Range]:
-        return label1_ranges(self.facts.records)
+        return label1_ranges(self.records)
 
     def labels(self, task: str, bound: str) -> Decimal:
         """Percent of label 1 in the real data of the records: "low" or "high" bound."""
@@ -99,12 +92,12 @@ class Sources:
 
     def equation(self, benchmark: str, row: str) -> Decimal:
         """Cost of a row by its closed form with the published parameters, in the paper's GB."""
-        table = self.facts.benchmarks[benchmark]
-        terms = self.facts.numbers.terms(table.place)
+        table = self.benchmarks[benchmark]
+        terms = self.numbers.terms(table.place)
         return _decimal(table.closed_forms[row].cost_gb(terms, table.paper.gigabyte))
 
     def _request(self, benchmark: str, *rows: str) -> Request:
-        whole = self.facts.benchmarks[benchmark]
+        whole = self.benchmarks[benchmark]
         table = replace(whole, rows=tuple(row for row in whole.rows if not rows or row.id in rows))
         return request_for(table, table.scale(PAPER), ())
 

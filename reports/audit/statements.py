@@ -35,13 +35,15 @@ from typing import Any
 
 from reports import ReportError
 from reports.audit.arithmetic import Key, Value, evaluate, listed, several
-from reports.audit.sources import SOURCES, NotAvailableError, PaperFacts, Sources
+from reports.audit.sources import SOURCES, NotAvailableError, PaperFacts
 from reports.claims.hypothesis import State
 from reports.claims.judge import judge_published
 from reports.claims.wording import numbers
+from reports.evidence.caching import once
 from reports.evidence.published import places_of
 from reports.evidence.statistics import RULES, printed
 from reports.pages.render import escape, table_line
+from reports.pages.text import number
 
 SENTENCES = "Sentences of the text"
 HEADERS = ("Statement", "Published", "Recomputed", "Verdict", "How")
@@ -81,31 +83,6 @@ class Finding:
         return {True: "consistent", False: "inconsistent", None: "not derivable"}[self.agrees]
 
 
-@dataclass(frozen=True)
-class Statement:
-    """One statement of the file, as the module describes it."""
-
-    id: str
-    statement: str
-    explanation: str = ""
-    value: str = ""
-    exact: str = ""
-    holds: tuple[str, ...] = ()
-    places: int | None = None
-    rules: tuple[str, ...] = ("round",)
-    verdict: str = ""
-    published: str = ""
-    recomputed: str = ""
-    decided_if: str = ""
-    let: Mapping[str, Any] = field(default_factory=dict)
-    headline: Mapping[str, str] = field(default_factory=dict)
-
-
-def show(value: Decimal, places: int = 2, sign: str = "") -> str:
-    """A number with the given decimals; sign "+" also marks positive ones."""
-    return f"{printed(value, 'round', places):{sign}}".replace("-", "−")
-
-
 def digits(value: Decimal) -> str:
     """A number in full, or cut after four decimals, with an ellipsis."""
     cut = value.quantize(Decimal("0.0001"), rounding=ROUND_DOWN)
@@ -133,7 +110,7 @@ class Audit:
     def __init__(self, path: Path, facts: PaperFacts) -> None:
         self.subjects: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         shared = self.subjects.pop("shared", {})
-        self.path, self.numbers, self.sources = path, facts.numbers, Sources(facts)
+        self.path, self.facts = path, facts
         self.let: Mapping[str, Any] = shared.get("let", {})
         self.lists: Mapping[str, list[str]] = shared.get("lists", {})
         tables = [facts.benchmarks[name] for name in shared.get("tables", ())]
@@ -149,7 +126,7 @@ class Audit:
                     content = _inserted({"id": key, **table}, variables | names)
                     content.pop("each", None)
                     try:
-                        yield Evaluation(self, Statement(**content)).finding(subject)
+                        yield Statement(self, **content).finding(subject)
                     except NotAvailableError:
                         continue
                     except (ValueError, TypeError) as error:
@@ -159,45 +136,55 @@ class Audit:
         """Published numbers at an address, or those of a source."""
         table, *parts = (part.strip() for part in text.split("|"))
         if table in SOURCES:
-            return self.sources.number(table, *parts)
+            return self.facts.number(table, *parts)
         rows, places = (self._listed(part) for part in parts)
         if len(rows) == len(places) == 1 and "*" not in text:
-            return self.numbers.at(table, rows[0], *places[0].split("/", 1))
+            return self.facts.numbers.at(table, rows[0], *places[0].split("/", 1))
         by_place: dict[str, dict[Key, Decimal]] = {}
         for place, row in product(places, rows):
             if "*" not in row + place + table:
-                self.numbers.at(table, row, *place.split("/", 1))  # names what is missing
-            for (of, at, column, score), number in self.numbers.values.items():
+                self.facts.numbers.at(table, row, *place.split("/", 1))  # names what is missing
+            for (of, at, column, score), value in self.facts.numbers.values.items():
                 key = of, at, f"{column}/{score}" if score else column
                 if all(map(fnmatchcase, key, (table, row, place))):
-                    by_place.setdefault(key[2], {})[key] = number
-        return {key: number for numbers in by_place.values() for key, number in numbers.items()}
+                    by_place.setdefault(key[2], {})[key] = value
+        return {key: value for values in by_place.values() for key, value in values.items()}
 
     def _listed(self, part: str) -> list[str]:
         names = part.split(", ")
         return [one for name in names for one in (self.lists[name[1:]] if name.startswith("@") else [name])]
 
 
-class Evaluation:
-    """One statement; its names are evaluated when needed."""
+@dataclass(frozen=True)
+class Statement:
+    """One statement of the file, as the module describes it; its names are evaluated when needed."""
 
-    def __init__(self, audit: Audit, statement: Statement) -> None:
-        self.audit, self.statement = audit, statement
-        self.let = {**audit.let, **statement.let, "value": statement.value, "exact": statement.exact}
-        self._values: dict[str, Value] = {}
+    audit: Audit
+    id: str
+    statement: str
+    explanation: str = ""
+    value: str = ""
+    exact: str = ""
+    holds: tuple[str, ...] = ()
+    places: int | None = None
+    rules: tuple[str, ...] = ("round",)
+    verdict: str = ""
+    published: str = ""
+    recomputed: str = ""
+    decided_if: str = ""
+    let: Mapping[str, Any] = field(default_factory=dict)
+    headline: Mapping[str, str] = field(default_factory=dict)
 
+    @once
     def _lookup(self, name: str) -> Value:
-        if name not in self._values:
-            content = self.let.get(name, "")
-            if content == "":
-                raise ValueError(f"expected {name!r} in `let` or as a key of the statement, found none")
-            if isinstance(content, list):
-                self._values[name] = listed([several(self.value(str(one)))[0] for one in content])
-            else:
-                self._values[name] = self.value(str(content))
-        return self._values[name]
+        content = {**self.audit.let, **self.let, "value": self.value, "exact": self.exact}.get(name, "")
+        if content == "":
+            raise ValueError(f"expected {name!r} in `let` or as a key of the statement, found none")
+        if isinstance(content, list):
+            return listed([several(self.evaluated(str(one)))[0] for one in content])
+        return self.evaluated(str(content))
 
-    def value(self, expression: str) -> Value:
+    def evaluated(self, expression: str) -> Value:
         """The value of an expression with names and addresses."""
         addresses = dict(enumerate(_ADDRESS.findall(expression)))
         values = {f"address_{at}": self.audit.address(address) for at, address in addresses.items()}
@@ -207,7 +194,7 @@ class Evaluation:
 
     def text(self, template: str) -> str:
         """A text with the values of its expressions."""
-        return _TEMPLATE.sub(lambda match: self._format(self.value(match[1]), match[2] or ""), template)
+        return _TEMPLATE.sub(lambda match: self._format(self.evaluated(match[1]), match[2] or ""), template)
 
     def _format(self, value: Value, form: str) -> str:
         kind, _, decimals = form.rpartition(" ")
@@ -216,7 +203,7 @@ class Evaluation:
         if not isinstance(value, Decimal) and form in ("rows", "sorted"):
             rows = [name.get(row, row) for _, row, _ in value]
             return ", ".join(sorted(rows) if form == "sorted" else rows) or "none"
-        numbers = [show(one, int(places), decimals[:-1]) if places else digits(one) for one in several(value)]
+        numbers = [number(one, decimals[:-1], int(places)) if places else digits(one) for one in several(value)]
         if not isinstance(value, Decimal) and kind == "named":
             labels = [(row, place.partition("/")[0]) for _, row, place in value]
             varying = [at for at in (1, 0) if len({label[at] for label in labels}) > 1] or [0]
@@ -226,34 +213,38 @@ class Evaluation:
 
     def finding(self, subject: str) -> Finding:
         """Evaluate the statement."""
-        of = self.statement
-        places = str(2 if of.places is None else of.places)
-        published = self.text(of.published or f"{{value:{places}}}")
-        recomputed = self.text(of.recomputed or f"{{exact:{places}}}") if of.holds or not of.value else ""
-        consistent, how = _VERDICTS.get(of.verdict), ""
-        if of.holds:
-            consistent = all(all(several(self.value(comparison))) for comparison in of.holds)
-        elif not of.verdict and of.value:
+        places = str(2 if self.places is None else self.places)
+        published = self.text(self.published or f"{{value:{places}}}")
+        recomputed = self.text(self.recomputed or f"{{exact:{places}}}") if self.holds or not self.value else ""
+        consistent, how = _VERDICTS.get(self.verdict), ""
+        if self.holds:
+            consistent = all(all(several(self.evaluated(comparison))) for comparison in self.holds)
+        elif not self.verdict and self.value:
             consistent, published, recomputed, how = self._rounding()
-        elif not of.verdict:
+        elif not self.verdict:
             consistent = published == recomputed
-        if of.decided_if and not all(several(self.value(of.decided_if))):
+        if self.decided_if and not all(several(self.evaluated(self.decided_if))):
             consistent = None
-        explanation = "; ".join(filter(None, (how, self.text(of.explanation))))
-        texts = self.text(of.statement), published, recomputed, consistent, explanation
-        return Finding(of.id, subject, *texts, of.headline.get(of.id, ""))
+        explanation = "; ".join(filter(None, (how, self.text(self.explanation))))
+        texts = self.text(self.statement), published, recomputed, consistent, explanation
+        return Finding(self.id, subject, *texts, self.headline.get(self.id, ""))
 
     def _rounding(self) -> tuple[bool, str, str, str]:
         """Whether the published number is the exact one at its decimals, both as texts, and how it was rounded."""
-        of, value, exact = self.statement, self._lookup("value"), self._lookup("exact")
+        value, exact = self._lookup("value"), self._lookup("exact")
         if not isinstance(value, Decimal) or not isinstance(exact, Decimal):
             raise ValueError("expected one number as value and one as exact")
-        places = places_of(value) if of.places is None else of.places
+        places = places_of(value) if self.places is None else self.places
         results = {rule: printed(exact, rule, places) for rule in RULES}
         giving = tuple(rule for rule in RULES if results[rule] == value)
-        rule = next((rule for rule in of.rules if rule in giving), None)
-        recomputed = self.text(of.recomputed) or show(results[rule or of.rules[0]], places)
-        return rule is not None, show(value, places), recomputed, f"exactly {digits(exact)}: {_ROUNDED[giving]}"
+        rule = next((rule for rule in self.rules if rule in giving), None)
+        recomputed = self.text(self.recomputed) or number(results[rule or self.rules[0]], places=places)
+        return (
+            rule is not None,
+            number(value, places=places),
+            recomputed,
+            f"exactly {digits(exact)}: {_ROUNDED[giving]}",
+        )
 
 
 def _sentences(facts: PaperFacts) -> Iterator[Finding]:

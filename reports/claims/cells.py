@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self
 
 from benchmarks.claims import At
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import ROUND, Find, RunResult, among
 from benchmarks.run_config import RunConfig
 from reports import ReportError
+from reports.evidence.caching import once
 from reports.evidence.gate import Gate, failed, gate_of, home
 from reports.evidence.records import CellRecords, Index, is_partial, newest_by_place, paired, select
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost, measured_cost
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def once(method: Method) -> Method:
-    """Cache the answers of a frozen object's method."""
-
-    @wraps(method)
-    def answer(self: Any, *arguments: Any) -> Any:
-        answers = self.__dict__.setdefault(f"_{method.__name__}_answers", {})
-        if arguments not in answers:
-            answers[arguments] = method(self, *arguments)
-        return answers[arguments]
-
-    return cast("Method", answer)
 
 
 class Pair(NamedTuple):

@@ -10,8 +10,9 @@ from benchmarks.costs.networks import TYPICAL
 from benchmarks.dry_run import shapes
 from benchmarks.run_config import JSON
 from fedsim.files import read_json
-from reports.claims.cells import Pair, Runs, Tables, once
+from reports.claims.cells import Pair, Runs, Tables
 from reports.claims.criterion import Evidence, derived
+from reports.evidence.caching import once
 from reports.evidence.equations import Costs
 from reports.evidence.records import PAPER, Request, request_for
 from reports.evidence.traffic import Cost, derived_cost, derived_turns

@@ -22,16 +22,8 @@ from reports.evidence.records import DEMO, PAPER
 SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
 DEPENDS, SAME = "depends on the interpretation", "no difference"
 VACUOUS, UNDECIDED, NOT_TESTABLE = wording.VACUOUS, "undecided", "not testable here"
-VERDICTS = (
-    CONTRADICTED,
-    PARTLY,
-    DEPENDS,
-    SUPPORTED,
-    SAME,
-    VACUOUS,
-    UNDECIDED,
-    NOT_TESTABLE,
-)  # what readers should see first
+# In the order of all pages: what readers should see first.
+VERDICTS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, SAME, VACUOUS, UNDECIDED, NOT_TESTABLE)
 ARITHMETIC = "arithmetic"  # the evidence of claims that need no run
 CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published for these rows"
 
@@ -288,16 +280,16 @@ def judge(
         at_last_round = tuple(record.at_last_round() for record in source.runs.records)
         last = replace(source, runs=replace(source.runs, records=at_last_round))
 
-    def both(claim: Claim, relations: Iterable[Relation], fixed: Deciding | None = None) -> tuple[Verdict, Verdict]:
+    def both(claim: Claim, relations: Iterable[Relation], fixed: Deciding | None) -> tuple[Verdict, Verdict]:
         ours = fixed.reading(relations, source) if fixed else decide(hypotheses_of(relations, source))
         return judge_published(claim, published, benchmarks, relations), ours
 
     judged = []
     for claim in claims:
-        fixed = (deciding or {}).get(claim.id)
+        fixed, theirs = (deciding or {}).get(claim.id), judge_published(claim, published, benchmarks)
         others = {name: both(claim, relations, fixed) for name, relations in claim.otherwise.items()}
         if fixed:  # the protocol fixed the interpretation and the round that counts
-            theirs, ours = judge_published(claim, published, benchmarks), fixed.on_earlier(claim.relations, source)
+            ours = fixed.on_earlier(claim.relations, source)
             judgement = Judgement(
                 *(claim, paper, scale, theirs, fixed.verdict, others),
                 at_rounds=fixed.at_rounds,
@@ -306,7 +298,7 @@ def judge(
                 judged_on=frozenset(at.benchmark for relation in fixed.relations for at in rows_named(relation)),
             )
         else:
-            theirs, ours = both(claim, claim.relations)
+            ours = decide(hypotheses_of(claim.relations, source))
             tasks = [task for one in ours.shown for task in one.tasks]
             judgement = Judgement(
                 *(claim, paper, scale, theirs, ours, others),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Target
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
-from reports.claims.cells import Pair, once
+from reports.claims.cells import Pair
 from reports.claims.costs import RowCosts
 from reports.claims.criterion import Evidence, derived, evidence
 from reports.claims.estimates import (
@@ -23,6 +23,7 @@ from reports.claims.estimates import (
     unpaired_p,
     vacuous,
 )
+from reports.evidence.caching import once
 from reports.evidence.corrections import AS_ANSWERED, corrected
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, gains, level

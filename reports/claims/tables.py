@@ -10,32 +10,12 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from benchmarks.claims import Claim
-from reports.claims.judge import (
-    CONTRADICTED,
-    DEPENDS,
-    NOT_PUBLISHED,
-    NOT_TESTABLE,
-    PARTLY,
-    SAME,
-    SUPPORTED,
-    UNDECIDED,
-    VACUOUS,
-    Judgement,
-    tally,
-)
+from reports.claims.judge import NOT_PUBLISHED, VERDICTS, Judgement, tally
 from reports.evidence.inference import MOST_SEEDS
 from reports.evidence.statistics import FEWEST_SEEDS
 from reports.pages.render import escape, table_line
 
-HEADERS = (
-    "Claim",
-    "Sentence",
-    "Published numbers",
-    "Result",
-    "Evidence",
-    "Effect, 90 % interval",
-    "Detectable effect",
-)
+HEADERS = ("Claim", "Sentence", "Published numbers", "Result", "Evidence", "Effect, 90 % interval", "Detectable effect")
 KEY = (
     "**How to read this table.** One line per claim of the paper, decided claims first. Result: the verdict of our "
     "runs or of arithmetic. Effect: the comparison closest to failing, with its 90 % interval; if one comparison is "
@@ -44,7 +24,6 @@ KEY = (
     "sentence into a test; other interpretations are listed where their verdict differs."
 )
 _SAID = "Published numbers: whether the paper's own numbers agree with the sentence."
-_ORDER = (SUPPORTED, CONTRADICTED, PARTLY, DEPENDS, SAME, UNDECIDED, VACUOUS, NOT_TESTABLE)
 POOLED, BALANCED = "(pooled)", "(balanced)"  # in the labels of scores next to the judged one
 # Whether an effect has a balanced score -> what the scores in brackets are.
 EXTRA_SCORES = {
@@ -131,7 +110,7 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3, docs: str =
         return ""
     has_published = any(each.published_word != NOT_PUBLISHED for each in judgements)
     headers = [header for header in HEADERS if has_published or header != "Published numbers"]
-    ordered = sorted(judgements, key=lambda each: _ORDER.index(each.word))
+    ordered = sorted(judgements, key=lambda each: VERDICTS.index(each.word))
     table = [table_line(headers), table_line([":--"] * len(headers)), *(_line(each, has_published) for each in ordered)]
     numbers = [f"{each.claim.id}: {text}" for each in judgements for text in each.numbers]
     readings = [f"{each.claim.id}: {each.claim.reading}" for each in judgements if each.claim.reading]

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.predictions import predictions_file, read_predictions
+from benchmarks.predictions import stored_predictions
 from benchmarks.results import POOLED, RunResult
-from reports.evidence.scores import LATE_ROUNDS
-
-_CACHE = "_rounds_without_a_label"
+from reports.evidence.caching import once
+from reports.evidence.scores import LATE_ROUNDS, is_trained
 
 
 def lacks_a_label(record: RunResult, evaluation: str, at: str) -> bool:
@@ -21,23 +20,13 @@ def lacks_a_label(record: RunResult, evaluation: str, at: str) -> bool:
     last = len(record.rounds)
     counted = {"chosen": (record.chosen_round,), "late": range(last - LATE_ROUNDS + 1, last + 1)}.get(at, (last,))
     without = _rounds_without_a_label(record, "test" if evaluation == POOLED else evaluation)
-    return not without.isdisjoint(counted)
+    return not set(counted).isdisjoint(without)
 
 
-def _rounds_without_a_label(record: RunResult, evaluation: str) -> frozenset[int]:
-    """Computed once per record, as many tables have it."""
-    cache: dict[str, frozenset[int]] = vars(record).setdefault(_CACHE, {})
-    if evaluation not in cache:
-        cache[evaluation] = frozenset(_compute(record, evaluation))
-    return cache[evaluation]
-
-
-def _compute(record: RunResult, evaluation: str) -> Sequence[int]:
-    is_trained = any(entry.train_loss is not None for entry in record.rounds)
-    folder = record.folder
-    if not is_trained or folder is None or not record.predictions or not predictions_file(folder, record).exists():
-        return ()
-    parts = [part for (_, name), part in read_predictions(folder, record).items() if name == evaluation]
+@once
+def _rounds_without_a_label(record: RunResult, evaluation: str) -> Sequence[int]:
+    stored = stored_predictions(record) if is_trained(record) else {}
+    parts = [part for (_, name), part in stored.items() if name == evaluation]
     if not parts or any(part.gold.ndim > 1 or part.last.ndim != 2 or part.last.shape[1] < 2 for part in parts):
         return ()  # no classification
     labels = np.unique(np.concatenate([part.gold for part in parts]))

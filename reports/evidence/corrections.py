@@ -7,19 +7,19 @@ and the clients' predictions on their validation examples, but no test example.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 
 from benchmarks.measures import metric
-from benchmarks.predictions import Predictions, predictions_file, read_predictions
+from benchmarks.predictions import stored_predictions
 from benchmarks.results import RoundRecord, RunResult
 from benchmarks.run_config import VALIDATION
+from reports.evidence.caching import once
 from reports.evidence.resampling import MEASURES
 
-T = TypeVar("T")
 AS_ANSWERED = "as-answered"  # no correction, but scores that the record lacks
 STRENGTHS = np.arange(0, 8.25, 0.25)
 BINS = 15  # bins of confidence, as in Guo et al. (2017)
@@ -114,14 +114,14 @@ OF_ANSWERS: Mapping[str, Callable[[Answers], float]] = {
 # ---- records -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """The logits that a run stored. ratios: see `log_ratios`; by_round: round -> evaluation -> client's predictions."""
 
     ratios: np.ndarray
     by_round: Mapping[int, Mapping[str, Sequence[Answers]]]
 
 
+@once
 def corrected(record: RunResult, correction: str) -> RunResult | None:
     """A record with the scores of its corrected predictions, computed once; None if they cannot be computed.
 
@@ -129,24 +129,12 @@ def corrected(record: RunResult, correction: str) -> RunResult | None:
     compared at one round. The new record has the record's scores that labels suffice for, and those of OF_ANSWERS. It
     has no predictions.
     """
-    return _once(record, correction, lambda: _corrected(record, CORRECT[correction]))
-
-
-def _once(record: RunResult, name: str, compute: Callable[[], T]) -> T:
-    """A result computed once from a record's predictions and kept with the record, for tables, claims and checks."""
-    cache: dict[str, T] = vars(record).setdefault("_from_answers", {})
-    if name not in cache:
-        cache[name] = compute()
-    return cache[name]
-
-
-def _corrected(record: RunResult, correct: Correct) -> RunResult | None:
-    kept = _once(record, "kept", lambda: _kept(record))
+    kept = _kept(record)
     if kept is None:
         return None
     moved = {}
     for number, answers in kept.by_round.items():
-        by = correct(kept.ratios, answers.get(VALIDATION, ()))
+        by = CORRECT[correction](kept.ratios, answers.get(VALIDATION, ()))
         if by is None:
             return None
         moved[number] = {
@@ -158,12 +146,12 @@ def _corrected(record: RunResult, correct: Correct) -> RunResult | None:
     return replace(record, rounds=rounds, sampling_errors={}, chosen_before=chosen, predictions={}, folder=None)
 
 
+@once
 def _kept(record: RunResult) -> Kept | None:
     """None unless every client has logits and the labels of its training examples are known."""
-    counts, folder = record.partition.get("obtained_counts"), record.folder
-    if not counts or folder is None or not record.predictions or not predictions_file(folder, record).exists():
+    counts = record.partition.get("obtained_counts")
+    if not counts or not (parts := stored_predictions(record)):
         return None
-    parts = read_predictions(folder, record)
     if any(part.gold.ndim > 1 or part.last.ndim != 2 or part.last.shape[1] < 2 for part in parts.values()):
         return None
     train, classes = [client["train"] for client in record.clients], next(iter(parts.values())).last.shape[1]
@@ -175,15 +163,16 @@ def _kept(record: RunResult) -> Kept | None:
     if trained.min() < 0 or trained.sum(axis=1).tolist() != train:
         return None
     evaluations = dict.fromkeys(evaluation for _, evaluation in parts)
+
+    def answers(client: int, evaluation: str, number: int) -> Answers:
+        part = parts[client, evaluation]
+        return Answers(part.by_round[number].astype(np.float64), part.gold)
+
     by_round = {
-        number: {each: [_answers(parts[client, each], number) for client in range(len(train))] for each in evaluations}
+        number: {each: [answers(client, each, number) for client in range(len(train))] for each in evaluations}
         for number in next(iter(parts.values())).by_round
     }
     return Kept(log_ratios(trained), by_round)
-
-
-def _answers(part: Predictions, number: int) -> Answers:
-    return Answers(part.by_round[number].astype(np.float64), part.gold)
 
 
 def _scored(entry: RoundRecord, answers: Mapping[str, Sequence[Answers]]) -> RoundRecord:

@@ -83,10 +83,7 @@ def moved(statistic: Estimate, by: float) -> Estimate:
 
 
 def resampled(
-    differences: Sequence[float | None],
-    test_over_train: float,
-    note: str = "",
-    floor: float | None = None,
+    differences: Sequence[float | None], test_over_train: float, note: str = "", floor: float | None = None
 ) -> Estimate:
     """The mean of paired differences, one per seed: corrected resampled t (Nadeau and Bengio 2003, section 3).
 

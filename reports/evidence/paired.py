@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.measures import TRAIN_LOSS
-from benchmarks.predictions import IGNORED, predictions_file, read_predictions
+from benchmarks.predictions import IGNORED, stored_predictions
 from benchmarks.results import INDEPENDENT, POOLED, ROUND, RunResult
 from reports.evidence.inference import is_flat, on_test_sets, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
@@ -155,14 +155,9 @@ def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
 
     None without a file of predictions next to the record; UserError if it is damaged.
     """
-    if record.folder is None or not record.predictions:
-        return None
-    if not predictions_file(record.folder, record).exists():
-        return None  # as with imported records
-    predictions = sorted(read_predictions(record.folder, record).items())
+    predictions = sorted(stored_predictions(record).items())
     parts = [part for (_, name), part in predictions if name == ("test" if evaluation == POOLED else evaluation)]
-    is_chosen = at == "chosen" and bool(record.chosen_by)
-    outputs = tuple(part.chosen if is_chosen else part.last for part in parts)
+    outputs = tuple(part.chosen if at == "chosen" else part.last for part in parts)
     gold = tuple(part.gold for part in parts)
     if not parts:
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import combinations, product
 
 from benchmarks.costs import byte_unit
@@ -38,19 +39,16 @@ AT_ROUND = {  # the scored round -> its words; of late rounds: `at_round`
 }
 
 
-def at_round(request: Request, at: str = "", words: Mapping[str, str] = AT_ROUND) -> str:
-    """The scored round in words; of late rounds, the number that the runs have.
-
-    at: the round; "" for the request's. words: those of the other rounds.
-    """
+def at_round(request: Request, at: str = "") -> str:
+    """The scored round in words; of late rounds, the number that the runs have. at: "" for the request's round."""
     at = at or request.scored_at
     if at != "late":
-        return words[at]
+        return AT_ROUND[at]
     records = [record for cell in product(request.rows, request.columns) for record in request.records_of(*cell)]
     trained = [record for record in records if is_trained(record)]
     counts = {min(len(record.rounds), LATE_ROUNDS) for record in trained or records} or {LATE_ROUNDS}
     if counts == {1}:
-        return words["last"]
+        return AT_ROUND["last"]
     number = " to ".join(_NUMBERS[count - 1] for count in sorted({min(counts), max(counts)}))
     return f"in the mean of the last {number} rounds"
 
@@ -94,7 +92,7 @@ def human_seconds(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.1f} s"
 
 
-def number(value: float | None, sign: str = "", places: int = 2) -> str:
+def number(value: float | Decimal | None, sign: str = "", places: int = 2) -> str:
     """A number with the given decimals; a dash for None."""
     return NOTHING if value is None else f"{printed(value, places=places):{sign}}".replace("-", "−")
 

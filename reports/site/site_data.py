@@ -15,21 +15,15 @@ from reports.front.state import Headline, Standing, deviations_of, headlines
 
 
 @dataclass(frozen=True)
-class Summary:
-    """The paragraphs of a paper's reproducibility report; empty if there is no report."""
-
-    scope: tuple[str, ...] = ()
-    methodology: tuple[str, ...] = ()
-    easy: tuple[str, ...] = ()
-    difficult: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Dossier:
-    """A paper. standings: scale -> the state of its reproduction; requests: its tables, each at its scales."""
+    """A paper.
+
+    summary: "scope", "methodology", "easy" and "difficult" -> the paragraphs of its reproducibility report, if it has
+    any. standings: scale -> the state of its reproduction; requests: its tables, each at its scales.
+    """
 
     paper: Paper
-    summary: Summary
+    summary: Mapping[str, Sequence[str]]
     standings: Mapping[str, Standing]
     requests: tuple[Request, ...]
 

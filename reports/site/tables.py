@@ -18,9 +18,8 @@ from reports.site import html
 from reports.site.charts import curves_chart
 from reports.site.site_data import SiteData
 from reports.views import view_of
-from reports.views.comparison import Comparison, compare
+from reports.views.comparison import Comparison
 from reports.views.curves import Curves
-from reports.views.scores import ScoreTable
 
 
 def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
@@ -28,7 +27,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
     for request in site.requests:
         benchmark, path = request.benchmark, html.table_page(request)
         view = view_of(request)
-        comparison = view.comparison if isinstance(view, ScoreTable) else compare(request)
+        comparison = view if isinstance(view, Comparison) else Comparison(request)
         chart = curves_chart(request)
         data = f"data/{benchmark.id}-{request.scale.id}.js" if chart is not None else ""
         if chart is not None:
@@ -43,7 +42,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
             "page": page,
             "matrix": matrix(comparison),
             # If the view's numbers are scores, its own tables are folded below the compact one.
-            "matrix_first": isinstance(view, ScoreTable | Curves),
+            "matrix_first": isinstance(view, Comparison | Curves),
             "shows_reported": comparison.shows_published,
             "script": data,
             "notes": [note for note in page.notes if note not in deviations],

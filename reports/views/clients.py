@@ -179,33 +179,38 @@ def _limiting(column: Column, quantity: str) -> str:
     return "" if quantity.startswith("gain_") else column.averaged
 
 
-def level_of(records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None) -> Estimate:
-    """A score over seeds, by the rule of docs/protocol.md. clients: seed -> client, for the score of one client."""
+def level_of(
+    records: Sequence[RunResult], score: str, clients: Mapping[int, int] | None = None, at: str = PROTOCOL
+) -> Estimate:
+    """A score over seeds, by default by the rule of docs/protocol.md.
+
+    clients: seed -> client, for the score of one client. at: the scored round; see `rule_for`.
+    """
     runs = [record for record in records if clients is None or record.cell.seed in clients]
 
-    def at(rule: str) -> Estimate:
+    def by(rule: str) -> Estimate:
         if clients is None:
             return level(runs, score, rule)
         return resampled(scores_of(runs, score, clients).at(rule), resplit_ratio(runs, score.partition("/")[0]))
 
-    return _by_rule(at, [(record, record) for record in runs])
+    return _by_rule(by, [(record, record) for record in runs], at)
 
 
-def gain_of(pairs: Pairs, score: str, clients: Mapping[int, int] | None = None) -> Estimate:
+def gain_of(pairs: Pairs, score: str, clients: Mapping[int, int] | None = None, at: str = PROTOCOL) -> Estimate:
     """By how much the first records of pairs are better, by the same rule."""
-    ratio, by = resplit_ratio([first for first, _ in pairs], score.partition("/")[0]), metric(score)
+    ratio, gain = resplit_ratio([first for first, _ in pairs], score.partition("/")[0]), metric(score).gain
 
-    def at(rule: str) -> Estimate:
+    def by(rule: str) -> Estimate:
         if clients is None:
             return difference(pairs, score, rule)
         sides = (scores_of([pair[side] for pair in pairs], score, clients).at(rule) for side in (0, 1))
         both = zip(*sides, strict=True)
-        return resampled([None if None in pair else by.gain(*pair) for pair in both], ratio)
+        return resampled([None if None in pair else gain(*pair) for pair in both], ratio)
 
-    return _by_rule(at, pairs)
+    return _by_rule(by, pairs, at)
 
 
-def _by_rule(estimate_at: Callable[[str], Estimate], pairs: Pairs) -> Estimate:
-    """Where the protocol takes a score, or at the last round where predictions of earlier ones were not stored."""
-    estimate = estimate_at(rule_for(PROTOCOL, pairs)) if pairs else Estimate(None, None, 0)
-    return estimate if estimate.value is not None or not pairs else estimate_at("last")
+def _by_rule(estimate_by: Callable[[str], Estimate], pairs: Pairs, at: str) -> Estimate:
+    """At the scored round, or at the last one where predictions of earlier ones were not stored."""
+    estimate = estimate_by(rule_for(at, pairs)) if pairs else Estimate(None)
+    return estimate if estimate.value is not None or not pairs else estimate_by("last")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -15,22 +15,18 @@ from reports import ReportError
 from reports.evidence.answered import lacks_a_label
 from reports.evidence.inference import CONFIDENCE, LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import is_distinguishable, level
-from reports.evidence.published import (
-    RULE,
-    UNDECIDED,
-    is_comparable,
-    published_for,
-    verdict,
-)
+from reports.evidence.published import RULE, UNDECIDED, is_comparable, published_for, verdict
 from reports.evidence.published_files import AVERAGE, derivation_text
 from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, defined, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
+from reports.frame import TableView
 from reports.pages.text import DERIVED, NOTHING, at_round, in_units, not_run, notes_under, number, over_clients, span
 
 INTERVAL = f"{CONFIDENCE} CI"
 BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
+_BOLD = " Bold: the best of the paper's methods, and those that the paired test does not distinguish from it."
 _ROUNDING = {"truncate": "truncated", "round": "rounded"}
 
 
@@ -106,14 +102,13 @@ class CellResult:
         return next(result for result in self.scores if result.score == name)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Measured and published numbers for a request. averages: one per row, by the paper's rule; () without a rule."""
+class Comparison(TableView):
+    """Measured and published numbers of a table.
 
-    request: Request
-    cells: tuple[CellResult, ...]
-    averages: tuple[CellResult, ...]
-    notes: tuple[str, ...]
+    ReportError for an unknown `score_at`, for a record that lacks a score and for unreadable published values.
+    """
+
+    averages = True  # whether the table has the paper's average
 
     @property
     def shows_published(self) -> bool:
@@ -125,15 +120,70 @@ class Comparison:
         """Columns with runs, or all columns if nothing was run."""
         return self.request.columns_run or self.request.columns
 
+    @cached_property
+    def published(self) -> Mapping[tuple[str, str, str], Published]:
+        """Of the table, or of the one that prints its values."""
+        return published_for(self.request, str(self.options.get("printed_in", "")))
+
+    @cached_property
+    def cells(self) -> tuple[CellResult, ...]:
+        request = self.request
+        if request.scored_at not in SCORE_AT:
+            raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {request.scored_at!r}")
+        return tuple(self._cell(row, column) for row, column in product(request.rows, request.columns))
+
+    def _cell(self, row: Row, column: Column) -> CellResult:
+        request, records = self.request, self.request.records_of(row, column)
+        scores = tuple(self._score(row, column, score) for score in self.scores_shown(column))
+        cost = measured_cost(request.benchmark, column, records, request.find)
+        seeds = tuple(record.cell.seed for record in records)
+        return CellResult(row, column, scores, seeds, cost, not_run(request, row, column))
+
+    def scores_shown(self, column: Column) -> tuple[str, ...]:
+        """A column's scores, and those of `extra` that some of its records have."""
+        records = [record for row in self.request.rows for record in self.request.records_of(row, column)]
+        return column.scores + tuple(score for score in column.extra if _is_held(records, score))
+
+    def _score(self, row: Row, column: Column, score: str) -> ScoreResult:
+        request, records = self.request, self.request.records_of(row, column)
+        entry = self.published.get((row.id, column.task, score))
+        published, derivation = (entry.value, entry.derivation) if entry else (None, "")
+        scores, comparable = scores_of(records, score), is_comparable(request.scale, records)
+        values, at_last = defined(scores.at(request.scored_at)), defined(scores.at("last"))
+        if not values:
+            is_held = score not in column.extra or _is_held(records, score)
+            return ScoreResult(score, published=published, derivation=derivation, is_held=is_held)
+        estimate, ours = level(records, score, request.scored_at), mean(values)
+        return ScoreResult(
+            score,
+            ours,
+            len(values),
+            sample_sd(values),
+            estimate,
+            estimate.ends,
+            scores.error,
+            published,
+            difference(ours, published) if comparable else None,
+            verdict(estimate, published, comparable, scores.metric.unit),
+            derivation,
+            mean(at_last) if at_last and request.scored_at == "chosen" else None,
+        )
+
+    @cached_property
+    def means(self) -> tuple[CellResult, ...]:
+        """Each row's average by the paper's rule; () without a rule."""
+        rows = self.request.rows if self.request.benchmark.average and self.averages else ()
+        return tuple(_average(self.request, row, self.cells, self.published.get((row.id, AVERAGE, ""))) for row in rows)
+
     @property
     def has_average(self) -> bool:
         return len(self.request.columns) > 1 and any(
-            cell.row.printed and cell.headline.ours is not None for cell in self.averages
+            cell.row.printed and cell.headline.ours is not None for cell in self.means
         )
 
     @cached_property
     def by_place(self) -> dict[tuple[str, str], CellResult]:
-        return {(cell.row.id, cell.column.task): cell for cell in (*self.cells, *self.averages)}
+        return {(cell.row.id, cell.column.task): cell for cell in (*self.cells, *self.means)}
 
     def cell(self, row: Row, column: Column) -> CellResult:
         return self.by_place[row.id, column.task]
@@ -154,7 +204,7 @@ class Comparison:
         return {
             (column.task, score): self.best(column, score)
             for column in self.columns_shown
-            for score in scores_shown(self.request, column)
+            for score in self.scores_shown(column)
         }
 
     def best(self, column: Column, score: str) -> frozenset[str]:
@@ -180,11 +230,32 @@ class Comparison:
             row.id for row in rows if means[row.id] not in (None, top) and is_close(row)
         )
 
+    def method(self) -> Iterator[str]:
+        """What the numbers are, and how verdicts and averages are computed."""
+        request, benchmark = self.request, self.request.benchmark
+        yield (
+            f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request)}, then "
+            f"over n seeds. ± sd: over seeds (n - 1). {INTERVAL}: Student's t, corrected for overlapping splits, from "
+            "three seeds on (docs/statistics.md). ± SE: sampling error of the finite test sets. test: examples in all "
+            "clients' test sets." + (_BOLD if any(row.printed for row in request.rows) else "")
+        )
+        if request.scale.id == PAPER:
+            yield from (f"{BOUNDS}: the interval between the one-sided bounds of the tests behind the verdicts.", RULE)
+        if benchmark.average and len(benchmark.columns) > 1 and any(row.printed for row in request.rows):
+            averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
+            rule = _ROUNDING[benchmark.average]
+            yield f"Average: one score per task ({averaged}), {rule} to two decimals; only where every task was run."
+        yield (
+            f"Bytes per round: {benchmark.paper.bytes_convention}; mean over rounds. Uplink and downlink: all clients, "
+            "rounds and tasks run, mean over seeds, without the one-time model distribution. Training is wall time on "
+            "a shared machine, so it does not compare methods."
+        )
 
-def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
-    """A column's scores, and those of `extra` that some of its records have."""
-    records = [record for row in request.rows for record in request.records_of(row, column)]
-    return column.scores + tuple(score for score in column.extra if _is_held(records, score))
+    def notes(self) -> Iterable[str]:
+        """Every note under a table of scores."""
+        request, cells = self.request, self.cells
+        about = (*_last_round(request, cells), *_undefined(cells), *_one_sided(request, cells))
+        return notes_under(request, self.method(), _derivations(request, self.published), about)
 
 
 def _is_held(records: Sequence[RunResult], score: str) -> bool:
@@ -194,32 +265,6 @@ def _is_held(records: Sequence[RunResult], score: str) -> bool:
 def difference(ours: float | None, published: float | None) -> float | None:
     """Of the numbers as printed, so that a reader who subtracts finds it."""
     return None if ours is None or published is None else float(printed(ours) - printed(published))
-
-
-def _score(
-    records: Sequence[RunResult], score: str, score_at: str, entry: Published | None, comparable: bool, extra: bool
-) -> ScoreResult:
-    published, derivation = (entry.value, entry.derivation) if entry else (None, "")
-    scores = scores_of(records, score)
-    values, at_last = defined(scores.at(score_at)), defined(scores.at("last"))
-    if not values:
-        is_held = not extra or _is_held(records, score)
-        return ScoreResult(score, published=published, derivation=derivation, is_held=is_held)
-    estimate, ours = level(records, score, score_at), mean(values)
-    return ScoreResult(
-        score,
-        ours,
-        len(values),
-        sample_sd(values),
-        estimate,
-        estimate.ends,
-        scores.error,
-        published,
-        difference(ours, published) if comparable else None,
-        verdict(estimate, published, comparable, scores.metric.unit),
-        derivation,
-        mean(at_last) if at_last and score_at == "chosen" else None,
-    )
 
 
 def _average(request: Request, row: Row, cells: Sequence[CellResult], entry: Published | None) -> CellResult:
@@ -236,60 +281,6 @@ def _average(request: Request, row: Row, cells: Sequence[CellResult], entry: Pub
     gap = difference(float(exact), published) if is_comparable_row else None
     whole = ScoreResult("", float(exact), estimate=average_of(estimates), ci=ci, published=published, difference=gap)
     return CellResult(row, column, (whole,))
-
-
-def compare(request: Request, printed_in: str = "", averages: bool = True) -> Comparison:
-    """Join a table's definition with records and published values.
-
-    request.score_at: the "chosen" round (best on validation data; the last one without validation data), the "last"
-    round, the mean of the "late" ones, or the "best" one by the test score itself. printed_in: the table that prints
-    the values, if it is another one. ReportError for another value, for a record that lacks a score and for unreadable
-    published values.
-    """
-    benchmark, scale, score_at = request.benchmark, request.scale, request.scored_at
-    if score_at not in SCORE_AT:
-        raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {score_at!r}")
-    published = published_for(request, printed_in)
-    cells = []
-    for row, column in product(request.rows, request.columns):
-        records = request.records_of(row, column)
-        seeds = tuple(record.cell.seed for record in records)
-        comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records, request.find)
-        scores = tuple(
-            _score(records, score, score_at, entry, comparable, score in column.extra)
-            for score in scores_shown(request, column)
-            for entry in [published.get((row.id, column.task, score))]
-        )
-        cells.append(CellResult(row, column, scores, seeds, cost, not_run(request, row, column)))
-    rows = request.rows if benchmark.average and averages else ()
-    means = (_average(request, row, cells, published.get((row.id, AVERAGE, ""))) for row in rows)
-    about = (*_last_round(request, cells), *_undefined(cells), *_one_sided(request, cells))
-    notes = notes_under(request, _method(request), _derivations(request, published), about)
-    return Comparison(request, tuple(cells), tuple(means), tuple(notes))
-
-
-_BOLD = " Bold: the best of the paper's methods, and those that the paired test does not distinguish from it."
-
-
-def _method(request: Request) -> Iterator[str]:
-    benchmark = request.benchmark
-    yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request)}, then "
-        f"over n seeds. ± sd: over seeds (n - 1). {INTERVAL}: Student's t, corrected for overlapping splits, from "
-        "three seeds on (docs/statistics.md). ± SE: sampling error of the finite test sets. test: examples in all "
-        "clients' test sets." + (_BOLD if any(row.printed for row in request.rows) else "")
-    )
-    if request.scale.id == PAPER:
-        yield from (f"{BOUNDS}: the interval between the one-sided bounds of the tests behind the verdicts.", RULE)
-    if benchmark.average and len(benchmark.columns) > 1 and any(row.printed for row in request.rows):
-        averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
-        rule = _ROUNDING[benchmark.average]
-        yield f"Average: one score per task ({averaged}), {rule} to two decimals; only where every task was run."
-    yield (
-        f"Bytes per round: {benchmark.paper.bytes_convention}; mean over rounds. Uplink and downlink: all clients, "
-        "rounds and tasks run, mean over seeds, without the one-time model distribution. Training is wall time on a "
-        "shared machine, so it does not compare methods."
-    )
 
 
 def _derivations(request: Request, published: Mapping[tuple[str, str, str], Published]) -> Iterator[str]:

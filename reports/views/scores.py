@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 from matplotlib.figure import Figure
 
@@ -15,7 +14,6 @@ from reports.evidence.published_files import AVERAGE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost
-from reports.frame import TableView
 from reports.pages.page import Grid, Group, Line, keys_of, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.text import (
@@ -35,7 +33,7 @@ from reports.pages.text import (
     status,
     with_unit,
 )
-from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare, scores_shown
+from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
@@ -61,20 +59,11 @@ _TEXTS: Mapping[str, Callable[[ScoreResult], str]] = {
 }
 
 
-class ScoreTable(TableView):
+class ScoreTable(Comparison):
     """Scores and costs of a table's methods on its tasks."""
 
-    averages = True  # whether the table has the paper's average
     is_of_whole_runs = True  # whether the site's first chart has it
     reported = "Diamonds"  # the marks of reported values in the figure
-
-    @cached_property
-    def comparison(self) -> Comparison:
-        return compare(self.request, str(self.options.get("printed_in", "")), self.averages)
-
-    def notes(self) -> Iterable[str]:
-        """The comparison's notes."""
-        return self.comparison.notes
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
@@ -84,10 +73,10 @@ class ScoreTable(TableView):
 
     def cell_lines(self, cells: Sequence[CellResult | None], is_published: bool) -> tuple[Line, ...]:
         """The lines of scores for adjacent cells; None for a cell that the table lacks."""
-        shown, comparison = [cell for cell in cells if cell is not None], self.comparison
+        shown = [cell for cell in cells if cell is not None]
         is_run, has_seeds = any(cell.is_run for cell in shown), any(len(cell.seeds) > 1 for cell in shown)
         # The label shows the number of seeds if all cells have the same; otherwise each cell does.
-        counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
+        counts = {len(cell.seeds) for cell in self.cells if cell.is_run}
         n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
 
         def line(label: str, text: Callable[[CellResult], str]) -> Line:
@@ -101,7 +90,7 @@ class ScoreTable(TableView):
             return joined(map(_measured, cell.scores)) if has_numbers else cell.missing
 
         best = tuple(
-            tuple(cell.row.id in comparison.bold[cell.column.task, result.score] for result in cell.scores)
+            tuple(cell.row.id in self.bold[cell.column.task, result.score] for result in cell.scores)
             if cell is not None and cell.is_run
             else ()
             for cell in cells
@@ -123,14 +112,14 @@ class ScoreTable(TableView):
 
     def scores_grid(self) -> Grid:
         """Rows are methods, columns tasks, last the average; a cell has the column's scores between slashes."""
-        comparison, columns, groups = self.comparison, self.comparison.columns_shown, []
-        labels = ("/".join(score_label(at, score) for score in scores_shown(self.request, at)) for at in columns)
-        headers = [(at.name, label, comparison.examples(at)) for at, label in zip(columns, labels, strict=True)]
-        headers += [("Average", "", "")] if comparison.has_average else []
+        columns, groups = self.columns_shown, list[Group]()
+        labels = ("/".join(score_label(at, score) for score in self.scores_shown(at)) for at in columns)
+        headers = [(at.name, label, self.examples(at)) for at, label in zip(columns, labels, strict=True)]
+        headers += [("Average", "", "")] if self.has_average else []
         for row in self.request.rows:
-            cells = [comparison.cell(row, column) for column in columns]
-            cells += [cell for cell in comparison.averages if cell.row.id == row.id and comparison.has_average]
-            is_published = comparison.shows_published and row.printed
+            cells = [self.cell(row, column) for column in columns]
+            cells += [cell for cell in self.means if cell.row.id == row.id and self.has_average]
+            is_published = self.shows_published and row.printed
             groups.append(Group(self.request.name_of(row), self.cell_lines(cells, is_published)))
         return Grid(f"{self.request.heading}: scores", tuple(headers), tuple(groups))
 
@@ -140,7 +129,7 @@ class ScoreTable(TableView):
         headers = (("per round", "by task"), ("uplink", "all rounds"), ("downlink", "all rounds"), ONE_TIME)
         groups = []
         for row in self.request.rows:
-            cells = (self.comparison.cell(row, column) for column in columns)
+            cells = (self.cell(row, column) for column in columns)
             costs = [cell.cost for cell in cells if cell.cost is not None]
             if any(cost.total_bytes + cost.setup_bytes for cost in costs):
                 label = f"{len(costs)} of {len(columns)} tasks"
@@ -153,7 +142,7 @@ class ScoreTable(TableView):
         sizes: dict[str, RunBytes] = {}
         for column in self.request.columns:
             records = self.request.records_of(row, column)
-            if self.comparison.cell(row, column).cost is None:
+            if self.cell(row, column).cost is None:
                 continue
             stages = [stage for record in records for stage in all_stages(record, self.request.find) or ()]
             sizes |= {stage.cell_id: stage_bytes(stage) for stage in stages}
@@ -169,9 +158,9 @@ class ScoreTable(TableView):
 
         Scores are in their units, bytes and seconds means over seeds. `last` is the score at the last round.
         """
-        comparison, common = self.comparison, {"score_at": self.request.scored_at}
-        yield from (common | self._score_line(cell, result) for cell in comparison.cells for result in cell.scores)
-        for cell in comparison.averages:
+        common = {"score_at": self.request.scored_at}
+        yield from (common | self._score_line(cell, result) for cell in self.cells for result in cell.scores)
+        for cell in self.means:
             state = "run" if cell.headline.ours is not None else NOT_RUN
             about = {"column": AVERAGE, "task": "Average", "score": "", "status": state}
             numbers = _numbers(cell.headline, ("published", "difference"))
@@ -191,13 +180,13 @@ class ScoreTable(TableView):
     @property
     def caption(self) -> str:
         """The meaning of marks and whiskers."""
-        comparison, scale = self.comparison, self.request.scale
+        scale = self.request.scale
         text = (
             f"Full marks: measured, mean over clients and seeds {at_round(self.request)}; no mark: not "
             "run. Whiskers: ± sd over seeds; with one seed, ± SE of the test sets."
         )
-        if any(cell.headline.published is not None for cell in comparison.cells):
-            is_derived = any(cell.headline.is_derived for cell in comparison.cells)
+        if any(cell.headline.published is not None for cell in self.cells):
+            is_derived = any(cell.headline.is_derived for cell in self.cells)
             text += f" {self.reported}: reported" + (f" (circles: {_DERIVED})" if is_derived else "")
             text += "." if scale.id == PAPER else "; with this small encoder, compare rankings, not score levels."
         return text
@@ -207,8 +196,8 @@ class ScoreTable(TableView):
 
         names: row id -> name. levels: ids of the rows that are drawn as lines.
         """
-        for column in self.comparison.columns_shown:
-            cells = {row.id: self.comparison.cell(row, column).headline for row in self.request.rows}
+        for column in self.columns_shown:
+            cells = {row.id: self.cell(row, column).headline for row in self.request.rows}
             shown = {name: cells[row_id] for row_id, name in names.items() if row_id not in levels}
             lines = {names[row_id]: level for row_id in levels if (level := cells[row_id].ours) is not None}
             title = f"{column.name}, {score_label(column, column.averaged)}"
@@ -217,7 +206,7 @@ class ScoreTable(TableView):
     @property
     def axis_label(self) -> str:
         """The label of the score axis."""
-        return with_unit("score", unit_of(self.comparison.columns_shown))
+        return with_unit("score", unit_of(self.columns_shown))
 
     def plot(self) -> Figure:
         """A panel for each task; the majority class as lines."""

@@ -61,8 +61,7 @@ class Shares(TableView):
         """A panel for each task: a line for each client, a colour for each label or way to partition the task."""
         panels = []
         columns, left_out = with_points(
-            self.request.columns,
-            lambda at: any(_by_client(lines, "obtained") for lines in self.series(at).values()),
+            self.request.columns, lambda at: any(_by_client(lines, "obtained") for lines in self.series(at).values())
         )
         series = [self.series(column) for column in columns]
         labels = zip_longest(*series, fillvalue="")  # of one colour, such as "label 1 / entailment"

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks import predictions
 from benchmarks.predictions import Predictions, predictions_file
 from benchmarks.results import RunResult
-from reports.evidence import answered
 from reports.evidence.answered import lacks_a_label
 from reports.evidence.records import request_for
-from reports.views.comparison import compare
+from reports.views.comparison import Comparison
 
 
 def logits(*labels: int) -> np.ndarray:
@@ -26,7 +26,7 @@ def one_sided(record_of, tmp_path, monkeypatch) -> RunResult:
     for client, rounds in enumerate(by_client):
         kept = {number: logits(*labels) for number, labels in rounds.items()}
         parts[client, "test"] = Predictions(gold, gold, kept[6], kept[6], kept)
-    monkeypatch.setattr(answered, "read_predictions", lambda folder, record: parts)
+    monkeypatch.setattr(predictions, "read_predictions", lambda folder, record: parts)
     record = record_of("fedavg", "qqp", {"test/accuracy": 0.5})
     rounds = tuple(replace(record.rounds[0], round=number) for number in range(1, 7))
     record = replace(record, rounds=rounds, predictions={"sha256": ""}, folder=tmp_path)
@@ -49,6 +49,6 @@ def test_nothing_is_said_without_answers_or_training(one_sided):
 
 def test_a_table_names_such_cells(table3, one_sided):
     request = request_for(table3, table3.scale("lite"), [one_sided], score_at="late")
-    assert any(note.endswith("predict a single class): FedAvg, QQP (1 of 1).") for note in compare(request).notes)
+    assert any(note.endswith("predict a single class): FedAvg, QQP (1 of 1).") for note in Comparison(request).notes())
     at_last = replace(request, score_at="last")
-    assert not any("never predict one of the labels" in note for note in compare(at_last).notes)
+    assert not any("never predict one of the labels" in note for note in Comparison(at_last).notes())

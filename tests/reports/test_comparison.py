@@ -8,7 +8,7 @@ from benchmarks.results import RunResult
 from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from reports.evidence.records import preferring, request_for
 from reports.views import page
-from reports.views.comparison import compare
+from reports.views.comparison import Comparison
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
@@ -20,12 +20,12 @@ def test_inputs_of_the_newest_record_decide(table3, record_of):
         record_of("fedavg", "mrpc", {F1: f1, ACC: 0.8}, seed=seed, data={"digest": digest}, finished=f"2025-01-0{day}")
         for seed, f1, digest, day in runs
     ]
-    comparison = compare(request_for(table3, table3.scale("lite"), [*records, records[2]]))  # one run listed twice
+    comparison = Comparison(request_for(table3, table3.scale("lite"), [*records, records[2]]))  # one run listed twice
     cell = comparison.by_place["fedavg", "mrpc"]
     assert cell.seeds == (0, 2)
     assert cell.scores[0].ours == pytest.approx(65)
     left_out = "FedAvg, MRPC: records of other data, weights or methods left out (the newest record decides): 2."
-    assert left_out in comparison.notes
+    assert left_out in list(comparison.notes())
 
 
 def test_after_a_run_its_inputs_decide_where_a_place_has_them(table3, record_of):
@@ -43,10 +43,10 @@ def test_after_a_run_its_inputs_decide_where_a_place_has_them(table3, record_of)
 def test_an_undefined_score_is_left_out_and_named(table3, record_of):
     scores = enumerate((None, 0.4))
     records = [record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in scores]
-    comparison = compare(request_for(table3, table3.scale("lite"), records))
+    comparison = Comparison(request_for(table3, table3.scale("lite"), records))
     score = comparison.by_place["fedavg", "stsb"].scores[0]
     assert (score.ours, score.seeds) == (pytest.approx(40), 1)
-    assert any("test/pearson undefined in 1 of 2 seeds" in note for note in comparison.notes)
+    assert any("test/pearson undefined in 1 of 2 seeds" in note for note in list(comparison.notes()))
 
 
 def test_coverage_counts_the_papers_columns_and_names_ours(table3, record_of):
@@ -86,7 +86,7 @@ def test_seeds_that_diverged_are_in_no_mean(table3, record_of):
     stopped = diverged(record_of("fedavg", "mrpc", {F1: 0.9, ACC: 0.9}, seed=1), 2)
     records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), stopped]
     request = request_for(table3, table3.scale("lite"), records)
-    cell = compare(request).by_place["fedavg", "mrpc"]
+    cell = Comparison(request).by_place["fedavg", "mrpc"]
     assert (cell.seeds, cell.headline.ours) == ((0,), pytest.approx(70))
     shown = page(request)
     said = "seed 1 diverged in round 2 of 2, left out of the mean over the others (no finite loss)."
@@ -99,7 +99,7 @@ def test_seeds_that_diverged_are_in_no_mean(table3, record_of):
 
 
 def _verdict(table3: Benchmark, scale: Scale, records: list[RunResult]) -> str | None:
-    return compare(request_for(table3, scale, records)).by_place["fedavg", "mrpc"].score(ACC).verdict
+    return Comparison(request_for(table3, scale, records)).by_place["fedavg", "mrpc"].score(ACC).verdict
 
 
 def _accuracies(record_of: RecordOf, accuracies: list[float], scale: str = "paper") -> list[RunResult]:

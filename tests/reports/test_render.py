@@ -18,7 +18,7 @@ from reports.pages.page import Grid, Group, Line, Page
 from reports.pages.render import markdown
 from reports.site.tables import matrix
 from reports.views import page
-from reports.views.comparison import compare
+from reports.views.comparison import Comparison
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
@@ -70,7 +70,7 @@ def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3, recor
     groups = page(request).grids[0].groups
     best = {group.name: any(map(any, group.lines[0].best)) for group in groups}
     assert [best[name] for name in ("FedAvg", "FedProx", "FedAdam")] == [True, True, False]
-    on_site = {line[0].text: any(entry.kind == "best" for entry in line) for line in matrix(compare(request)).lines}
+    on_site = {line[0].text: any(entry.kind == "best" for entry in line) for line in matrix(Comparison(request)).lines}
     assert on_site == best  # one rule for tables, LaTeX and the site
 
 

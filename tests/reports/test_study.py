@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.campaign import studies
 from benchmarks.campaign.protocol import campaign, study_of
-from benchmarks.campaign.study_text import Evidence, client_accuracies, study_blocks
+from benchmarks.campaign.study_text import Evidence, study_blocks
 from benchmarks.claims import Control
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
@@ -73,12 +73,6 @@ def test_the_worst_client_is_the_same_for_rows_with_fewer_rounds(evidence):
     effect = late.worst_difference("fedavg", ("fedprox", "fedavg"), "qqp")
     assert effect is not None
     assert effect.value == pytest.approx(55 - 70)  # both at the last round
-
-
-def test_a_clients_accuracy_is_the_mean_of_the_rounds_that_count(record_of):
-    record = by_client(record_of("fedavg", "qqp", {}), *((40, 0),) * 3, (60, 50), (70, 50), (80, 56))
-    assert client_accuracies(record, "late") == pytest.approx([70, 52])
-    assert client_accuracies(record, "last") == pytest.approx([80, 56])
 
 
 # ---- the label-prior study -----------------------------------------------------------------------------------------
