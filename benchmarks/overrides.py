@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, cast
 
 from benchmarks.errors import UserError, did_you_mean
@@ -114,6 +115,11 @@ def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunC
         raise UserError(f"--set {name}: unknown field; {expected}") from None
 
 
+@cache
+def _field_names(kind: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
+
+
 def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
     """Set fields of a strict dataclass, in order; the result is built and checked once.
 
@@ -124,16 +130,16 @@ def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
     Raises:
         KeyError: A field is unknown; the argument is its whole path.
     """
-    fields = {field.name for field in dataclasses.fields(group)} - FIXED
+    before = {name: getattr(group, name) for name in _field_names(type(group))}
     values: dict[str, Any] = {}
     inside: dict[str, list[tuple[str, JSON, str]]] = {}  # changes of a nested dataclass
     names: dict[str, str] = {}
     for path, value, name in changes:
         key, dot, inner = path.partition(".")
-        if key not in fields:
+        if key not in before or key in FIXED:
             raise KeyError(name)
         names[key] = name
-        current = values.get(key, getattr(group, key))
+        current = values.get(key, before[key])
         if dot and isinstance(current, Mapping) and inner:
             values[key] = with_option(current, inner, value, key)
         elif dot and dataclasses.is_dataclass(current):
@@ -149,11 +155,11 @@ def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
             values[key] = value
             inside.pop(key, None)
     for key, ones in inside.items():
-        values[key] = _changed(values.get(key, getattr(group, key)), ones)
+        values[key] = _changed(values.get(key, before[key]), ones)
     if not values:
         return group
     try:
-        return dataclasses.replace(group, **values)
+        return type(group)(**(before | values))  # `dataclasses.replace` takes three times as long
     except ValueError as error:
         place, _, problem = str(error).partition(": ")
         raise UserError(f"--set {names.get(place.partition('.')[0], place)}: {problem}") from None

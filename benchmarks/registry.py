@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from benchmarks.claims import Claim
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import UserError, did_you_mean
 from benchmarks.experiment import Benchmark, Column, Row, Scale
@@ -20,6 +19,9 @@ from benchmarks.run_config import SCALES
 from benchmarks.running.included import load_folder, modules_in, reserve
 from reports import ReportError
 from reports.evidence.published_files import AVERAGE, read_published
+
+if TYPE_CHECKING:
+    from benchmarks.claims import Claim
 
 T = TypeVar("T", Row, Column)
 _ROOT = Path(__file__).parent
