@@ -6,7 +6,6 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any, cast
 
 from benchmarks.errors import UserError, did_you_mean
@@ -115,11 +114,6 @@ def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunC
         raise UserError(f"--set {name}: unknown field; {expected}") from None
 
 
-@cache
-def _field_names(kind: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(kind)]
-
-
 def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
     """Set fields of a strict dataclass, in order; the result is built and checked once.
 
@@ -130,7 +124,7 @@ def _changed(group: Any, changes: Iterable[tuple[str, JSON, str]]) -> Any:
     Raises:
         KeyError: A field is unknown; the argument is its whole path.
     """
-    before = {name: getattr(group, name) for name in _field_names(type(group))}
+    before = {name: getattr(group, name) for name in group.__dataclass_fields__}
     values: dict[str, Any] = {}
     inside: dict[str, list[tuple[str, JSON, str]]] = {}  # changes of a nested dataclass
     names: dict[str, str] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil
 from typing import Any
@@ -158,14 +158,8 @@ class Memory:
         # fp16 and bf16 have the same size.
         precision = SINGLE if self.precision == "cpu" else GpuPrecision(META, "bf16")
         what = f"peak-{texts}-{clients}-{precision.name}{'-checkpoints' * self.checkpoints}"
-        peak = kept(
-            key_of(what, cell := sized(self.cell)),
-            lambda: _peak(cell, texts, precision, clients, self.checkpoints),
-            asdict,
-            lambda value: HeldBytes(**value),
-        )
-        assert peak is not None
-        return peak
+        cell = sized(self.cell)
+        return kept(key_of(what, cell), lambda: _peak(cell, texts, precision, clients, self.checkpoints), HeldBytes)
 
 
 def sized(cell: RunConfig) -> RunConfig:
