@@ -204,7 +204,7 @@ def read_assignment(assignment: str) -> tuple[str, JSON]:
 
 def read_value(flag: str, name: str, text: str) -> JSON:
     """A value from the command line: JSON, or the text itself; UserError if it is not finite."""
-    value = parsed(flag, name, text, text)
+    value = parsed(text, text)
     try:
         canonical_json(value)
     except ValueError:
@@ -212,11 +212,9 @@ def read_value(flag: str, name: str, text: str) -> JSON:
     return value
 
 
-def parsed(flag: str, name: str, text: str, otherwise: JSON) -> JSON:
+def parsed(text: str, otherwise: JSON) -> JSON:
     """A text from the command line as JSON, or `otherwise` if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
         return otherwise
-    except RecursionError:
-        raise UserError(f"{flag} {name}: expected a value, found too many nested lists and groups") from None

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.encoders.backbones import backbone_name
-from benchmarks.errors import UserError, did_you_mean
+from benchmarks.errors import UserError, did_you_mean, unknown
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import metric
 from benchmarks.run_config import SCALES
@@ -217,8 +217,3 @@ def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale
                 f"{scale.id}; leave out the {kind}, or choose another scale"
             )
     return [items[name] for name in dict.fromkeys(names)]
-
-
-def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
-    """The error for a name outside `names`, with the closest match."""
-    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{did_you_mean(name, names)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
@@ -186,22 +187,9 @@ def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool
             f"{memory / 2**30:.1f} GiB. Use {'' if checkpoints else '--checkpoint-activations, '}a larger GPU, or "
             "shorter texts (training.max_length)."
         )
-
-    def line(start: int, end: int, texts: int) -> float:
-        """The memory for this many texts by linear interpolation between two numbers of texts."""
-        low, high = needed.of(start).training, needed.of(end).training
-        return low + (texts - start) * (high - low) / max(1, end - start)
-
-    texts = max(count for count in range(1, batch) if line(1, batch, count) <= room)
-    parts = max(2, ceil(batch / texts))  # a guess
-    while needed.of(ceil(batch / parts)).training > room:
-        parts += 1
-    # Memory is convex in the number of texts, so the line never rejects a number that would fit.
-    while parts > 2 and line(1, ceil(batch / parts), larger := ceil(batch / (parts - 1))) <= room:
-        if needed.of(larger).training > room:
-            break
-        parts -= 1
-    held = needed.of(part := ceil(batch / parts))
+    sizes = [ceil(batch / parts) for parts in range(1, batch + 1)]  # memory falls with them
+    part = sizes[bisect_left(sizes, True, key=lambda texts: needed.of(texts).training <= room)]
+    held = needed.of(part)
     return Fit(part, _scored_at_once(held, room), held, whole)
 
 
