@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ def stopped_by(record: RunResult) -> str:
 def find_weights(settings: RunOptions, cell: RunConfig, cell_id: str) -> KeptWeights | None:
     """A cell's stored weights; None if they are missing. Reading them checks their content."""
     path, note = _weights_files(settings, cell, cell_id)
-    if not (os.path.lexists(path) and note.exists()):
+    if not (path.exists() and note.exists()):
         return None
     try:
         return KeptWeights(cell, cell_id, str(read_json(note)["sha256"]), path)
@@ -125,12 +124,7 @@ def _weights_files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple
 def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResult | None:
     """A finished cell's record; None without one, UserError if its file is damaged."""
     path = records_dir / f"{cell.label}-{cell_id}.json"
-    if not os.path.lexists(path):  # a broken link is an error
-        return None
-    record = read_result(path)
-    if record.cell_id != cell_id:
-        raise UserError(f"{path}: expected the record of {cell_id}, found that of {record.cell_id}. Move it away.")
-    return record
+    return read_result(path) if path.exists() else None
 
 
 def in_folder(folder: Path) -> Find:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -93,7 +92,7 @@ def write_sweep(path: Path, table: str, scale: str, entries: Iterable[Mapping[st
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:
     """The studies in a sweep's file; empty without a file, UserError if it is damaged."""
-    if not os.path.lexists(path):
+    if not path.exists():
         return []
     try:
         entries = [{"scale": "", "score": "", "grid": {}, "best": None} | entry for entry in read_json(path)["tunings"]]
