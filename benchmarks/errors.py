@@ -18,6 +18,11 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
     return f" Did you mean {whole[near[0]]!r}?" if near else ""
 
 
+def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
+    """The error for a name outside `names`, with the closest match."""
+    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{did_you_mean(name, names)}")
+
+
 class NoDataError(UserError):
     """A dataset is missing from all of its places."""
 

@@ -9,17 +9,19 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from benchmarks.claims import Claim
 from benchmarks.encoders.backbones import backbone_name
-from benchmarks.errors import UserError, did_you_mean
+from benchmarks.errors import UserError, did_you_mean, unknown
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import metric
 from benchmarks.run_config import SCALES
 from benchmarks.running.included import load_folder, modules_in, reserve
 from reports import ReportError
 from reports.evidence.published_files import AVERAGE, read_published
+
+if TYPE_CHECKING:
+    from benchmarks.claims import Claim
 
 T = TypeVar("T", Row, Column)
 _ROOT = Path(__file__).parent
@@ -215,8 +217,3 @@ def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale
                 f"{scale.id}; leave out the {kind}, or choose another scale"
             )
     return [items[name] for name in dict.fromkeys(names)]
-
-
-def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
-    """The error for a name outside `names`, with the closest match."""
-    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{did_you_mean(name, names)}")

@@ -92,12 +92,12 @@ class RunConfig:
     @cached_property
     def definition_id(self) -> str:
         """Identity of the definition without the engine's version; finds older records for reports."""
-        return digest(_without(to_plain(self), ("engine_version",)))
+        return digest(without_fields(to_plain(self), ("engine_version",)))
 
     @property
     def place_id(self) -> str:
         """Identity of the definition without the engine's version and the seed."""
-        return digest(_without(to_plain(self), ("engine_version", "seed")))
+        return digest(without_fields(to_plain(self), ("engine_version", "seed")))
 
     def cell_id(self, inputs: Mapping[str, str]) -> str:
         """Identity of the run: the definition with the digests of its inputs (data, backbone, a user's method)."""
@@ -114,9 +114,11 @@ class RunConfig:
         return f"{self.scale}-{self.task}-{self.algorithm}-s{self.seed}"
 
 
-def _without(config: Mapping[str, JSON], names: Collection[str]) -> dict[str, JSON]:
-    """A configuration's plain fields without these names, also in its earlier runs."""
-    kept = {name: value for name, value in config.items() if name not in names}
-    if earlier := config.get("initial"):
-        kept["initial"] = _without(earlier, names)
-    return kept
+def without_fields(config: Mapping[str, JSON], names: Collection[str]) -> dict[str, JSON]:
+    """A configuration's plain fields without these, such as "seed" or "training.rounds", also in its earlier runs."""
+    left = {name: value for name, value in config.items() if name not in names}
+    for group, value in left.items():
+        if isinstance(value, dict):
+            inner = [name.removeprefix(f"{group}.") for name in names if name.startswith(f"{group}.")]
+            left[group] = without_fields(value, names if group == "initial" else inner)
+    return left

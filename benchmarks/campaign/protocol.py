@@ -117,7 +117,7 @@ def campaign() -> Campaign:
     of_papers: dict[int, Sequence[str]] = {}
     for step in steps():
         commands = [command for command in step.commands if command.startswith("run ")]
-        chosen = [_selection(command, defined) for command in commands]
+        chosen = [selected(command, RESULTS, defined) for command in commands]
         runs[step.number] = [run for selection in chosen for run in selection.runs()]
         tables |= {selection.benchmark.id: selection.benchmark for selection in chosen}
         published = [selection for selection in chosen if selection.benchmark.id not in defined]
@@ -129,33 +129,33 @@ def campaign() -> Campaign:
     return Campaign(runs, tuned, tuple(read_results(RESULTS / "records")), homes, of_papers)
 
 
-def _selection(command: str, defined: Mapping[str, Benchmark]) -> Selection:
-    """The selection of a `run` command in a step, with the definition's settings until a sweep has chosen others.
+def selected(command: str, results_dir: Path, defined: Mapping[str, Benchmark] = {}) -> Selection:
+    """The selection of a step's command; with --from-sweep, it has the settings that a folder's sweeps chose, if any.
 
-    defined: the campaign's tables by id; no other list has them.
+    defined: tables by id that are not among the included ones.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("id")
     for name in ("--tasks", "--methods"):
         parser.add_argument(name, type=lambda text: text.split(","), default=())
-    parser.add_argument("--seeds", type=_range)
-    parser.add_argument("--backbone")
+    parser.add_argument("--seeds", type=_range, default=(0,))
+    parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--from-sweep", action="store_true")
-    given = parser.parse_args(shlex.split(command)[1:])
+    given, _ = parser.parse_known_args(shlex.split(command)[1:])
     table = defined[given.id] if given.id in defined else benchmark(given.id)
-    chosen = part_of(table, SCALE, given.methods, given.tasks, given.seeds, backbone=given.backbone)
-    return _swept(chosen) if given.from_sweep else chosen
+    chosen = part_of(table, SCALE, given.methods, given.tasks, given.seeds, given.set)
+    return _swept(chosen, results_dir) if given.from_sweep else chosen
 
 
 def _tuned(table: Benchmark) -> Benchmark:
     """A table at the campaign's scale alone, with the settings that sweeps chose."""
-    swept = _swept(part_of(table, SCALE))
+    swept = _swept(part_of(table, SCALE), RESULTS)
     return replace(swept.benchmark, scales=(swept.scale,))
 
 
-def _swept(chosen: Selection) -> Selection:
+def _swept(chosen: Selection, results_dir: Path) -> Selection:
     """The selection with the settings that sweeps chose; the definition's without a finished sweep."""
-    return chosen.with_sweep(RESULTS) if chosen.tuned(RESULTS) else chosen
+    return chosen.with_sweep(results_dir) if chosen.tuned(results_dir) else chosen
 
 
 def _range(text: str) -> range:

@@ -51,7 +51,7 @@ COMMANDS = {
         "estimate bytes, memory and hours without training",
         f"id {CHOICE} --from-sweep --claims --gpu --tflops --json",
     ),
-    "check": Command("check", "test a method file: bytes, resume, equality with central training", "file --set"),
+    "check": Command("checks", "test a method file: bytes, resume, equality with central training", "file --set"),
     "rehearse": Command(
         "rehearse", "run one step per method and model at paper scale, on random texts", "ids --include"
     ),

@@ -10,15 +10,15 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, TABLES, Step, campaign, steps
-from benchmarks.cli.arguments import build_parser, machine, selection
-from benchmarks.errors import UserError
+from benchmarks.campaign.protocol import RESULTS, ROOT, SCALE, TABLES, Step, campaign, selected, steps
+from benchmarks.cli.arguments import machine
 from benchmarks.predictions import copy_record, predictions_file
 from benchmarks.registry import benchmark, include
 from benchmarks.results import RunResult, read_folders, read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import chain_of
 from benchmarks.running.timings import Timings, taken, taken_in
+from benchmarks.selection import Selection
 from benchmarks.sweeps.tuning import read_sweep, write_sweep
 from fedsim.errors import plural
 from fedsim.files import write_bytes
@@ -115,10 +115,10 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
     for title, command in ((step.title, command) for step in every for command in step.commands):
         if deadline is not None and time.monotonic() >= deadline:
             return status
-        parsed = _parsed(command, args)
-        if parsed.command == "sweep" and _is_tuned(parsed):
+        chosen, is_sweep = selected(command, args.results_dir), command.startswith("sweep ")
+        if is_sweep and _is_tuned(chosen, args.results_dir):
             continue
-        untuned = _untuned_rows(parsed) if parsed.command == "run" else []
+        untuned = [] if is_sweep else _untuned_rows(chosen, "--from-sweep" in command)
         action = f"not run, without tuned settings for {', '.join(untuned)}" if untuned else command
         print(f"{title}: {action}", flush=True)
         if untuned or _run(command, args, deadline) not in (0, None):
@@ -133,23 +133,16 @@ def arguments(command: str, args: argparse.Namespace) -> list[str]:
     return [*shlex.split(command), *shared, *given]
 
 
-def _parsed(command: str, args: argparse.Namespace) -> argparse.Namespace:
-    return build_parser().parse_args(arguments(command, args))
-
-
-def _is_tuned(parsed: argparse.Namespace) -> bool:
-    """Whether the results folder has the sweep's choices."""
-    chosen = selection(parsed)
-    best = chosen.tuned(parsed.results_dir)
+def _is_tuned(chosen: Selection, results_dir: Path) -> bool:
+    """Whether the results folder has the choices of a selection's sweep."""
+    best = chosen.tuned(results_dir)
     return all((column.task, row.id) in best for column in chosen.columns for row in chosen.rows)
 
 
-def _untuned_rows(parsed: argparse.Namespace) -> list[str]:
+def _untuned_rows(chosen: Selection, from_sweep: bool) -> list[str]:
     """The methods that still need a sweep: the protocol requires tuned settings."""
-    try:
-        chosen = selection(parsed)
-    except UserError:  # no finished sweep
-        return list(parsed.methods) or [row.id for row in benchmark(parsed.id).rows]
+    if from_sweep and not chosen.benchmark.search(chosen.scale).swept:
+        return [row.id for row in chosen.rows]
     rows = {row.id for column in chosen.columns for row in chosen.benchmark.untuned(column, chosen.scale)}
     return [row.id for row in chosen.rows if row.id in rows]
 
@@ -183,11 +176,4 @@ def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
 
 def cells_of(command: str, args: argparse.Namespace) -> list[RunConfig]:
     """The runs of a `run` command, with the sweep's settings if it is finished, otherwise the definition's."""
-    parsed = _parsed(command, args)
-    if parsed.command != "run":
-        return []
-    try:
-        return selection(parsed).runs()
-    except UserError:  # no finished sweep
-        parsed.from_sweep = False
-        return selection(parsed).runs()
+    return selected(command, args.results_dir).runs() if command.startswith("run ") else []

@@ -1,7 +1,9 @@
-"""What `check` asks of a method."""
+"""The command `check`: test whether the methods in a user's file meet the requirements on every method."""
 
 from __future__ import annotations
 
+import argparse
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +15,12 @@ import numpy as np
 import torch
 
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.overrides import with_changes
+from benchmarks.errors import UserError
+from benchmarks.overrides import read_assignment, with_changes
 from benchmarks.registry import benchmark
 from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.federation import Federation, build_clients, build_federation, load_inputs
-from benchmarks.running.included import load_file
+from benchmarks.running.included import load_file, place_in
 from benchmarks.running.process import quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.scoring import scores
@@ -25,6 +28,7 @@ from fedsim.algorithms import build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import Run, cohorts, part_name, run_federation
+from fedsim.errors import plural
 from fedsim.plan import PlanFn
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
@@ -32,6 +36,36 @@ from fedsim.wire import Channel, Params
 TABLE, ROW, ROUNDS = "fedpeft-scores", "fedit", 4
 TOLERANCE = 1e-6  # for weights: averaging one client or multiplying factors may round them
 PART = 0.67  # two of three clients
+
+
+def check_command(args: argparse.Namespace) -> int:
+    """Check every method in a file, with these options, and record nothing. UserError if a check fails."""
+    failed, changes = 0, [read_assignment(text) for text in args.set]
+    if others := [name for name, _ in changes if not name.startswith("options.")]:
+        raise UserError(f"--set {others[0]}: expected an option of the methods, such as options.head")
+    methods = load_file(args.file)
+    torch.set_num_threads(1)  # more only wait for each other with such small products
+    for method in methods:
+        print(f"{method.__name__}: generated texts, a tiny encoder with LoRA, {ROUNDS} rounds", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            checks = Checks(args.file, method.__name__, changes, Path(folder))
+            for name, check in checks.all.items():
+                problem, is_error = "", False
+                try:
+                    problem = check()
+                except Exception as error:  # noqa: BLE001 - a user's code may raise any
+                    where = place_in(args.file.resolve().parent, error)
+                    problem, is_error = f"{type(error).__name__}: {error}{where and f' ({where})'}", True
+                failed += bool(problem)
+                print(f"  {'FAILED' if problem else 'ok    '} {name}{problem and f': {problem}'}", flush=True)
+                if is_error:  # other checks would meet it, too
+                    print("         the other checks are left out", flush=True)
+                    break
+    if failed:
+        raise UserError(
+            f"{args.file}: expected methods that pass every check, found {plural(failed, 'failed check')}; see above"
+        )
+    return 0
 
 
 @dataclass(frozen=True)
@@ -165,16 +199,14 @@ class Checks:
     def answers(self) -> str:
         """Score the last round's predictions."""
         objective = self.federation(self.part).workload.objective
+        last = self.whole.run.answers[self.part.training.rounds]
         for client in self.clients:
             for name, subset in client.evaluation.items():
                 try:
-                    scores(self.inputs.task.metrics, objective, self._of_last_round(client, name), subset)
+                    scores(self.inputs.task.metrics, objective, last[part_name(client, name)], subset)
                 except ValueError as error:
                     return f"client {client.id}, {name}: {error}; correct `predict`"
         return ""
-
-    def _of_last_round(self, client: Client, name: str) -> np.ndarray:
-        return self.whole.run.answers[self.part.training.rounds][part_name(client, name)]
 
     def resumed(self) -> str:
         """Compare a run with one that stops and resumes after each round."""

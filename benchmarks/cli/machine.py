@@ -20,7 +20,7 @@ from benchmarks.encoders.fetched import EXTRACTS, copied, hub_answers, note, pla
 from benchmarks.encoders.files import FILES, depth
 from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
 from benchmarks.encoders.packages import FOLDER, fetch_packaged
-from benchmarks.encoders.tokenizer_checks import checks
+from benchmarks.encoders.tokenization import checks
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.performance.suite import run_suite
 from benchmarks.registry import benchmark, benchmark_ids, tables_of

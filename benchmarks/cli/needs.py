@@ -16,7 +16,7 @@ from benchmarks.dry_run.shapes import derive_cell_flops, derive_fit, derive_work
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import chain_of
-from benchmarks.running.counts import counted_or_published
+from benchmarks.running.counts import Counted, counted_or_published
 from benchmarks.running.run_options import RunOptions, gpu_memory
 from benchmarks.selection import Selection
 from fedsim.errors import plural
@@ -119,14 +119,22 @@ def _hours(
     """
     if part is None:
         return 0.0, False
-    try:
-        of = counted_or_published(stage, options)
-    except UserError:
+    if (flops_of_texts := flops_of(stage, options)) is None:
         return None, False
-    seconds = derive_cell_flops(stage, of.examples, of.scored) / 1e12 / (tflops or GPU_USED * gpu.tflops)
+    flops, of = flops_of_texts
+    seconds = flops / 1e12 / (tflops or GPU_USED * gpu.tflops)
     if not tflops:
         seconds = max(seconds, launch_seconds(stage, of.examples, part))
     return seconds / 3600, of.published
+
+
+def flops_of(run: RunConfig, options: RunOptions) -> tuple[int, Counted] | None:
+    """A run's operations, and its numbers of texts; None if these are unknown."""
+    try:
+        of = counted_or_published(run, options)
+    except UserError:
+        return None
+    return derive_cell_flops(run, of.examples, of.scored), of
 
 
 def launch_seconds(cell: RunConfig, examples: Sequence[int], part: int) -> float:

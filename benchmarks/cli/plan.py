@@ -17,17 +17,17 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cli.arguments import selection
-from benchmarks.cli.needs import add_needs, gpu_of, hours_notes, needs_notes, needs_table, of_stages
+from benchmarks.cli.needs import add_needs, flops_of, gpu_of, hours_notes, needs_notes, needs_table, of_stages
 from benchmarks.cli.progress import tracked
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.cache import keep_in
-from benchmarks.dry_run.shapes import derive_cell_flops, derive_plan
+from benchmarks.dry_run.shapes import derive_plan
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.overrides import expanded
 from benchmarks.publication import Paper
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of
-from benchmarks.running.counts import Counted, counted, counted_or_published, stand_ins
+from benchmarks.running.counts import Counted, counted, stand_ins
 from benchmarks.running.requirements import missing_inputs, problem
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
@@ -90,11 +90,10 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
     if args.tflops:
         options = RunOptions(args.results_dir, args.data_dir, args.backbone)
         flops = {
-            (row.id, column.task): [_flops(options.located(stage), options) for stage in chain_of(cell)]
+            (row.id, column.task): [flops_of(options.located(stage), options) for stage in chain_of(cell)]
             for row, column, cell in of_one_seed
         }
-        of_all = of_stages(chosen, flops).values()
-        seconds = [each if each is None else each / (args.tflops * 1e12) for each in of_all]
+        seconds = [each and each[0] / (args.tflops * 1e12) for each in of_stages(chosen, flops).values()]
     else:
         timings = Timings(taken(all_records(args.results_dir, [chosen.benchmark])))
         seconds = _seconds(list(unique.values()), finished, timings)
@@ -131,15 +130,6 @@ def obstacles(runs: Sequence[RunConfig], finished: Completed, args: argparse.Nam
     ]
     checks = (problem(partial(counted, run, options)) for run in on_files)
     return [*filter(None, dict.fromkeys(checks))]
-
-
-def _flops(run: RunConfig, options: RunOptions) -> float | None:
-    """A run's operations; None if its number of texts is unknown."""
-    try:
-        of = counted_or_published(run, options)
-    except UserError:
-        return None
-    return derive_cell_flops(run, of.examples, of.scored)
 
 
 def _planned_row(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.errors import UserError
+from benchmarks.errors import UserError, unknown
 
 MEGABIT = 1e6 / 8  # bytes
 Preset = TypeVar("Preset")
@@ -207,5 +207,5 @@ TYPICAL = {  # network -> a typical client
 def preset(what: str, presets: Mapping[str, Preset], name: str) -> Preset:
     """The preset with that name; UserError for an unknown one. what: such as "network"."""
     if name not in presets:
-        raise UserError(f"unknown {what} {name!r}: expected one of {', '.join(presets)}")
+        raise unknown(what, name, presets)
     return presets[name]

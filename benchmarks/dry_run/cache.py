@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from benchmarks.encoders.backbones import is_folder
 from benchmarks.encoders.files import find_files
@@ -77,16 +80,12 @@ def _versions() -> list[str]:
     return [metadata.version(name) for name in LIBRARIES]
 
 
-def kept(
-    key: str, derive: Callable[[], Answer | None], to_json: Callable[[Answer], JSON], read: Callable[[JSON], Answer]
-) -> Answer | None:
-    """An answer, from the cache or derived."""
-    if key in _answers:
-        try:
-            stored = _answers[key]
-            return None if stored is None else read(stored)
-        except (TypeError, ValueError, KeyError, AttributeError):  # a damaged entry
-            pass
+def kept(key: str, derive: Callable[[], Answer], kind: Any) -> Answer:
+    """An answer, from the cache or derived. kind: its type, by which pydantic reads and writes it."""
+    adapter: TypeAdapter[Answer] = TypeAdapter(kind)
+    with suppress(ValidationError):  # a damaged entry, or another version's
+        if key in _answers:
+            return adapter.validate_python(_answers[key])
     answer = derive()
-    _keep(key, None if answer is None else json.loads(json.dumps(to_json(answer))))
+    _keep(key, adapter.dump_python(answer, mode="json"))
     return answer

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil
 from typing import Any
@@ -158,14 +159,8 @@ class Memory:
         # fp16 and bf16 have the same size.
         precision = SINGLE if self.precision == "cpu" else GpuPrecision(META, "bf16")
         what = f"peak-{texts}-{clients}-{precision.name}{'-checkpoints' * self.checkpoints}"
-        peak = kept(
-            key_of(what, cell := sized(self.cell)),
-            lambda: _peak(cell, texts, precision, clients, self.checkpoints),
-            asdict,
-            lambda value: HeldBytes(**value),
-        )
-        assert peak is not None
-        return peak
+        cell = sized(self.cell)
+        return kept(key_of(what, cell), lambda: _peak(cell, texts, precision, clients, self.checkpoints), HeldBytes)
 
 
 def sized(cell: RunConfig) -> RunConfig:
@@ -192,22 +187,9 @@ def fit(cell: RunConfig, memory: int, precision: str = "fp16", checkpoints: bool
             f"{memory / 2**30:.1f} GiB. Use {'' if checkpoints else '--checkpoint-activations, '}a larger GPU, or "
             "shorter texts (training.max_length)."
         )
-
-    def line(start: int, end: int, texts: int) -> float:
-        """The memory for this many texts by linear interpolation between two numbers of texts."""
-        low, high = needed.of(start).training, needed.of(end).training
-        return low + (texts - start) * (high - low) / max(1, end - start)
-
-    texts = max(count for count in range(1, batch) if line(1, batch, count) <= room)
-    parts = max(2, ceil(batch / texts))  # a guess
-    while needed.of(ceil(batch / parts)).training > room:
-        parts += 1
-    # Memory is convex in the number of texts, so the line never rejects a number that would fit.
-    while parts > 2 and line(1, ceil(batch / parts), larger := ceil(batch / (parts - 1))) <= room:
-        if needed.of(larger).training > room:
-            break
-        parts -= 1
-    held = needed.of(part := ceil(batch / parts))
+    sizes = [ceil(batch / parts) for parts in range(1, batch + 1)]  # memory falls with them
+    part = sizes[bisect_left(sizes, True, key=lambda texts: needed.of(texts).training <= room)]
+    held = needed.of(part)
     return Fit(part, _scored_at_once(held, room), held, whole)
 
 

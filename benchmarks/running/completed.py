@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +95,7 @@ def stopped_by(record: RunResult) -> str:
 def find_weights(settings: RunOptions, cell: RunConfig, cell_id: str) -> KeptWeights | None:
     """A cell's stored weights; None if they are missing. Reading them checks their content."""
     path, note = _weights_files(settings, cell, cell_id)
-    if not (os.path.lexists(path) and note.exists()):
+    if not (path.exists() and note.exists()):
         return None
     try:
         return KeptWeights(cell, cell_id, str(read_json(note)["sha256"]), path)
@@ -125,12 +124,7 @@ def _weights_files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple
 def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResult | None:
     """A finished cell's record; None without one, UserError if its file is damaged."""
     path = records_dir / f"{cell.label}-{cell_id}.json"
-    if not os.path.lexists(path):  # a broken link is an error
-        return None
-    record = read_result(path)
-    if record.cell_id != cell_id:
-        raise UserError(f"{path}: expected the record of {cell_id}, found that of {record.cell_id}. Move it away.")
-    return record
+    return read_result(path) if path.exists() else None
 
 
 def in_folder(folder: Path) -> Find:
@@ -145,11 +139,17 @@ def in_folder(folder: Path) -> Find:
 
 def with_other_inputs(cell: RunConfig, records_dir: Path) -> str:
     """A remark if the cell has a record with other data, encoder or method; otherwise ""."""
-    for path in sorted(records_dir.glob(f"{cell.label}-*.json")):
-        with suppress(UserError):  # another cell's damaged record
-            if read_result(path).cell.spec_id == cell.spec_id:
-                return f"data, encoder or method differ from those of {path.name}: the cell is computed again"
+    for record in _of_label(cell, records_dir):
+        if record.cell.spec_id == cell.spec_id:
+            return f"data, encoder or method differ from those of {record.file_name}: the cell is computed again"
     return ""
+
+
+def _of_label(cell: RunConfig, records_dir: Path) -> Iterator[RunResult]:
+    """The records of cells with a cell's label, without damaged ones, which their cells report when they start."""
+    for path in sorted(records_dir.glob(f"{cell.label}-*.json")):
+        with suppress(UserError):
+            yield read_result(path)
 
 
 class Completed:
@@ -173,10 +173,7 @@ class Completed:
     def _record(self, cell: RunConfig) -> RunResult | None:
         if cell.label not in self._read:
             self._read.add(cell.label)
-            for path in sorted(self._settings.records_dir.glob(f"{cell.label}-*.json")):
-                with suppress(UserError):  # the cell reports damage when it starts
-                    record = read_result(path)
-                    self._records[record.cell.spec_id] = record
+            self._records |= {each.cell.spec_id: each for each in _of_label(cell, self._settings.records_dir)}
         return self._records.get(cell.spec_id)
 
     def said(self, cells: Sequence[RunConfig]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,8 @@ def counted(cell: RunConfig, settings: RunOptions) -> Counted:
 
         return Counted(*count(cell, settings))
 
-    if not (key := _key(cell, settings)):
-        return count()
-    counts = kept(key, count, asdict, lambda value: Counted(**value))
-    assert counts is not None
-    return counts
+    key = _key(cell, settings)
+    return kept(key, count, Counted) if key else count()
 
 
 def counted_or_published(cell: RunConfig, settings: RunOptions) -> Counted:
@@ -83,7 +80,7 @@ def stand_ins(stages: Sequence[RunConfig], settings: RunOptions) -> list[str]:
     for stage in stages if stages[-1].scale == SCALES[-1] and settings.data_dir else ():
         with suppress(UserError):  # missing or malformed, which `run` reports
             key = f"stand-in-{digest([stage.task, _stamps(_files(stage, settings)), settings.lenient])}"
-            texts[kept(key, partial(stand_in, stage), str, str) or ""] = None
+            texts[kept(key, partial(stand_in, stage), str)] = None
     return [*filter(None, texts)]
 
 

@@ -77,7 +77,7 @@ def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
     for path in {path.name: path for folder in folders for path in folder.glob("*.json")}.values():
         try:
             yield read(read_text(path, "a record"))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             continue
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import Metric, metric
 from benchmarks.overrides import changeable, field_value, parsed, read_value
-from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
+from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest, without_fields
 from benchmarks.running.federation import load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.tuning import Grid, Values
@@ -100,7 +100,7 @@ def read_grid(assignments: Sequence[str]) -> Grid:
             raise UserError(f"--grid {name}: a sweep decides that itself; leave it out (--seeds says how many)")
         if name in grid:
             raise UserError(f"--grid {name}: expected each field once, found it twice; give all values at once")
-        parts = parsed("--grid", name, f"[{text}]", text.split(","))
+        parts = parsed(f"[{text}]", text.split(","))
         values = [read_value("--grid", name, part if isinstance(part, str) else json.dumps(part)) for part in parts]
         if "" in values:
             raise UserError(f"--grid {name}: expected values between commas, found an empty one in {text!r}")
@@ -193,13 +193,3 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
     }
     study = f"{tuning.benchmark.id}/{tuning.scale.id}/{tuning.column.task}/{tuning.row.id}/{digest(decides, 8)}"
     return replace(tuning, study=study, rungs=tuple(rung for rung in whole if rung < rounds))
-
-
-def without_fields(cell: dict[str, JSON], names: Collection[str]) -> dict[str, JSON]:
-    """A cell's JSON without these fields, also in its earlier cells."""
-    left = {name: value for name, value in cell.items() if name not in names}
-    for group, value in left.items():
-        if isinstance(value, dict):
-            inner = [name.removeprefix(f"{group}.") for name in names if name.startswith(f"{group}.")]
-            left[group] = without_fields(value, names if group == "initial" else inner)
-    return left

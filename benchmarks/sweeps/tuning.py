@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.measures import metric
-from benchmarks.results import write_text
 from benchmarks.run_config import JSON
-from fedsim.files import read_json
+from fedsim.files import read_json, write_bytes
 
 Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values
 Values = Mapping[str, JSON]  # "--set" field -> one of them
@@ -48,9 +47,10 @@ class Search:
         """The chosen settings for a row on a task; empty if it is not tuned yet."""
         if (task, row) in self.swept:
             return self.swept[task, row]
-        if self.chosen is None or not self.chosen.exists():
-            return {}
-        return _choices(self.chosen, self.chosen.stat().st_mtime_ns).get((task, row), {})
+        with suppress(FileNotFoundError):
+            if self.chosen is not None:
+                return _choices(self.chosen, self.chosen.stat().st_mtime_ns).get((task, row), {})
+        return {}
 
     def is_open(self, task: str, row: str) -> bool:
         """Whether a row must be tuned for a task, for definitions that read choices, and has no choice yet."""
@@ -87,12 +87,12 @@ def write_sweep(path: Path, table: str, scale: str, entries: Iterable[Mapping[st
     """
     kept = {(each["task"], each["method"], each.get("study", "") if by_study else ""): each for each in entries}
     value = {"benchmark": table, "scale": scale, "tunings": [kept[key] for key in sorted(kept)]}
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_bytes(path, f"{json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode())
 
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:
     """The studies in a sweep's file; empty without a file, UserError if it is damaged."""
-    if not os.path.lexists(path):
+    if not path.exists():
         return []
     try:
         entries = [{"scale": "", "score": "", "grid": {}, "best": None} | entry for entry in read_json(path)["tunings"]]

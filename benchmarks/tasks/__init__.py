@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from functools import cache
 
-from benchmarks.errors import UserError
+from benchmarks.errors import unknown
 from benchmarks.tasks.base import DataSource, Skipped, Task, TaskData, TextExamples
 
 __all__ = ["DataSource", "Skipped", "Task", "TaskData", "TextExamples", "add_task", "task", "tasks"]
@@ -20,12 +19,9 @@ def tasks() -> tuple[Task, ...]:
 
 def task(task_id: str) -> Task:
     """The task with that id; UserError if there is none."""
-    registry = _registry()
-    if task_id not in registry:
-        near = difflib.get_close_matches(task_id.lower(), registry, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise UserError(f"unknown task {task_id!r}: {hint}the tasks are {', '.join(registry)}")
-    return registry[task_id]
+    if task_id not in _registry():
+        raise unknown("task", task_id, _registry())
+    return _registry()[task_id]
 
 
 def add_task(new: Task) -> None:

@@ -133,7 +133,9 @@ def test_two_folders_sweeps_are_joined_and_a_journal_is_replaced_only_by_its_con
 
 @pytest.mark.slow
 def test_a_stopped_campaign_resumes_to_the_same_results_and_keeps_them(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(campaign, "SCALE", "demo")
+    for module in (campaign, protocol):
+        monkeypatch.setattr(module, "SCALE", "demo")
+    monkeypatch.setattr(protocol, "steps", list)  # the protocol's have no demo scale
     monkeypatch.setattr(campaign, "steps", lambda: [Step("demo", (RUN,))])
     for seconds in (4.0, 7.0):
         campaign.run_steps(campaign.steps(), parsed(tmp_path / "stopped"), time.monotonic() + seconds)

@@ -15,8 +15,7 @@ from benchmarks.encoders import tokenization
 from benchmarks.encoders.backbones import BACKBONES, backbone_name, requested_backbone
 from benchmarks.encoders.files import architecture, depth
 from benchmarks.encoders.loading import build_tokenizer, drawn_parts, locate
-from benchmarks.encoders.tokenization import load_tokenizer, word_tokenizer
-from benchmarks.encoders.tokenizer_checks import checks, require_sound
+from benchmarks.encoders.tokenization import checks, load_tokenizer, require_sound, word_tokenizer
 from benchmarks.errors import UserError
 from benchmarks.overrides import with_changes
 from benchmarks.registry import benchmark, with_backbone
