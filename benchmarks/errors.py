@@ -14,7 +14,8 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
     """A hint at the closest of the names, for the end of a message; "" if none is close."""
     # A field is often named without its group: "rounds" for "training.rounds".
     whole = {each.rpartition(".")[2]: each for each in names} | {each: each for each in names}
-    near = difflib.get_close_matches(name, whole, n=1)
+    longer = sorted((each for each in whole if len(name) > 2 and each.startswith(name)), key=len)
+    near = longer or difflib.get_close_matches(name, whole, n=1)
     return f" Did you mean {whole[near[0]]!r}?" if near else ""
 
 

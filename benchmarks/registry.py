@@ -48,8 +48,8 @@ def ids_of(paper: str) -> list[str]:
 
 
 def tables_of(name: str) -> list[str]:
-    """The ids of a paper's tables, or the name itself if it is not a paper's."""
-    return ids_of(name) or [name]
+    """The ids of a paper's tables, or the table's id; UserError if there is neither."""
+    return ids_of(name) or [benchmark(name).id]
 
 
 def tables_named(names: Iterable[str]) -> list[str]:
@@ -113,7 +113,8 @@ def _check_published(table: Benchmark, places: Collection[str]) -> None:
             name, names = str(getattr(entry, kind)), expected[kind]
             if name not in names:
                 found = f"found {name!r}; correct the line.{did_you_mean(name, names)}"
-                raise UserError(f"{file}: expected a {kind} of {table.id} ({', '.join(names)}), {found}")
+                expected_names = f"one of {', '.join(names)} in the column {kind!r}"
+                raise UserError(f"{file}: expected {expected_names}, as {table.id} has, {found}")
 
 
 def tables_in(folder: Path) -> dict[str, Benchmark]:

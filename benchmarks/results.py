@@ -16,7 +16,7 @@ from benchmarks.errors import UserError
 from benchmarks.measures import OF_CLIENTS, TRAIN_LOSS, metric
 from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
 from fedsim.errors import named
-from fedsim.files import parse_json, read_text, write_bytes
+from fedsim.files import UnreadableError, parse_json, read_text, write_bytes
 from fedsim.strict import UnknownFieldError, from_json, later, strict, to_plain
 
 SCHEMA = 1
@@ -255,13 +255,16 @@ def read_result(path: Path) -> RunResult:
         if checksum(value) != expected:
             raise ValueError("its checksum does not match its content: it was changed after the run")
         return dataclasses.replace(result_from_json(value), folder=path.parent)
+    except UnreadableError as error:
+        raise UserError(f"{error}; correct its permissions. The record may be intact") from None
     except NewerError as error:
         found, todo = (
             f"one of a newer version of the project ({error})",
             "Update this version (`git pull`).",
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        found = f"a damaged one ({type(error).__name__}: {error})"
+        problem = str(error).removeprefix(f"{path}: ")  # of fedsim.files
+        found = f"a damaged one ({problem if isinstance(error, ValueError) else repr(error)})"
         todo = "Restore the file, or move it away to compute the cell again; other records are not touched."
     raise UserError(f"{path}: expected a record of a finished cell, found {found}. {todo}")
 

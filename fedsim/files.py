@@ -20,6 +20,10 @@ class FileError(FederationError):
     """A file is not what was expected; the message names it."""
 
 
+class UnreadableError(FileError):
+    """The system refuses to read a file, as without permission."""
+
+
 class MissingFileError(FileError):
     """There is no such file."""
 
@@ -43,7 +47,7 @@ def open_file(path: Path, what: str = "a file") -> BufferedReader:
     except IsADirectoryError:
         raise FileError(f"{path}: expected {what}, found a folder") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
-        raise FileError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
+        raise UnreadableError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
     if beginning.startswith(LFS_POINTER):
         file.close()
         raise FileError(f"{path}: expected {what}, found a Git LFS pointer; run `git lfs pull` in its repository")
@@ -56,7 +60,7 @@ def read_file(path: Path, what: str = "a file") -> bytes:
         try:
             return file.read()
         except OSError as error:
-            raise FileError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
+            raise UnreadableError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
 
 
 def read_text(path: Path, what: str = "a text in UTF-8") -> str:

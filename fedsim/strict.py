@@ -16,6 +16,7 @@ EXPECTED = {  # pydantic's error type -> the expected value; {…}: pydantic's l
     "missing": "a value",
     "dict_type": "a group of fields",
     "dataclass_type": "a group of fields",
+    "dataclass_exact_type": "a group of fields",
     "string_pattern_mismatch": "a text like {pattern}",
     "greater_than": "a number above {gt:g}",
     "greater_than_equal": "a number of at least {ge:g}",

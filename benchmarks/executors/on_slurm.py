@@ -14,6 +14,7 @@ from benchmarks.executors.processes import environments
 from benchmarks.running.run_options import RunOptions, thread_limits
 
 SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's names for any cluster
+CLUSTERS = ("slurm", "local", "debug")
 MINUTES = 240  # per job; longer jobs are requeued and resume
 GPU_REQUESTS = {"gpus_per_node", "gpus_per_task", "gpus", "gres"}
 REQUEUES = 1000
@@ -55,6 +56,8 @@ class SlurmJobs(Executor):
             raise UserError("--executor slurm needs submitit: .venv/bin/pip install -e '.[slurm]'") from None
         given = parameters(settings.slurm)
         cluster = given.pop("cluster", "slurm")
+        if cluster not in CLUSTERS:
+            raise UserError(f"--slurm cluster: expected one of {', '.join(CLUSTERS)}, found {cluster!r}")
         self.room, self.poll_seconds = (settings.workers, 0.2) if cluster == "local" else (MOST_JOBS, 2.0)
         self.submitted: list[Any] = []
         self._settings = settings

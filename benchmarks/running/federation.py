@@ -67,6 +67,7 @@ class Inputs:
         is_trained_before = self.initial is not None and self.initial.cell.head == head
         drawn = () if is_trained_before else drawn_parts(self.backbone, head)
         skipped = [f"{row.file}:{row.line}: {row.reason}" for row in self.data.skipped]
+        lines = sum(row.lines for row in self.data.skipped)
         central = {name: len(examples) for name, examples in sorted(self.data.central.items())}
         return {
             "data": {
@@ -76,6 +77,7 @@ class Inputs:
                 "held_out": {name: len(examples) for name, examples in sorted(self.data.held_out.items())},
                 **({"central": central} if central else {}),
                 "skipped": skipped,
+                **({"skipped_lines": lines} if lines > len(skipped) else {}),  # a quoted row may span several
                 "notes": list(self.data.notes),
                 **({"stand_in": stand_in} if stand_in else {}),
             },

@@ -24,10 +24,30 @@ def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished:
     """Raise one UserError that lists all missing datasets and encoders of unfinished runs and their earlier runs.
 
     It looks in folders first, then on the hub. If the hub does not answer one short request, its libraries go offline,
-    so that not every run tries again.
+    so that not every run tries again. If all are there, it checks the names in the runs' settings.
     """
-    if missing := missing_inputs(cells, options, is_finished):
-        raise UserError("\n".join(missing))
+    problems = missing_inputs(cells, options, is_finished)
+    needed = [] if problems else _unfinished(cells, is_finished)
+    problems += [*dict.fromkeys(filter(None, (problem(partial(check_names, cell)) for cell in needed)))]
+    if problems:
+        raise UserError("\n".join(problems))
+
+
+def check_names(cell: RunConfig) -> None:
+    """Raise FederationError if a run names a codec, a head, a method or an option that does not exist."""
+    from fedsim.algorithms import require_options  # torch
+    from fedsim.codecs import build_codec
+    from fedsim.models.heads import require_head
+
+    build_codec(cell.codec)
+    require_head(cell.head)
+    require_options(cell.algorithm, cell.options)
+
+
+def _unfinished(cells: Sequence[RunConfig], is_finished: IsFinished) -> list[RunConfig]:
+    """The runs without a result, with their earlier runs."""
+    unfinished = [cell for cell in cells if not is_finished(cell, False)]
+    return [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
 
 
 def missing_inputs(
@@ -37,8 +57,7 @@ def missing_inputs(
 
     named_only: check only the folders that the options name, without the hub and its cache.
     """
-    unfinished = [cell for cell in cells if not is_finished(cell, False)]
-    needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
+    needed = _unfinished(cells, is_finished)
     elsewhere = options.executor in ELSEWHERE  # other machines may have other caches, and access to the hub
     tasks = dict.fromkeys(cell.task for cell in needed if cell.source != "generated")
     encoders = dict.fromkeys(cell.backbone for cell in needed)

@@ -156,8 +156,8 @@ def trains(name: str) -> bool:
     return name not in function.__globals__.get("UNTRAINED", ())
 
 
-def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
-    """Build a method; the FederationError for an unknown or missing option names all options."""
+def require_options(name: str, options: Mapping[str, Any]) -> None:
+    """Raise FederationError for an unknown method, and for an unknown or missing option, with all options' names."""
     function = algorithm_function(name)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     unknown = sorted(set(options) - {parameter.name for parameter in parameters})
@@ -166,4 +166,9 @@ def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -
     if problems := [f"{fault} {named('option', names)}" for fault, names in faults.items() if names]:
         taken = ", ".join(parameter.name for parameter in parameters)
         raise FederationError(f"{name}: {', '.join(problems)}; its options: {taken or 'none'}")
-    return function(workload, **options)
+
+
+def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
+    """Build a method; FederationError if its options do not fit."""
+    require_options(name, options)
+    return algorithm_function(name)(workload, **options)

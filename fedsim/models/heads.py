@@ -257,10 +257,15 @@ HEADS: Mapping[str, type[Head]] = {
 }
 
 
-def build_head(name: str, encoder: nn.Module, outputs: int, seed: int) -> Head:
-    """Build the named head for an encoder, initialised like BERT from `seed`; FederationError if it does not fit."""
+def require_head(name: str) -> None:
+    """Raise FederationError if no head has this name."""
     if name not in HEADS:
         raise FederationError(f"unknown head {name!r}: expected one of {', '.join(HEADS)}")
+
+
+def build_head(name: str, encoder: nn.Module, outputs: int, seed: int) -> Head:
+    """Build the named head for an encoder, initialised like BERT from `seed`; FederationError if it does not fit."""
+    require_head(name)
     config: Any = encoder.config  # its fields differ between families
     kind = HEADS[name]
     if config.num_hidden_layers < kind.states:

@@ -13,6 +13,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import ENGINE_VERSION
+from fedsim.errors import plural
 from reports.evidence.gate import gates, home, levels
 from reports.evidence.records import DAGGER, Request, agree, digests, machine
 from reports.evidence.scores import LATE_ROUNDS, is_trained, score_label, unit_of
@@ -237,10 +238,15 @@ def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
 
 
 def skipped_note(column: Column, records: Iterable[RunResult]) -> Iterator[str]:
-    """The number of malformed rows that `--lenient` skipped, if any."""
-    lists = [record.inputs["data"].get("skipped") or 0 for record in records]  # of rows, or how many
-    if skipped := max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0):
-        yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+    """The number of malformed rows that `--lenient` skipped, if any, with their lines and the examples left."""
+    counts = dict[str, None]()
+    for record in records:
+        data = record.inputs["data"]
+        skipped = data.get("skipped") or 0  # rows, or how many
+        if rows := skipped if isinstance(skipped, int) else len(skipped):
+            lines = f" ({data['skipped_lines']} lines)" if "skipped_lines" in data else ""
+            counts[f"{rows}{lines}; {plural(data['examples'], 'example')} left"] = None
+    yield from (f"Data of {column.name}: malformed rows skipped: {count}." for count in counts)
 
 
 def _column_notes(request: Request, column: Column) -> Iterator[str]:

@@ -81,10 +81,20 @@ def test_doctor_and_data_say_what_a_machine_has(tmp_path, capsys):
     assert "ok   scale demo: ready" in lines
     assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
     (missing,) = (line for line in lines if line.startswith("no   scale paper: missing encoders "))  # not downloaded
-    encoders, data = missing.split("; data ")
+    encoders, data = missing.split("; missing data ")
     assert "bert-base-uncased" in encoders
-    assert {"qnli", "rte-central"} & set(data.split(", ")) == {"qnli"}  # RTE is here
+    assert encoders.endswith(": a run downloads or makes them")
+    assert {"qnli", "rte-central"} & set(data.partition(":")[0].split(", ")) == {"qnli"}  # RTE is here
     assert sum(line.startswith(("no   scale ", "ok   scale ")) for line in lines) == 4
+
+
+def test_doctor_refuses_a_wrong_folder(tmp_path, capsys):
+    (tmp_path / "results").write_text("", encoding="utf-8")  # a file
+    for places in (["--results-dir", str(tmp_path / "results")], ["--data-dir", str(tmp_path / "none")]):
+        assert main(["doctor", *places]) == 2
+        out = capsys.readouterr().out
+        assert "no   settings: " in out
+        assert "scale" not in out
 
 
 # ---- wrong inputs ------------------------------------------------------------------------------------------------
@@ -92,7 +102,9 @@ def test_doctor_and_data_say_what_a_machine_has(tmp_path, capsys):
 # Twelve that end in the command line itself, before any library is loaded or a file written.
 WRONG: dict[str, tuple[list[str], str]] = {
     "misspelled benchmark": (["plan", "fedsplitbert-tabel3"], "Did you mean 'fedsplitbert-table3'?"),
-    "unknown flag": ([*RUN, "--sacle", "lite"], "unrecognized arguments: --sacle"),
+    "unknown flag": ([*RUN, "--sacle", "lite"], "--sacle lite. `python -m benchmarks run --help` lists the options"),
+    "unknown table of records": (["report", "fedsplitbert-table33"], "unknown benchmark 'fedsplitbert-table33'"),
+    "beginning of a name": (["run", "fedpeft-scores", "--methods", "fedsa"], "Did you mean 'fedsa-lora'?"),
     "unknown task": ([*RUN, "--tasks", "squad"], "unknown task 'squad': expected one of mrpc, cola"),
     "misspelled method": ([*RUN, "--methods", "fedavgg"], "Did you mean 'fedavg'?"),
     "unknown scale": ([*RUN, "--scale", "huge"], "unknown scale 'huge': expected one of demo, lite, literal, paper"),
@@ -137,6 +149,12 @@ def test_a_wrong_input_ends_with_one_message(case, refusal, results):
 def test_a_wrong_value_ends_with_one_message(assignment, refusal, results):
     arguments = run_arguments(results, "fedsplitbert", "training.rounds=1", assignment)
     assert WRONG_VALUES[assignment] in refusal(arguments)
+
+
+@pytest.mark.parametrize("assignment", ["codec=fp8", "head=none", "options.dropout=0.5"])
+def test_names_in_settings_are_checked_before_a_job_starts(assignment, refusal, tmp_path):
+    assert refusal(run_arguments(tmp_path / "results", "fedsplitbert", assignment)).count("unknown") == 1
+    assert not (tmp_path / "results" / "logs").exists()
 
 
 def test_a_folder_without_a_usable_table_is_refused(table_folder, refusal):

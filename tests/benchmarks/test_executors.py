@@ -240,6 +240,8 @@ def test_slurm_and_ray_that_cannot_work_are_refused(cells, settings):
         with pytest.raises(UserError, match="--slurm: expected NAME=VALUE"):
             on_slurm.parameters([text])
     with pytest.raises(UserError, match="--slurm cluster=local"):
+        run_cells(cells, two_by("slurm", settings, slurm=("cluster=slurm",)), lambda _: None)
+    with pytest.raises(UserError, match="--slurm cluster: expected one of slurm, local, debug, found 'nowhere'"):
         run_cells(cells, two_by("slurm", settings, slurm=("cluster=nowhere",)), lambda _: None)
     for address in ("head-node", "head-node:", ":6379x", "a:99999", "127.0.0.1:1"):
         with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .* such as head-node:6379"):

@@ -109,8 +109,19 @@ def test_a_record_of_a_newer_version_is_not_called_damaged(change, found, tmp_pa
     with pytest.raises(UserError, match=rf"found one of a newer version of the project \({found}\)\. Update this"):
         read_result(path)
     path.write_text(path.read_text().replace("good", "bad"))
-    with pytest.raises(UserError, match=r"found a damaged one .* its checksum does not match its content"):
+    with pytest.raises(UserError, match=r"found a damaged one \(its checksum does not match its content"):
         read_result(path)
+
+
+def test_a_record_that_may_not_be_read_is_not_called_damaged(monkeypatch, tmp_path):
+    def refuse(path, *_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    path = write_result(tmp_path, RECORD)
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(UserError, match=r"cannot be read: Permission denied; correct its permissions") as raised:
+        read_result(path)
+    assert "damaged" not in str(raised.value)
 
 
 def test_a_record_that_was_edited_is_refused(tmp_path):

@@ -88,7 +88,10 @@ def test_tables_say_how_many_late_rounds_were_averaged(table3, record_of, rounds
 def test_skipped_rows_are_counted(table3, whole, record_of):
     skipped = {"skipped": ["train.tsv:3: expected a label", "train.tsv:9: expected a label"]}
     first = record_of("fedavg", "mrpc", dict.fromkeys(table3.columns[0].scores, 0.5), scale="demo", data=skipped)
-    assert "Data of MRPC: malformed rows skipped: 2." in lines(table3, [first])
+    assert "Data of MRPC: malformed rows skipped: 2; 100 examples left." in lines(table3, [first])
+    several = skipped | {"skipped_lines": 891}  # a stray quotation mark joins lines
+    second = record_of("fedavg", "mrpc", dict.fromkeys(table3.columns[0].scores, 0.5), scale="demo", data=several)
+    assert "Data of MRPC: malformed rows skipped: 2 (891 lines); 100 examples left." in lines(table3, [second])
     assert not any("skipped" in line for line in lines(table3, whole))
 
 
