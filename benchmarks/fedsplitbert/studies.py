@@ -83,7 +83,13 @@ PERSONALISATION = replace(
     ),
     view=View(
         "gains",
-        {"reference": FEDAVG.id, "part": f"{FEDAVG.id}-{STRENGTH}", "headline": FEDSPLITBERT.id, "is": GLOSS},
+        {
+            "reference": FEDAVG.id,
+            "part": f"{FEDAVG.id}-{STRENGTH}",
+            "headline": FEDSPLITBERT.id,
+            "is": GLOSS,
+            "kind": "exploratory (docs/label-prior.md has the confirmatory result)",
+        },
     ),
     without_training=(
         *paper.FEDAVG_CORRECTED,

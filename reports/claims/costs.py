@@ -90,8 +90,7 @@ class RowCosts:
         timed = self._timed(pair)
         if timed is None:
             return None if ours is None else Evidence(ours, None, n, reasons=((name, SHARED_MACHINE),))
-        in_runs = "not measured" if ours is None else f"{number(ours)} % measured in our runs"
-        note = f"timed side by side on a CPU with {self._shapes(pair.row)}; {in_runs}"
+        note = f"timed side by side on a CPU with {self._shapes(pair.row)}; {self._in_runs(ours, ' %')}"
         return Evidence(timed, None, n, note, reasons=((name, ONE_MACHINE),))
 
     def _timed(self, pair: Pair) -> float | None:
@@ -132,8 +131,14 @@ class RowCosts:
         has_paper_runs = self.is_paper and not any(self.tables.benchmark(at).stage for at in rows)
         if len(shapes) < len(rows) or (measured is not None and has_paper_runs):
             return None if measured is None else derived(measured, n)
-        ours = "not measured" if measured is None else f"{number(measured)}{unit} measured in our runs"
-        return derived(compare(*shapes), n, f"computed from {self._shapes(rows[0])}; {ours}")
+        note = f"computed from {self._shapes(rows[0])}; {self._in_runs(measured, unit)}"
+        return derived(compare(*shapes), n, note)
+
+    def _in_runs(self, measured: float | None, unit: str) -> str:
+        """The value in our runs as text, which differs at another scale."""
+        if measured is None:
+            return "not measured"
+        return f"{number(measured)}{unit} measured in our runs{'' if self.is_paper else ' with a small encoder'}"
 
     def _flops(self, at: At, task: str) -> float | None:
         """Of one client's training on a text, with the paper's own encoder; of central training the server's."""

@@ -270,7 +270,7 @@ def test_the_papers_own_encoder_goes_before_ours(run_of, table3, monkeypatch):
     judgement = judged(cheaper, ours, "lite")
     assert judgement.verdict == "supported; arithmetic"
     source = "computed from bert-base-uncased's tensor shapes"
-    assert judgement.effect.endswith(f"8.00 × ({source}; 3.00 × measured in our runs)")
+    assert judgement.effect.endswith(f"8.00 × ({source}; 3.00 × measured in our runs with a small encoder)")
     assert judged(cheaper, [], "lite").effect.endswith("not measured)")
     assert judged(replace(cheaper, texts=2), ours, "lite").verdict == "contradicted; arithmetic"  # twice the bytes
     assert judged(sends, [], "lite").word == "supported"
