@@ -216,5 +216,5 @@ def parsed(text: str, otherwise: JSON) -> JSON:
     """A text from the command line as JSON, or `otherwise` if it is not JSON."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return otherwise
