@@ -152,10 +152,16 @@ def test_the_pages_server_step_exists():
     ("line", "message"),
     [
         (None, "published.csv: expected the published values, found no such file; restore it, or write"),
-        ("Table 1,fedavgg,reviews,test/f1,90", "expected a row of ours-reviews .* found 'fedavgg'.* mean 'fedavg'"),
-        ("Table 1,fedavg,review,test/f1,90", "expected a column of ours-reviews .* found 'review'"),
-        ("Table 1,fedavg,reviews,f1,90", "expected a score of ours-reviews .* found 'f1'; correct the line"),
-        ("Table I,fedavg,reviews,test/f1,90", r"expected a table of ours-reviews \(Table 1\), found 'Table I'"),
+        (
+            "Table 1,fedavgg,reviews,test/f1,90",
+            "in the column 'row', as ours-reviews has, found 'fedavgg'.* mean 'fedavg'",
+        ),
+        (
+            "Table 1,fedavg,review,test/f1,90",
+            "expected one of reviews, average in the column 'column', .* found 'review'",
+        ),
+        ("Table 1,fedavg,reviews,f1,90", "in the column 'score', .* found 'f1'; correct the line"),
+        ("Table I,fedavg,reviews,test/f1,90", "expected one of Table 1 in the column 'table', .* found 'Table I'"),
         ("Table 1,fedavg,reviews,test/f1,many", "published.csv:2: expected table,row,column,score,value with a number"),
     ],
 )
