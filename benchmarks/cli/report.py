@@ -258,7 +258,7 @@ def _track(records: Sequence[RunResult], options: RunOptions, args: argparse.Nam
             return failures[0]
         untracked -= {record.file_name for record in listed}
     if tracked := len(records) - len(untracked):
-        print(f"in MLflow: {plural(tracked, 'record')}, in {plural(len(parts), 'table')}")
+        print(f"MLflow has {plural(tracked, 'record')} in {plural(len(parts), 'table')}")
     if untracked:
         print(
             f"not in MLflow: {plural(len(untracked), 'record')} with settings that no table defines; repeat the "

@@ -51,11 +51,8 @@ class RowCosts:
         rows, task = (pair.row, pair.other), pair.task
         if relation.of == "flops":
             flops = [self._flops(at, task) for at in rows]
-            return (
-                None
-                if None in flops
-                else derived(relation.compare(*flops), 0, f"FLOPs computed from {self._shapes(pair.row)}")
-            )
+            note = f"FLOPs computed from {self._shapes(pair.row)}"
+            return None if None in flops else derived(relation.compare(*flops), 0, note)
         if relation.of == "form":
             return self._by_forms(relation, pair)
         if relation.of == "seconds":
